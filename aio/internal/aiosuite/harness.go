@@ -121,11 +121,6 @@ func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return open(t, o)
-}
-
-func open(t testing.TB, o aio.Options) *aio.Watcher {
-	t.Helper()
 	w, err := aio.New(o)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skipf("needs %v: %v", o.Backend, err)
@@ -261,7 +256,7 @@ func Fake(o Options) System {
 func Real(b aio.Backend, network string) System {
 	return Over(network, func(t *testing.T, o aio.Options) *aio.Watcher {
 		o.Backend = b
-		return open(t, o)
+		return Open(t, o)
 	})
 }
 

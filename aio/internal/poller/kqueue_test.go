@@ -82,8 +82,11 @@ func TestKqueueEvents(t *testing.T) {
 		// EV_EOF: "If the read direction of the socket has shutdown, then the filter also sets
 		// EV_EOF in flags, and returns the socket error (if any) in fflags".
 		{
-			"end", proactor.Recv, [][]sys.Kevent{{read(sys.EV_EOF, 0)}}, []receipt{again, {0, 0}},
-			outcome{0, io.EOF, true}, 2,
+			"end", proactor.Recv,
+			[][]sys.Kevent{{read(sys.EV_EOF, 0)}},
+			[]receipt{again, {0, 0}},
+			outcome{0, io.EOF, true},
+			2,
 		},
 		// "It is possible for EOF to be returned ... while there is still data pending in the
 		// socket buffer": libevent's pull request 103 shows 12 bytes with EV_EOF.
