@@ -9,7 +9,7 @@
 //	server := grpc.NewServer(signal.ServerOptions()...)
 //	signal.Register(server) // the health service, in the place of health.RegisterHealthServer
 //
-// Clients need the service configuration of evenkeel.dev/contrib/grpcgate/client: round_robin over
+// Clients need the service configuration of evenkeel.dev/contrib/grpc/grpcgate/client: round_robin over
 // all replicas, and healthCheckConfig. They hold a Watch stream to each replica. Before a
 // collection each Watch gets NOT_SERVING, and the client's next call goes to another replica. Calls
 // in flight end where they are.

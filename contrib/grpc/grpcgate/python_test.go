@@ -7,14 +7,14 @@ import (
 	"os/exec"
 	"testing"
 
-	"evenkeel.dev/contrib/grpcgate/client"
+	"evenkeel.dev/contrib/grpc/grpcgate/client"
 )
 
 // TestClientInPython: gRPC's other implementation, which C++, Python, Ruby and PHP share, takes the
 // same service configuration.
 func TestClientInPython(t *testing.T) {
 	python := ""
-	for _, name := range []string{"../../.bin/python/bin/python", "python3"} { // the first is what .ci/setup installs
+	for _, name := range []string{"../../../.bin/python/bin/python", "python3"} { // the first is what .ci/setup installs
 		if exec.Command(name, "-c", "import grpc").Run() == nil {
 			python = name
 			break

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
 
-	"evenkeel.dev/contrib/grpcgate"
-	"evenkeel.dev/contrib/grpcgate/client"
+	"evenkeel.dev/contrib/grpc/grpcgate"
+	"evenkeel.dev/contrib/grpc/grpcgate/client"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
 	"evenkeel.dev/internal/leaks"

@@ -13,7 +13,7 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 
-	"evenkeel.dev/contrib/grpcrecorder"
+	"evenkeel.dev/contrib/grpc/grpcrecorder"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/recorder"

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"evenkeel.dev/contrib/grpcgate/client"
+	"evenkeel.dev/contrib/grpc/grpcgate/client"
 )
 
 // A client of all replicas that a name has.

@@ -113,7 +113,7 @@ func (s *Signal) nobody() error {
 	return fmt.Errorf("grpcgate: no client watches grpc.health.v1.Health%s: %s", s.callers.names(), advice)
 }
 
-const advice = "give the clients the service configuration of contrib/grpcgate/client (round_robin and " +
+const advice = "give the clients the service configuration of contrib/grpc/grpcgate/client (round_robin and " +
 	"healthCheckConfig), and in Go import google.golang.org/grpc/health; call Signal.Register in the server"
 
 // WhyIgnored implements [gcgate.Explainer]. It names the clients that call without a Watch.

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
-	"evenkeel.dev/contrib/grpcgate"
-	"evenkeel.dev/contrib/grpcgate/client"
+	"evenkeel.dev/contrib/grpc/grpcgate"
+	"evenkeel.dev/contrib/grpc/grpcgate/client"
 	"evenkeel.dev/gcgate"
 )
 

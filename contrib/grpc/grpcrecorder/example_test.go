@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"evenkeel.dev/contrib/grpcrecorder"
+	"evenkeel.dev/contrib/grpc/grpcrecorder"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
