@@ -122,7 +122,7 @@ func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 	case t.busy <- struct{}{}:
 		defer func() { <-t.busy }()
 	case <-t.closing:
-		return nil, ErrClosed
+		return nil, errClosed
 	case <-ctx.Done():
 		return nil, t.explain(ctx.Err())
 	}
@@ -148,7 +148,7 @@ func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 	defer t.mu.Unlock()
 	select {
 	case <-t.closing:
-		return ErrClosed
+		return errClosed
 	default:
 	}
 	if t.held != nil {
@@ -183,7 +183,7 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	slot, holders, own := outcome(done.Txn())
 	if slot < 0 {
 		if w != nil {
-			w.looked, w.gone = done.Txn().Header.Revision, !own
+			w.looked, w.missing = done.Txn().Header.Revision, !own
 		}
 		t.mu.Lock()
 		t.holders = holders
@@ -217,7 +217,11 @@ func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
 	var then []clientv3.Op
 	otherwise := []clientv3.Op{clientv3.OpGet(t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(int64(t.options.K)))}
 	if w != nil {
-		first, then = w.isFirst(), []clientv3.Op{clientv3.OpDelete(w.key)}
+		first = []clientv3.Cmp{
+			clientv3.Compare(clientv3.CreateRevision(w.key), "=", w.revision), // it is there
+			clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), ">", w.revision-1),
+		}
+		then = []clientv3.Op{clientv3.OpDelete(w.key)}
 		// The keys of slots come before those of the queue.
 		slots := clientv3.OpGet(t.prefix, clientv3.WithRange(t.prefix+queueKeys))
 		otherwise = []clientv3.Op{slots, clientv3.OpGet(w.key)}
@@ -272,7 +276,7 @@ func (t *Turns) Close() error {
 	s := t.session
 	t.mu.Unlock()
 	if s != nil {
-		t.retire(s, ErrClosed)
+		t.retire(s, errClosed)
 	}
 	t.background.Wait()
 

@@ -1,6 +1,8 @@
 package etcdturn
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -8,7 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"evenkeel.dev"
 )
@@ -47,11 +55,6 @@ type Options struct {
 	// stopped for longer loses the turn, and a peer may put it back into rotation
 	// (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 5 s. Limit: 1 minute.
 	TTL time.Duration
-
-	// Last lets all others go first that wait, while it returns true. Use it for a leader, whose
-	// collection costs the most. A replica that waits calls it once per second. It must not block.
-	// Default: nil, in order of arrival.
-	Last func() bool
 
 	// Logger gets Warn for a lost turn. Default: nil, the gate's logger.
 	Logger *slog.Logger
@@ -98,4 +101,73 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.TTL = (o.TTL + time.Second - 1).Truncate(time.Second)
 	return o, nil
+}
+
+const (
+	dialTimeout = 2 * time.Second // of one attempt to connect
+	retryMin    = 100 * time.Millisecond
+	retryMax    = time.Second // gRPC's default is two minutes
+
+	// pingEvery is gRPC's minimum. etcd drops clients that ping twice as often.
+	pingEvery = 10 * time.Second
+
+	// pingTimeout also bounds the kernel's wait for an acknowledgement, so that the messages that
+	// keep the lease alive find a vanished machine.
+	pingTimeout = time.Second
+)
+
+// ClientConfig returns the configuration of the client that [New] makes. It connects in the
+// background, tries a dead server again every second, and logs nothing. For TLS or a password, add
+// them, make a client, and set Options.Client.
+func ClientConfig(endpoints ...string) clientv3.Config {
+	return clientv3.Config{
+		Endpoints:            endpoints,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    pingEvery,
+		DialKeepAliveTimeout: pingTimeout,
+		PermitWithoutStream:  true,
+		Logger:               zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: retryMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retryMax},
+			MinConnectTimeout: dialTimeout,
+		})},
+	}
+}
+
+var errClosed = errors.New("etcdturn: closed: make new Turns with New")
+
+// Why a lease or its key is lost.
+var (
+	errEnded     = errors.New("the lease ended meanwhile")
+	errChanged   = errors.New("the key was deleted or changed")
+	errUnwatched = errors.New("the key cannot be watched: the client was closed")
+)
+
+// explain says what to do about err, which a request to etcd returned.
+func (t *Turns) explain(err error) error {
+	select {
+	case <-t.closing:
+		return errClosed
+	default:
+	}
+	code := codeOf(err)
+	switch {
+	case errors.Is(err, errEnded):
+		return fmt.Errorf("etcdturn: group %q: %w: try again", t.options.Group, err)
+	case errors.Is(err, context.Canceled), code == codes.Canceled:
+		return fmt.Errorf("etcdturn: group %q: given up: %w", t.options.Group, err)
+	case errors.Is(err, context.DeadlineExceeded), code == codes.DeadlineExceeded, code == codes.Unavailable:
+		return fmt.Errorf("etcdturn: no answer from etcd at %v: check that it runs, has a leader and can be "+
+			"reached: %w",
+			t.client.Endpoints(), err)
+	}
+	return fmt.Errorf("etcdturn: etcd at %v refused: check its alarms, and the user's rights below %s: %w",
+		t.client.Endpoints(), t.prefix, err)
+}
+
+func codeOf(err error) codes.Code {
+	if refusal := (rpctypes.EtcdError{}); errors.As(err, &refusal) {
+		return refusal.Code()
+	}
+	return status.Code(err)
 }

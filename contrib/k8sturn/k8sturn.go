@@ -104,7 +104,7 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	case t.busy <- struct{}{}:
 		defer func() { <-t.busy }()
 	case <-t.closing:
-		return nil, ErrClosed
+		return nil, errClosed
 	case <-ctx.Done():
 		return nil, t.explain(ctx.Err())
 	}
@@ -140,7 +140,7 @@ func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) (synced <-
 	defer t.mu.Unlock()
 	select {
 	case <-t.closing:
-		return nil, ErrClosed
+		return nil, errClosed
 	default:
 	}
 	if t.held != nil {

@@ -81,7 +81,7 @@ func (l *lease) lose(why error) {
 		if released {
 			return
 		}
-		if why != ErrClosed {
+		if why != errClosed {
 			l.turns.log().Warn("k8sturn: turn lost, another replica may collect at the same time",
 				"lease", l.name, "reason", why)
 		}
@@ -102,7 +102,7 @@ func (l *lease) keep(ctx context.Context, asked time.Time) {
 			timer.Stop()
 			select {
 			case <-l.turns.closing:
-				l.lose(ErrClosed)
+				l.lose(errClosed)
 			default:
 			}
 			return

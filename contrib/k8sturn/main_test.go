@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 func TestTurns(t *testing.T) {
 	start := func(t testing.TB) turnsuite.Arbiter { return arbiter{newServer(t)} }
 	turnsuite.Suite{
-		Start: start, Shared: start, Closed: k8sturn.ErrClosed, MaxK: 16, Parallel: true,
+		Start: start, Shared: start, MaxK: 16, Parallel: true,
 		Nowhere: func(t testing.TB) turnsuite.Turns {
 			return newTurns(t, &server{url: "http://127.0.0.1:1"}, k8sturn.Options{})
 		},

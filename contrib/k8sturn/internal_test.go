@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +16,21 @@ import (
 	"time"
 
 	"evenkeel.dev"
+	"evenkeel.dev/internal/turnsuite"
 )
+
+// A busy machine may keep Close from its answer for longer than a second.
+func init() { closeTimeout = time.Minute }
+
+func TestLogIsTheGates(t *testing.T) {
+	turnsuite.LogIsTheGates(t, func(own *slog.Logger) (turnsuite.Turns, func() *slog.Logger) {
+		turns, err := New(Options{URL: "http://127.0.0.1:1", Client: &http.Client{}, Logger: own})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return turns, turns.log
+	})
+}
 
 // pod lays out what the kubelet gives a pod, for a server.
 func pod(t *testing.T, server *httptest.Server) (dir string) {

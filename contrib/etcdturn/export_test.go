@@ -1,6 +1,0 @@
-package etcdturn
-
-import "time"
-
-// A busy machine may keep Close from its answer for longer than a second.
-func init() { closeTimeout = time.Minute }
