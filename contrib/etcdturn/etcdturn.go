@@ -28,21 +28,21 @@ type Turns struct {
 	options Options
 	gateLog atomic.Pointer[slog.Logger] // nil before a gate starts
 	client  *clientv3.Client
-	own     bool   // Close closes client
+	own     bool
 	prefix  string // of the group's keys
 
 	busy       chan struct{} // full while a TryAcquire runs, and after Close
-	closing    chan struct{} // closed by Close
+	closing    chan struct{}
 	ended      chan struct{} // full if janitor has a lease to revoke
 	dismiss    context.CancelFunc
 	background sync.WaitGroup
 
-	mu      sync.Mutex         // guards what follows; never held during a request
-	session *session           // nil: the next TryAcquire opens one
-	stale   clientv3.LeaseID   // of the last session, to be revoked; 0: none
-	held    *lease             // of session; nil: none
-	holders []string           // of the slots, when none was free last
-	cancel  context.CancelFunc // ends the TryAcquire that runs
+	mu      sync.Mutex       // guards what follows; never held during a request
+	session *session         // nil: the next TryAcquire opens one
+	stale   clientv3.LeaseID // to be revoked; 0: none
+	held    *lease
+	holders []string // at the last refusal
+	cancel  context.CancelFunc
 }
 
 var (
@@ -52,8 +52,7 @@ var (
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
 
-// New returns Turns, or an [*evenkeel.OptionError]. It does not wait for etcd. Close them at the
-// end.
+// New returns Turns, or an [*evenkeel.OptionError]. It does not wait for etcd. Close them.
 func New(o Options) (*Turns, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -98,8 +97,7 @@ func (t *Turns) Check(ctx context.Context) error {
 	return nil
 }
 
-// Holders implements [gcgate.HolderNamer]. It names the holders when this replica last found no
-// slot free.
+// Holders implements [gcgate.HolderNamer]. It names the holders at the last refusal.
 func (t *Turns) Holders() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +112,7 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	return t.acquire(ctx, cancel, func(ctx context.Context) (*lease, error) { return t.tryOnce(ctx, nil) })
 }
 
-// acquire calls try, which takes a slot. One acquire runs at a time.
+// acquire takes a slot by try. One acquire runs at a time.
 func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 	try func(context.Context) (*lease, error),
 ) (gcgate.Lease, error) {
@@ -130,7 +128,7 @@ func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 		return nil, err
 	}
 	l, err := try(ctx)
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // ended, which keep has not noticed
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // keep has not noticed its end
 		l, err = try(ctx)
 	}
 	switch {
@@ -142,7 +140,6 @@ func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 	return l, nil
 }
 
-// begin lets Close cancel a TryAcquire.
 func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,8 +158,7 @@ func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 	return nil
 }
 
-// tryOnce takes a slot for the session, which it opens if there is none. w is this process's place
-// in the queue. Without one, all that have a place go first.
+// tryOnce takes a slot for the session. w is this process's place in the queue, or nil.
 func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	s, err := t.open(ctx)
 	if err != nil {
@@ -176,7 +172,7 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 		op = t.acquisition(s.id, w)
 	}
 	done, err := t.client.Do(ctx, op)
-	if err != nil { // it may have been applied
+	if err != nil {
 		t.retire(s, err)
 		return nil, err
 	}
@@ -197,7 +193,7 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.session != s { // which janitor revokes with the slot
+	if t.session != s { // janitor revokes it with the slot
 		stop()
 		return nil, errEnded
 	}
@@ -209,16 +205,15 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 func (t *Turns) key(slot int) string { return t.prefix + strconv.Itoa(slot) }
 
 // acquisition is the transaction that takes the first free slot for the lease id, or reads the
-// holders. Without w it takes no slot if the queue has a key. With w it takes a slot and removes w
-// if w is first, and otherwise reads w too.
+// holders. With w it takes a slot only if w is first in the queue, and without w only if the queue
+// is empty.
 func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
-	// The queue has no key.
 	first := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), "=", 0)}
 	var then []clientv3.Op
 	otherwise := []clientv3.Op{clientv3.OpGet(t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(int64(t.options.K)))}
 	if w != nil {
 		first = []clientv3.Cmp{
-			clientv3.Compare(clientv3.CreateRevision(w.key), "=", w.revision), // it is there
+			clientv3.Compare(clientv3.CreateRevision(w.key), "=", w.revision),
 			clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), ">", w.revision-1),
 		}
 		then = []clientv3.Op{clientv3.OpDelete(w.key)}
@@ -238,7 +233,7 @@ func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
 	return otherwise[0]
 }
 
-// outcome reads the answer to an acquisition. slot is -1 if none was free. own: the place is there.
+// outcome reads the answer to an acquisition. slot is -1 if none was free. own: the place exists.
 func outcome(txn *clientv3.TxnResponse) (slot int, holders []string, own bool) {
 	for !txn.Succeeded {
 		next := txn.Responses[0]
@@ -256,8 +251,8 @@ func outcome(txn *clientv3.TxnResponse) (slot int, holders []string, own bool) {
 	return slot, nil, false
 }
 
-// Close releases the turn, closes its Lost, and ends the lease. It waits for etcd for a second at
-// most. After an error the TTL ends the lease.
+// Close releases the turn, closes its Lost, and ends the lease. It waits a second at most. After an
+// error the TTL ends the lease.
 func (t *Turns) Close() error {
 	t.mu.Lock()
 	select {
@@ -269,7 +264,7 @@ func (t *Turns) Close() error {
 	close(t.closing)
 	t.cancel()
 	t.mu.Unlock()
-	t.busy <- struct{}{} // no TryAcquire runs
+	t.busy <- struct{}{}
 
 	t.dismiss()
 	t.mu.Lock()

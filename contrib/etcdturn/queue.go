@@ -12,8 +12,7 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// queueKeys is the prefix of the waiting replicas' keys, below the group's. The revision of a key is
-// its place.
+// queueKeys is the prefix of waiting replicas' keys. The revision of a key is its place.
 const queueKeys = "queue/"
 
 // leaveTimeout bounds the removal of a place. After it the lease is given up.
@@ -22,24 +21,22 @@ const leaveTimeout = time.Second
 // lookAgain is how often a waiting replica looks whether its session has ended.
 const lookAgain = time.Second
 
-// place is a place in the queue. One call of Acquire owns it.
+// One call of Acquire owns a place.
 type place struct {
 	session  *session
 	key      string
 	revision int64
-	looked   int64 // revision of the last attempt
-	missing  bool  // at that attempt there was no key
+	looked   int64
+	missing  bool
 }
 
-// Acquire waits for a slot until ctx ends, in the order of arrival. While etcd is away it fails, as
-// TryAcquire does.
+// Acquire waits for a slot until ctx ends, in the order of arrival. While etcd is away it fails.
 func (t *Turns) Acquire(ctx context.Context) (gcgate.Lease, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return t.acquire(ctx, cancel, t.wait)
 }
 
-// wait takes a slot, at once if one is free and no replica waits.
 func (t *Turns) wait(ctx context.Context) (*lease, error) {
 	asking, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
@@ -71,7 +68,6 @@ func (t *Turns) wait(ctx context.Context) (*lease, error) {
 	}
 }
 
-// enlist takes the last place.
 func (t *Turns) enlist(ctx context.Context) (*place, error) {
 	s, err := t.open(ctx)
 	if err != nil {
@@ -79,7 +75,7 @@ func (t *Turns) enlist(ctx context.Context) (*place, error) {
 	}
 	w := &place{session: s, key: fmt.Sprintf("%s%x", t.prefix+queueKeys, s.id)}
 	done, err := t.client.Put(ctx, w.key, t.options.Holder, clientv3.WithLease(s.id))
-	if err != nil { // perhaps applied all the same
+	if err != nil {
 		t.retire(s, err)
 		return nil, err
 	}
@@ -93,8 +89,7 @@ func (t *Turns) tryNext(ctx context.Context, w *place) (*lease, error) {
 	return t.tryOnce(ctx, w)
 }
 
-// awaitChange returns nil when a key of the group was deleted since the last attempt, or after
-// lookAgain.
+// awaitChange returns nil when a key was deleted since the last attempt, or after lookAgain.
 func (t *Turns) awaitChange(ctx context.Context, w *place) error {
 	watching, cancel := context.WithTimeout(ctx, lookAgain)
 	defer cancel()
@@ -119,7 +114,7 @@ func (t *Turns) awaitChange(ctx context.Context, w *place) error {
 	return nil
 }
 
-// leave removes the place, or the session if etcd does not answer.
+// leave removes the place, or retires the session if etcd does not answer.
 func (t *Turns) leave(w *place) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()

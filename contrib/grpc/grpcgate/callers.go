@@ -15,17 +15,17 @@ import (
 
 const (
 	maxNamed  = 32   // addresses that the log names
-	maxLooked = 1000 // calls of clients that do not watch that look notes
+	maxLooked = 1000 // calls whose clients look notes
 )
 
-// callers are the clients. It has connections with a Watch, and addresses of some clients without.
+// callers are the clients, with a Watch or without.
 type callers struct {
-	conns sync.Map     // *conn by connKey
-	looks atomic.Int32 // calls whose address is still to be noted
+	conns sync.Map     // *conn by connKey, those with a Watch
+	looks atomic.Int32 // calls still to be noted
 
 	mu    sync.Mutex
 	seen  map[string]struct{} // addresses without a Watch, maxNamed at most; guarded by mu
-	named map[string]struct{} // those that the log has named; guarded by mu
+	named map[string]struct{} // by the log; guarded by mu
 }
 
 // conn is a connection with a Watch.
@@ -55,7 +55,7 @@ func addrOf(ctx context.Context) net.Addr {
 	return nil
 }
 
-// connect begins to count the calls of a connection with a Watch.
+// connect counts the calls of a connection with a Watch, until disconnect.
 func (c *callers) connect(ctx context.Context) *conn {
 	key := connKey(addrOf(ctx))
 	c.mu.Lock()
@@ -66,7 +66,6 @@ func (c *callers) connect(ctx context.Context) *conn {
 	return cn
 }
 
-// disconnect is called when a Watch has ended.
 func (c *callers) disconnect(cn *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +85,7 @@ func (c *callers) called(ctx context.Context) {
 	}
 }
 
-// look begins or ends to note the addresses of clients that do not watch. afresh forgets the last
-// ones.
+// look begins or ends to note the clients that do not watch. afresh forgets the last ones.
 func (c *callers) look(on, afresh bool) {
 	n := int32(0)
 	if on {
@@ -113,7 +111,7 @@ func (c *callers) see(host string) {
 	c.seen[host] = struct{}{}
 }
 
-// hostOf returns the address without the port, which differs for each connection.
+// hostOf leaves out the port, which differs for each connection.
 func hostOf(a net.Addr) string {
 	if host, _, err := net.SplitHostPort(a.String()); err == nil {
 		return host
@@ -139,7 +137,7 @@ func (c *callers) warn(log *slog.Logger) {
 	}
 }
 
-// unnamed returns the clients that the log has not named, and marks them as named.
+// unnamed returns the clients that the log has not named, and marks them.
 func (c *callers) unnamed() (fresh []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,8 +13,7 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// ServerOptions returns both interceptors for grpc.NewServer. Pass them first. What an interceptor
-// before them does is not counted.
+// ServerOptions returns both interceptors for grpc.NewServer. Pass them first.
 func (s *Signal) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.unary),
@@ -22,7 +21,7 @@ func (s *Signal) ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// unary counts calls, and refuses them with UNAVAILABLE under [gcgate.PolicyShed].
+// unary counts calls. Under [gcgate.PolicyShed] it refuses them during a collection.
 func (s *Signal) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	handler grpc.UnaryHandler,
 ) (any, error) {
@@ -67,10 +66,9 @@ type countedStream struct {
 
 	mu     sync.Mutex
 	ticket gcgate.Ticket // of the current message, or zero; guarded by mu
-	over   bool          // the handler has returned; guarded by mu
+	over   bool          // guarded by mu
 }
 
-// count ends the current message, and begins another one.
 func (c *countedStream) count(another bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +79,7 @@ func (c *countedStream) count(another bool) {
 	}
 }
 
-// end ends the last message. A goroutine of the handler may still receive one, which does not
+// end ends the last message. A goroutine of the handler may receive one later, which does not
 // count.
 func (c *countedStream) end() {
 	c.mu.Lock()

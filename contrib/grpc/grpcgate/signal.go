@@ -26,22 +26,18 @@ var (
 )
 
 const (
-	// idleSettle is how long after SERVING an idle client counts as back: some round trips within a
-	// data centre.
+	// idleSettle is after how long an idle client counts as back, some round trips.
 	idleSettle = 20 * time.Millisecond
 
-	// waitTick is how often a wait checks calls and clocks.
 	waitTick = 2 * time.Millisecond
 )
 
-// A Signal is a [gcgate.Signal] to gRPC clients by the Watch streams of grpc.health.v1. Its
-// interceptors count their calls. [New] makes it, for one gate and one server. Any goroutine may
-// call its methods.
+// A Signal is a [gcgate.Signal] to gRPC clients, of one gate and one server. Its interceptors count
+// their calls. Any goroutine may call its methods.
 //
-// To only count calls, for a gate with other signals such as HAProxy's runtime API, call
-// [Signal.Attach] with the gate.
+// To only count calls, for a gate with other signals, call [Signal.Attach] with the gate.
 type Signal struct {
-	options Options // with defaults
+	options Options
 	gate    atomic.Pointer[gcgate.Gate]
 	callers callers
 
@@ -50,8 +46,8 @@ type Signal struct {
 
 	mu      sync.Mutex // taken after a watch's mu
 	watches map[*watch]struct{}
-	flipped time.Time     // when flips last changed
-	changed chan struct{} // closed when a watch was sent something or has ended; nil: no wait
+	flipped time.Time
+	changed chan struct{} // closed to have waits check again; nil: no wait
 }
 
 // New returns a Signal, or an [*evenkeel.OptionError].
@@ -63,8 +59,8 @@ func New(o Options) (*Signal, error) {
 	return &Signal{options: o, watches: make(map[*watch]struct{})}, nil
 }
 
-// Register registers the health service. Call it before the server serves. A second health service
-// ends the process (see [grpc.Server.RegisterService]). Set [Options].Health to it instead.
+// Register registers the health service. Call it before the server serves. Set [Options].Health if
+// the server has one, because a second registration ends the process.
 func (s *Signal) Register(r grpc.ServiceRegistrar) {
 	grpc_health_v1.RegisterHealthServer(r, &service{signal: s})
 }
@@ -104,13 +100,12 @@ func (s *Signal) Check(ctx context.Context) error {
 func (s *Signal) CanConfirm(time.Duration) error {
 	s.callers.warn(s.log())
 	if s.Watches() == 0 {
-		s.callers.look(true, false) // for the log at the next collection
+		s.callers.look(true, false)
 		return s.nobody()
 	}
 	return nil
 }
 
-// nobody is the error of a signal without watchers.
 func (s *Signal) nobody() error {
 	return fmt.Errorf("grpcgate: no client watches grpc.health.v1.Health%s: %s", s.callers.names(), advice)
 }
@@ -118,7 +113,7 @@ func (s *Signal) nobody() error {
 const advice = "give the clients the service configuration of contrib/grpc/grpcgate/client (round_robin and " +
 	"healthCheckConfig), and in Go import google.golang.org/grpc/health; call Signal.Register in the server"
 
-// WhyIgnored implements [gcgate.Explainer]. It names the clients that call without a Watch.
+// WhyIgnored implements [gcgate.Explainer]. It names the clients without a Watch.
 func (s *Signal) WhyIgnored() string {
 	if s.callers.names() == "" {
 		return ""
@@ -147,8 +142,7 @@ func (s *Signal) Drain(ctx context.Context, _ time.Duration) error {
 	})
 }
 
-// Ready implements [gcgate.Signal]. It sends the service's own health, and waits until the clients
-// use this process again.
+// Ready implements [gcgate.Signal]. It waits until the clients use this process again.
 func (s *Signal) Ready(ctx context.Context) error {
 	s.flip(false)
 	err := s.wait(ctx, func(now time.Time) error {
@@ -232,24 +226,22 @@ func (s *Signal) wake() {
 // Options configure a [Signal]. The zero value works.
 type Options struct {
 	// Health is the service's own health. The signal replaces SERVING in a Watch during a
-	// collection. [Signal.Register] registers it. Default: nil, a health.Server that returns
-	// SERVING for the name "", the whole server.
+	// collection. Default: nil, a health.Server that returns SERVING for the name "", the whole
+	// server.
 	Health grpc_health_v1.HealthServer
 
 	// Messages returns whether each message of a streaming method ("/package.Service/Method")
-	// counts as a request, from its arrival until the handler sends or receives. The gate does not
-	// warn of messages after a drain, because a client cannot move an open stream. Any goroutine
+	// counts as a request, from its arrival until the handler sends or receives. Any goroutine
 	// calls it, once per stream. Default: nil, no method.
 	Messages func(fullMethod string) bool
 
-	// MaxWatches bounds the Watch streams. One more gets UNIMPLEMENTED, and its client goes on
-	// without health checks. Default: 0, which is 65,536. Limit: 2^31-1.
+	// MaxWatches bounds the Watch streams. One more gets UNIMPLEMENTED. Default: 0, which is
+	// 65,536. Limit: 2^31-1.
 	MaxWatches int
 
-	// ReturnTimeout is how long [Signal.Ready] waits for the next call on a connection on which
-	// calls were frequent. A client that hears of it later may find this replica and the next one
-	// drained at once, and its calls fail with UNAVAILABLE. Default: 0, which is 250 ms. Limit:
-	// 15 s.
+	// ReturnTimeout is how long [Signal.Ready] waits for the next call of a client whose calls were
+	// frequent. Calls of a slower client may fail with UNAVAILABLE, because the next replica drains
+	// before it has heard of the return. Default: 0, which is 250 ms. Limit: 15 s.
 	ReturnTimeout time.Duration
 
 	// Logger gets Warn for clients that do not watch. Default: nil, the gate's logger.

@@ -11,8 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// service is grpc.health.v1 with the service's own health, except SERVING in a Watch during a
-// collection.
+// service is grpc.health.v1.
 type service struct {
 	grpc_health_v1.UnimplementedHealthServer
 	signal *Signal
@@ -44,30 +43,29 @@ func (s *service) Watch(r *grpc_health_v1.HealthCheckRequest,
 	return s.signal.options.Health.Watch(r, w)
 }
 
-// watch is one Watch stream. The service's own health sends on it, and follow sends when this
-// process is drained and when it is back.
+// watch is one Watch stream. The service's own health sends on it, and so does follow.
 type watch struct {
 	grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]
 	signal *Signal
 	conn   *conn
 	flip   chan struct{} // full: the signal has flipped
-	over   chan struct{} // closed when the stream ends
+	over   chan struct{}
 
 	mu     sync.Mutex
 	own    grpc_health_v1.HealthCheckResponse_ServingStatus // the service's health; guarded by mu
 	sent   grpc_health_v1.HealthCheckResponse_ServingStatus // guarded by mu
-	hasOwn bool                                             // own and sent are valid; guarded by mu
-	ended  bool                                             // nothing may be sent; guarded by mu
+	hasOwn bool                                             // guarded by mu
+	ended  bool                                             // guarded by mu
 
 	// Guarded by signal.mu.
-	begun  bool      // the service's own health was sent
-	heard  uint64    // the signal's flips that the client knows of
+	begun  bool      // own was sent
+	heard  uint64    // the flips that the client knows of
 	out    bool      // the client does not use this process
-	told   time.Time // when the client was sent SERVING; zero: not yet
-	at     uint64    // the connection's calls by then
+	told   time.Time // when SERVING was sent; zero: not yet
+	at     uint64    // calls by then
 	active bool      // calls were frequent before the drain
-	since  time.Time // since when the client uses this process
-	base   uint64    // the connection's calls by then
+	since  time.Time // when the client came back
+	base   uint64    // calls by then
 }
 
 // open begins a Watch, or returns nil if there are too many.
@@ -87,7 +85,6 @@ func (s *Signal) open(stream grpc.ServerStreamingServer[grpc_health_v1.HealthChe
 	return w
 }
 
-// end ends the Watch. Nothing is sent after it.
 func (w *watch) end() {
 	w.mu.Lock()
 	w.ended = true
@@ -106,7 +103,6 @@ func (w *watch) forget() {
 	s.wake()
 }
 
-// poke has follow send what has changed.
 func (w *watch) poke() {
 	select {
 	case w.flip <- struct{}{}:
@@ -114,7 +110,7 @@ func (w *watch) poke() {
 	}
 }
 
-// follow sends what flips change, until the stream ends.
+// follow sends what flips change.
 func (w *watch) follow() {
 	for {
 		select {
@@ -143,7 +139,7 @@ func (w *watch) Send(r *grpc_health_v1.HealthCheckResponse) error {
 	return w.send()
 }
 
-// send sends the current health if it has changed. mu is held.
+// send sends the health if it has changed. mu is held.
 func (w *watch) send() error {
 	if w.ended || !w.hasOwn {
 		return nil
@@ -202,7 +198,7 @@ func (w *watch) isBack(now time.Time, s *Signal) bool {
 	return told && !w.active && now.Sub(w.told) >= idleSettle
 }
 
-// serveFrom notes that the client uses this process from now on. signal.mu is held.
+// serveFrom notes that the client uses this process. signal.mu is held.
 func (w *watch) serveFrom(now time.Time) {
 	w.out, w.since, w.base = false, now, w.conn.calls.Load()
 }
