@@ -14,7 +14,6 @@ import (
 	"os"
 
 	"evenkeel.dev/examples/internal/command"
-	"evenkeel.dev/examples/internal/httpserver"
 )
 
 func main() {
@@ -32,7 +31,7 @@ func main() {
 				return err
 			}
 			defer ln.Close()
-			return httpserver.Serve(ctx, ln, handler, log, "fastc", source)
+			return command.Serve(ctx, ln, handler, log, "fastc", source)
 		},
 	}.Main()
 }

@@ -24,7 +24,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/examples/internal/httpserver"
+	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/record"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/gcgate"
@@ -90,7 +90,7 @@ func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Fl
 		stopGate()
 		end(context.Cause(ctx))
 	})()
-	return httpserver.Serve(serving, ln, recorder.Around(mux), log)
+	return command.Serve(serving, ln, recorder.Around(mux), log)
 }
 
 // maxLive is the most MiB that -live keeps.

@@ -27,7 +27,6 @@ import (
 type msgpush struct {
 	size, batch, length int
 	shape               string
-	warm                uint // MiB
 	window              *window.Window
 	recorder            record.Flags
 }
@@ -49,8 +48,6 @@ func (m *msgpush) flags(fs *flag.FlagSet) {
 	fs.IntVar(&m.batch, "batch", 64, "`messages` that a request pushes")
 	fs.IntVar(&m.length, "window", 300_000, "`messages` that live")
 	fs.StringVar(&m.shape, "shape", "ptr", "`shape` of a message, one of "+strings.Join(window.Shapes, ", "))
-	fs.UintVar(&m.warm, "warm", 0,
-		"so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
 	m.recorder.Register(fs)
 }
 
@@ -66,7 +63,6 @@ func (m *msgpush) check() error {
 
 // prepare fills the window, so that the gate finds the heap as it will be.
 func (m *msgpush) prepare(log *slog.Logger) error {
-	window.Warm(int(m.warm) << 20)
 	start := time.Now()
 	m.window = window.New(m.shape, m.size, m.length)
 	log.Info("filled", "bytes", m.window.Live(), "shape", m.shape, "took", time.Since(start))

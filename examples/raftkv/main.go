@@ -36,7 +36,6 @@ type raftkv struct {
 	members string
 	length  int
 	batch   int
-	warm    uint // MiB
 	noTurn  bool
 
 	transfer time.Duration
@@ -63,8 +62,6 @@ func (r *raftkv) flags(fs *flag.FlagSet) {
 	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303",
 		"`URLs` of all members, in the order of their numbers")
 	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
-	fs.UintVar(&r.warm, "warm", 0,
-		"so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
 	fs.IntVar(&r.batch, "batch", 64, "`messages` that each write replaces")
 	fs.DurationVar(&r.transfer, "transfer-timeout", 0,
 		"how long a transfer of the leadership may take before another member is tried; default: raftgate's, 15ms")
@@ -99,7 +96,6 @@ func (r *raftkv) check() (err error) {
 
 // prepare fills the window and starts the member.
 func (r *raftkv) prepare(log *slog.Logger) error {
-	window.Warm(int(r.warm) << 20)
 	ballast := window.New("ptr", messageSize, r.length)
 	members := strings.Split(r.members, ",")
 	node, err := kv.Start(kv.Config{ID: r.id, Members: members, Applied: func() { ballast.Push(r.batch) }, Log: log})

@@ -2,16 +2,104 @@ package main
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
-	"evenkeel.dev/examples/internal/httpserver"
+	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/search/feed"
-	"evenkeel.dev/examples/search/feeds"
 )
+
+// publisher is a feed that the form can offer.
+type publisher struct{ name, label string }
+
+// known are all of them, in the order of the form's boxes.
+var known = []publisher{
+	{"cnn", "CNN"},
+	{"bbc", "BBC"},
+	{"nyt", "NYT"},
+}
+
+// address says where a feed is.
+type address struct {
+	name string
+	url  string
+}
+
+// source is a feed that can be searched.
+type source struct {
+	name  string
+	label string
+	cache *feed.Cache
+}
+
+// newSources makes a cache for each address and starts to fill it. o has a logger.
+func newSources(addrs []address, client *http.Client, o feed.Options) []source {
+	var sources []source
+	for _, k := range known {
+		i := slices.IndexFunc(addrs, func(a address) bool { return a.name == k.name })
+		if i < 0 {
+			continue
+		}
+		each := o
+		each.Logger = o.Logger.With("feed", k.name)
+		cache := feed.NewCache(func(ctx context.Context) ([]feed.Item, error) {
+			return feed.Fetch(ctx, client, addrs[i].url)
+		}, each)
+		cache.Refresh()
+		sources = append(sources, source{name: k.name, label: k.label, cache: cache})
+	}
+	return sources
+}
+
+func feedNames() string {
+	var names []string
+	for _, k := range known {
+		names = append(names, k.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseFeeds reads name=URL,name=URL. A comma inside an address has to be written %2C.
+func parseFeeds(s string) ([]address, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var addrs []address
+	seen := make(map[string]bool)
+	for part := range strings.SplitSeq(s, ",") {
+		name, raw, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if !slices.ContainsFunc(known, func(p publisher) bool { return p.name == name }) {
+			return nil, fmt.Errorf("unknown feed %q; the names are %s", name, feedNames())
+		}
+		if seen[name] {
+			return nil, fmt.Errorf("feed %q is given twice", name)
+		}
+		seen[name] = true
+		if err := checkURL(raw); err != nil {
+			return nil, fmt.Errorf("feed %q: %w", name, err)
+		}
+		addrs = append(addrs, address{name: name, url: raw})
+	}
+	return addrs, nil
+}
+
+func checkURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return err
+	}
+	if u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("%q is not an address such as https://host/path.xml", raw)
+	}
+	return nil
+}
 
 // serve answers on ln until ctx is done, then finishes what is under way.
 func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) error {
@@ -44,7 +132,7 @@ func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) 
 		return err
 	}
 	defer cfg.recorder.Close()
-	return httpserver.Serve(ctx, ln, cfg.recorder.Around(s.routes()), log, "alloc", cfg.mode)
+	return command.Serve(ctx, ln, cfg.recorder.Around(s.routes()), log, "alloc", cfg.mode)
 }
 
 // serveSamples starts the feed server that stands in for the publishers, and returns where
@@ -54,7 +142,7 @@ func serveSamples(log *slog.Logger) (addrs []address, stop func(), err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the sample feeds: %w; or give real ones with -feeds", err)
 	}
-	srv := httpserver.New(feeds.Handler(), log)
+	srv := command.NewServer(sampleFeeds(), log)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -64,4 +152,22 @@ func serveSamples(log *slog.Logger) (addrs []address, stop func(), err error) {
 		addrs = append(addrs, address{name: k.name, url: "http://" + ln.Addr().String() + "/" + k.name + ".xml"})
 	}
 	return addrs, func() { srv.Close(); <-done }, nil
+}
+
+//go:embed feeds/*.xml
+var samples embed.FS
+
+// sampleFeeds serves /bbc.xml, /cnn.xml and /nyt.xml, whose news are invented.
+func sampleFeeds() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) {
+		b, err := samples.ReadFile("feeds/" + r.PathValue("file"))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/rss+xml; charset=utf-8")
+		w.Write(b) // an error here means that the reader has left
+	})
+	return mux
 }

@@ -21,7 +21,6 @@ import (
 	"strings"
 
 	"evenkeel.dev/examples/internal/command"
-	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/httpd"
 )
 
@@ -107,10 +106,10 @@ func serve(ctx context.Context, s settings, log *slog.Logger) error {
 		return err
 	}
 	if !s.serve.own {
-		return httpserver.Serve(ctx, ln, routes(s.serve), log, "way", s.serve.name)
+		return command.Serve(ctx, ln, routes(s.serve), log, "way", s.serve.name)
 	}
 	log.Info("listening", "url", "http://"+ln.Addr().String(), "way", s.serve.name)
-	err = httpd.Serve(ctx, httpserver.New(routes(s.serve), log), ln, httpd.Options{Logger: log})
+	err = httpd.Serve(ctx, command.NewServer(routes(s.serve), log), ln, httpd.Options{Logger: log})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -15,9 +15,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,8 +29,9 @@ import (
 	"evenkeel.dev/contrib/prometheus/promgate"
 	"evenkeel.dev/contrib/prometheus/promhttpd"
 	"evenkeel.dev/contrib/prometheus/promrecorder"
+	"evenkeel.dev/examples/fastcserver/matrix"
+	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/gateflags"
-	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/httpd"
@@ -125,7 +128,7 @@ func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	pages := http.NewServeMux()
 	pages.Handle("/debug/evenkeel/", p.recorder)
 	pages.Handle("GET /metrics", promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	p.pages = httpserver.New(pages, p.log)
+	p.pages = command.NewServer(pages, p.log)
 	go p.pages.Serve(p.page) // until it is closed
 	by := "httpd"
 	if p.nethttp {
@@ -148,4 +151,41 @@ func (p *program) close() {
 		p.pages.Close()
 	}
 	p.page.Close()
+}
+
+// order is how many rows and columns the filter's matrices have.
+const order = 8
+
+// filter is what a request computes with; it owns it until it puts it back.
+type filter struct{ gain, reading, out []float64 }
+
+func newFilter() *filter {
+	const n = order * order
+	f := &filter{make([]float64, n), make([]float64, n), make([]float64, n)}
+	matrix.Fill(f.gain, f.reading, order)
+	return f
+}
+
+var filters = sync.Pool{New: func() any { return newFilter() }}
+
+func (p *program) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /report", p.report)
+	return mux
+}
+
+// report answers a device that reports its readings: each of them goes through the filter, a call
+// of C that takes less than a microsecond, and the last ones of all devices stay.
+func (p *program) report(w http.ResponseWriter, _ *http.Request) {
+	f := filters.Get().(*filter)
+	defer filters.Put(f)
+	for range p.batch {
+		multiply(f.gain, f.reading, f.out, order, 1)
+	}
+	_, _ = io.WriteString(w, answer(p.window.Push(p.batch), f)) // the client went away
+}
+
+// answer says how many readings there were so far, and what the filter says of the last one.
+func answer(readings uint64, f *filter) string {
+	return fmt.Sprintf("%d readings, state %g\n", readings, matrix.Trace(f.out, order))
 }

@@ -12,7 +12,6 @@ import (
 
 	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/gateflags"
-	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/gcgate"
 )
 
@@ -103,5 +102,5 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 		g.Close()
 		end(context.Cause(ctx))
 	})()
-	return httpserver.ServeBy(serving, serve, ln, mux, log)
+	return command.ServeBy(serving, serve, ln, mux, log)
 }

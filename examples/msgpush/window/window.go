@@ -5,7 +5,10 @@
 package window
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,8 +18,7 @@ import (
 //
 //   - flat: one slice of bytes, in a ring. Marking is a look at each message.
 //   - ptr: linked nodes of 64 bytes, in a ring. Marking follows each pointer.
-//   - map: one slice of bytes, in a map by number.
-var Shapes = []string{"flat", "ptr", "map"}
+var Shapes = []string{"flat", "ptr"}
 
 // Limits of a window.
 const (
@@ -53,12 +55,9 @@ func Check(shape string, size, length int) error {
 // which [Check] found right.
 func New(shape string, size, length int) *Window {
 	w := &Window{size: size, length: length}
-	switch shape {
-	case "ptr":
+	if shape == "ptr" {
 		w.store = &ring[*node]{slots: make([]*node, length), message: func() *node { return chain(size) }}
-	case "map":
-		w.store = &table{size: size, length: uint64(length), messages: make(map[uint64][]byte, length)}
-	default:
+	} else {
 		w.store = &ring[[]byte]{slots: make([][]byte, length), message: func() []byte { return flat(size) }}
 	}
 	w.store.push(length)
@@ -118,28 +117,58 @@ func (r *ring[M]) push(n int) uint64 {
 	return next
 }
 
-// table keeps messages by their number.
-type table struct {
-	size   int
-	length uint64
-
-	mu       sync.Mutex // guards all below
-	messages map[uint64][]byte
-	next     uint64
+// Handler answers each request by pushing a batch of n messages.
+func (w *Window) Handler(n int) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(rw, "%d\n", w.Push(n))
+	})
 }
 
-func (t *table) push(n int) uint64 {
-	var next uint64
-	for range n {
-		m := flat(t.size)
-		t.mu.Lock()
-		t.messages[t.next] = m
-		if t.next >= t.length {
-			delete(t.messages, t.next-t.length)
+// Stats are what /stats tells.
+type Stats struct {
+	Gate    any     `json:"gate,omitempty"` // gcgate.Stats where there is a gate
+	Runtime Runtime `json:"runtime"`
+}
+
+// Runtime is what the runtime says of this process.
+type Runtime struct {
+	Collections uint32 `json:"collections"`
+	Forced      uint32 `json:"forced"`      // of Collections, by runtime.GC
+	PauseNs     uint64 `json:"pause_ns"`    // with the world stopped, in all
+	HeapBytes   uint64 `json:"heap_bytes"`  // objects, live and dead
+	AllocBytes  uint64 `json:"alloc_bytes"` // since the start
+	SysBytes    uint64 `json:"sys_bytes"`   // from the system
+}
+
+// StatsHandler serves Stats. gate may be nil.
+func StatsHandler(gate func() any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		s := Stats{Runtime: Runtime{
+			Collections: m.NumGC, Forced: m.NumForcedGC, PauseNs: m.PauseTotalNs,
+			HeapBytes: m.HeapAlloc, AllocBytes: m.TotalAlloc, SysBytes: m.Sys,
+		}}
+		if gate != nil {
+			s.Gate = gate()
 		}
-		t.next++
-		next = t.next
-		t.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(s) // the client went away
+	})
+}
+
+// Warm takes so many bytes from the system, touches them and lets them go: what the process
+// allocates from then on is not new to the kernel, as in one that has run for long. It collects
+// once, also where GOGC is off.
+func Warm(bytes int) {
+	const piece, page = 1 << 20, 4 << 10
+	kept := make([][]byte, bytes/piece)
+	for i := range kept {
+		kept[i] = make([]byte, piece)
+		for k := 0; k < piece; k += page {
+			kept[i][k] = 1
+		}
 	}
-	return next
+	runtime.KeepAlive(kept)
+	runtime.GC()
 }

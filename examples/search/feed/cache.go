@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,31 +15,17 @@ var ErrClosed = errors.New("feed cache closed")
 
 // Options configures a [Cache]. The zero value works.
 type Options struct {
-	TTL        time.Duration // age at which a copy is refreshed; 0: 15 minutes
-	Timeout    time.Duration // of one fetch; 0: 5 seconds
-	MinBackoff time.Duration // wait after a first failure, doubled at each further one; 0: 5 seconds
-	MaxBackoff time.Duration // longest such wait; 0: 5 minutes
-	HoldLock   bool          // fetch with the lock held, so that all wait: a mistake to look at
-	Logger     *slog.Logger  // Info for refreshes, Warn for failures; nil: slog.Default()
+	TTL      time.Duration // age at which a copy is refreshed; 0: 15 minutes
+	Timeout  time.Duration // of one fetch; 0: 5 seconds
+	HoldLock bool          // fetch with the lock held, so that all wait: a mistake to look at
+	Logger   *slog.Logger  // Info for refreshes, Warn for failures; nil: slog.Default()
 }
 
-func (o Options) withDefaults() Options {
-	o.TTL = orDefault(o.TTL, 15*time.Minute)
-	o.Timeout = orDefault(o.Timeout, 5*time.Second)
-	o.MinBackoff = orDefault(o.MinBackoff, 5*time.Second)
-	o.MaxBackoff = max(orDefault(o.MaxBackoff, 5*time.Minute), o.MinBackoff)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	return o
-}
-
-func orDefault(d, def time.Duration) time.Duration {
-	if d <= 0 {
-		return def
-	}
-	return d
-}
+// The wait after a first failure doubles at each further one.
+const (
+	minBackoff = 5 * time.Second
+	maxBackoff = 5 * time.Minute
+)
 
 // Copy is a feed as it was fetched. Requests share Items: do not write to them.
 type Copy struct {
@@ -65,7 +52,10 @@ type Cache struct {
 
 // NewCache returns an empty cache over fetch, which is called by one goroutine at a time.
 func NewCache(fetch func(context.Context) ([]Item, error), opts Options) *Cache {
-	return &Cache{fetch: fetch, opts: opts.withDefaults()}
+	opts.TTL = cmp.Or(opts.TTL, 15*time.Minute)
+	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
+	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+	return &Cache{fetch: fetch, opts: opts}
 }
 
 // Get returns the newest copy without waiting for a newer one, and starts a refresh in the
@@ -163,20 +153,9 @@ func (c *Cache) fetchedLocked(items []Item, err error, start, now time.Time) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("no complete answer within %v: %w", c.opts.Timeout, err)
 		}
-		wait := c.backoffLocked()
+		wait := min(minBackoff<<min(c.failures, 10), maxBackoff)
+		c.failures++
 		c.err, c.due = err, now.Add(wait)
 		c.opts.Logger.Warn("feed failed", "err", err, "retry_in", wait, "kept_items", len(c.items))
 	}
-}
-
-// backoffLocked counts a failure and returns the wait that follows it.
-func (c *Cache) backoffLocked() time.Duration {
-	wait := c.opts.MinBackoff
-	for range c.failures {
-		if wait *= 2; wait >= c.opts.MaxBackoff {
-			return c.opts.MaxBackoff // the count stops here: it can only lead here again
-		}
-	}
-	c.failures++
-	return wait
 }

@@ -4,9 +4,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/url"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // What Parse keeps of a document at most. Longer texts are cut, further items are left out.
@@ -115,4 +118,32 @@ func webLink(link string) string {
 		return ""
 	}
 	return link
+}
+
+// plainText makes one line of plain text from what feeds put into their elements: tags
+// removed, character references resolved, white space collapsed, at most maxLen bytes.
+//
+// It is for looks, not for safety: "&lt;b&gt;" comes out as "<b>". Whoever writes the text
+// into a page has to escape it.
+func plainText(s string, maxLen int) string {
+	s = html.UnescapeString(tag.ReplaceAllString(s, " "))
+	s = strings.Join(strings.Fields(s), " ")
+	return cut(s, maxLen)
+}
+
+// tag is a '<' that a letter, '/' or '!' follows, so that "2 < 3" stays. One that is never closed takes
+// the rest.
+var tag = regexp.MustCompile(`<[/!A-Za-z][^>]*>?`)
+
+// cut shortens s to at most maxLen bytes, the ellipsis included, without splitting a rune.
+func cut(s string, maxLen int) string {
+	const ellipsis = "…"
+	if len(s) <= maxLen {
+		return s
+	}
+	end := maxLen - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + ellipsis
 }

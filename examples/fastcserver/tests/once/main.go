@@ -53,8 +53,8 @@ func run(args []string, stdout io.Writer) error {
 		url:    "http://" + *server,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}, Timeout: time.Minute},
 	}
-	if err := l.answers("/blockcall" + work); err != nil {
-		return err
+	if _, err := l.get("/blockcall" + work); err != nil {
+		return fmt.Errorf("%w\nstart the server in another terminal, from examples/: go run ./fastcserver", err)
 	}
 	fmt.Fprintf(stdout, "%d requests a line, %d connections, to %s; milliseconds\n", requests, connections, l.url)
 	const row = "%-18s %10s %9s %9s %9s %13s %13s\n"
@@ -89,14 +89,6 @@ type series struct {
 type load struct {
 	url    string
 	client *http.Client
-}
-
-// answers reports why a path of the server has no good answer.
-func (l *load) answers(path string) error {
-	if _, err := l.get(path); err != nil {
-		return fmt.Errorf("%w\nstart the server in another terminal, from examples/: go run ./fastcserver", err)
-	}
-	return nil
 }
 
 // run sends requests on that many connections, each the next when its last was answered.
