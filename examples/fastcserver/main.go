@@ -22,7 +22,7 @@ func main() {
 		Name:  "fastcserver",
 		Flags: func(fs *flag.FlagSet) { command.AddrFlag(fs, &addr, "127.0.0.1:8080") },
 		Run: func(ctx context.Context, stdout io.Writer, log *slog.Logger) error {
-			handler, source, err := newHandler(stdout, os.Stderr) // which gets the stacks of handlers that panic
+			handler, source, err := newHandler(stdout, os.Stderr)
 			if err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ GET /many/fast/CALLS       the same by fastc
 GET /stats                 which way fastc goes, and the counters of /adaptive
 `
 
-// newHandler returns the service, and which way fastc goes. Gin writes its access log to stdout.
+// newHandler returns the service, and which way fastc goes.
 func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
 	if os.Getenv(gin.EnvGinMode) == "" {
 		gin.SetMode(gin.ReleaseMode)
@@ -51,7 +51,6 @@ func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
 	return r, fastc.Source(), nil
 }
 
-// product is the answer of the endpoints that multiply. Trace and sum are those of the result.
 type product struct {
 	Size  int     `json:"size"`
 	Loop  int     `json:"loop"`
@@ -59,7 +58,6 @@ type product struct {
 	Sum   float64 `json:"sum"`
 }
 
-// multiply answers /:size/:loop by one of the ways into C.
 func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
@@ -76,7 +74,6 @@ func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 	}
 }
 
-// many answers /:calls by that many small calls, one after the other.
 func many(add func(a, b int64) int64) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
@@ -99,7 +96,6 @@ func timing(c *gin.Context, start time.Time) {
 	c.Header("Server-Timing", fmt.Sprintf("handler;dur=%.3f", float64(time.Since(start))/float64(time.Millisecond)))
 }
 
-// stats answers /stats.
 func stats(c *gin.Context) {
 	s := matrix.MultiplyAdaptiveSite.Stats()
 	c.JSON(http.StatusOK, gin.H{
@@ -112,16 +108,14 @@ func stats(c *gin.Context) {
 	})
 }
 
-// What a request may ask for.
 const (
 	maxLoop = 1000
-	maxWork = 1 << 28 // multiplications of numbers: a quarter of a second or so
+	maxWork = 1 << 28 // multiplications, a quarter of a second or so
 
 	defaultCalls = 1000
 	maxCalls     = 100_000
 )
 
-// work reads what to multiply, and how often.
 func work(size, loop string) (n, loops int, err error) {
 	if n, err = number("size", size, matrix.MaxSize); err != nil {
 		return 0, 0, err
@@ -136,7 +130,6 @@ func work(size, loop string) (n, loops int, err error) {
 	return n, loops, nil
 }
 
-// count reads how many calls to make.
 func count(calls string) (int, error) {
 	if calls == "" {
 		return defaultCalls, nil
@@ -144,7 +137,6 @@ func count(calls string) (int, error) {
 	return number("calls", calls, maxCalls)
 }
 
-// number reads a whole number from 1 to most.
 func number(name, s string, most int) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > most {
@@ -153,16 +145,15 @@ func number(name, s string, most int) (int, error) {
 	return n, nil
 }
 
-// matrices are what one request works with; it owns them until it gives them back.
+// One request owns matrices until it gives them back.
 type matrices struct {
-	size      int // of the factors that a and b hold
+	size      int
 	a, b, out []float64
 }
 
 var spare = sync.Pool{New: func() any { return new(matrices) }}
 
-// take returns matrices with the factors of a size. C does not write to these, so they are
-// written again only when another size is asked for.
+// take returns matrices with the factors of a size, which C does not write to.
 func take(size int) *matrices {
 	m := spare.Get().(*matrices)
 	if m.size != size {

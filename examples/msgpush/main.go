@@ -1,11 +1,10 @@
-// Command msgpush is a service that its collector keeps busy: it holds the last messages that
-// were pushed, hundreds of megabytes of them, and each request pushes more.
+// Command msgpush is a service that its collector keeps busy. It holds the last messages that were
+// pushed, hundreds of megabytes of them, and each request pushes more.
 //
 //	go run ./msgpush              # from examples/; GET http://127.0.0.1:5100/push
 //	go run ./msgpush -gate        # the same, with a gate before the collector
 //
-// The workload is the message push of the "Garbage Collector Control Interceptor", with a window
-// that really lives. README.md has the flags, and how to run two behind HAProxy.
+// README.md has the flags, and how to run two behind HAProxy.
 package main
 
 import (
@@ -23,7 +22,6 @@ import (
 	"evenkeel.dev/examples/msgpush/window"
 )
 
-// msgpush is the program's flags and what they make.
 type msgpush struct {
 	size, batch, length int
 	shape               string

@@ -1,10 +1,10 @@
-// Command raftkv is one member of a small replicated store whose collector is kept out of its
-// writes: the leader hands over before it collects.
+// Command raftkv is one member of a small replicated store. The leader hands over before it
+// collects.
 //
 //	go run ./raftkv -id 1 -addr 127.0.0.1:5301 -gate      # and 2 on :5302, 3 on :5303, from examples/
 //	curl -X PUT -H 'Kv-Client: me' -H 'Kv-Seq: 1' -d hello http://127.0.0.1:5301/kv/a
 //
-// README.md has the flags and what to look at.
+// README.md has the flags.
 package main
 
 import (
@@ -27,10 +27,9 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// messageSize is the size of a message of the window, in bytes.
+// bytes of a message of the window
 const messageSize = 1024
 
-// raftkv is the program's flags and what they make.
 type raftkv struct {
 	id      uint64
 	members string
@@ -94,7 +93,6 @@ func (r *raftkv) check() (err error) {
 	return window.Check("ptr", messageSize, r.length)
 }
 
-// prepare fills the window and starts the member.
 func (r *raftkv) prepare(log *slog.Logger) error {
 	ballast := window.New("ptr", messageSize, r.length)
 	members := strings.Split(r.members, ",")
@@ -118,7 +116,6 @@ func (r *raftkv) prepare(log *slog.Logger) error {
 	return err
 }
 
-// tune gives the gate its signal and its turns.
 func (r *raftkv) tune(o *gcgate.Options) {
 	o.Signals = append(o.Signals, r.member)
 	o.Turns = r.member
@@ -129,7 +126,7 @@ func (r *raftkv) tune(o *gcgate.Options) {
 	o.Replicas = strings.Count(r.members, ",") + 1
 }
 
-// taken is a turn that somebody else has, for ever. It implements gcgate.Turns.
+// taken is a turn that another process has, for ever.
 type taken struct{}
 
 func (taken) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
@@ -146,11 +143,10 @@ func (r *raftkv) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.HandleFunc("POST /collect", g.ServeCollect)
 }
 
-// stats is what GET /stats answers.
 type stats struct {
 	ID, Leader, Term, Applied uint64
 	Member                    raftgate.Stats
-	Gate                      any // gcgate.Stats, null without a gate
+	Gate                      any
 }
 
 func (r *raftkv) close() {

@@ -16,30 +16,27 @@ import (
 	"evenkeel.dev/examples/search/feed"
 )
 
-// publisher is a feed that the form can offer.
 type publisher struct{ name, label string }
 
-// known are all of them, in the order of the form's boxes.
+// in the order of the form's boxes
 var known = []publisher{
 	{"cnn", "CNN"},
 	{"bbc", "BBC"},
 	{"nyt", "NYT"},
 }
 
-// address says where a feed is.
 type address struct {
 	name string
 	url  string
 }
 
-// source is a feed that can be searched.
 type source struct {
 	name  string
 	label string
 	cache *feed.Cache
 }
 
-// newSources makes a cache for each address and starts to fill it. o has a logger.
+// newSources makes a cache for each address and starts to fill it.
 func newSources(addrs []address, client *http.Client, o feed.Options) []source {
 	var sources []source
 	for _, k := range known {
@@ -66,7 +63,7 @@ func feedNames() string {
 	return strings.Join(names, ", ")
 }
 
-// parseFeeds reads name=URL,name=URL. A comma inside an address has to be written %2C.
+// parseFeeds reads name=URL,name=URL.
 func parseFeeds(s string) ([]address, error) {
 	if s == "" {
 		return nil, nil
@@ -101,11 +98,10 @@ func checkURL(raw string) error {
 	return nil
 }
 
-// serve answers on ln until ctx is done, then finishes what is under way.
 func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) error {
 	addrs, options := cfg.feeds, feed.Options{TTL: cfg.ttl, HoldLock: cfg.locked, Logger: log}
 	if addrs == nil {
-		options.Timeout = time.Minute // nobody's network: only a busy machine is slow
+		options.Timeout = time.Minute // without a network, only a busy machine is slow
 		var stop func()
 		var err error
 		if addrs, stop, err = serveSamples(log); err != nil {
@@ -135,8 +131,7 @@ func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) 
 	return command.Serve(ctx, ln, cfg.recorder.Around(s.routes()), log, "alloc", cfg.mode)
 }
 
-// serveSamples starts the feed server that stands in for the publishers, and returns where
-// its feeds are.
+// serveSamples starts a server of the sample feeds.
 func serveSamples(log *slog.Logger) (addrs []address, stop func(), err error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -146,7 +141,7 @@ func serveSamples(log *slog.Logger) (addrs []address, stop func(), err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		srv.Serve(ln) // ends with ErrServerClosed
+		srv.Serve(ln)
 	}()
 	for _, k := range known {
 		addrs = append(addrs, address{name: k.name, url: "http://" + ln.Addr().String() + "/" + k.name + ".xml"})
@@ -167,7 +162,7 @@ func sampleFeeds() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/rss+xml; charset=utf-8")
-		w.Write(b) // an error here means that the reader has left
+		w.Write(b)
 	})
 	return mux
 }

@@ -1,13 +1,11 @@
-// Command wholepath is a service on all of the toolkit's packages at once: what a connection says
-// goes through aio and httpd to net/http, past the recorder and the gate to a handler, and from
-// there into C by fastc.
+// Command wholepath is a service on all of the toolkit's packages. A request goes through aio and
+// httpd to net/http, past the recorder and the gate to a handler, and from there into C by fastc.
 //
 //	go run ./wholepath            # from examples/; then: curl 127.0.0.1:5200/report
 //	go run ./wholepath -nethttp   # the same service, served by net/http alone
 //
-// The recorder's page is http://127.0.0.1:5201/debug/evenkeel/.
-//
-// demo.sh runs two behind HAProxy, which take turns to collect. README.md says more.
+// The recorder's page is http://127.0.0.1:5201/debug/evenkeel/. demo.sh runs two behind HAProxy.
+// README.md says more.
 package main
 
 import (
@@ -38,10 +36,8 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// stopTimeout bounds the end of the recorder.
 const stopTimeout = 10 * time.Second
 
-// program is the flags and what they make.
 type program struct {
 	nethttp             bool
 	admin               string
@@ -50,10 +46,10 @@ type program struct {
 	log      *slog.Logger
 	window   *window.Window
 	recorder *recorder.Recorder
-	slow     *promrecorder.Collector // its metrics
+	slow     *promrecorder.Collector
 	registry *prometheus.Registry
-	page     net.Listener // of the recorder's page and the metrics
-	pages    *http.Server // nil: not yet
+	page     net.Listener
+	pages    *http.Server
 }
 
 func main() { newService().Command().Main() }
@@ -76,7 +72,7 @@ func (p *program) flags(fs *flag.FlagSet) {
 	fs.IntVar(&p.length, "window", 30_000, "`readings` that live")
 }
 
-// shape is that of readings: what lives has pointers, which a collector follows.
+// Readings have pointers, which a collector follows.
 const shape = "ptr"
 
 func (p *program) check() error {
@@ -86,7 +82,7 @@ func (p *program) check() error {
 	return window.Check(shape, p.size, p.length)
 }
 
-// prepare fills the window, so that the gate finds the heap as it will be, and starts the recorder.
+// prepare fills the window, so that the gate finds the heap as it will be.
 func (p *program) prepare(log *slog.Logger) (err error) {
 	p.log = log
 	p.window = window.New(shape, p.size, p.length)
@@ -107,19 +103,19 @@ func (p *program) prepare(log *slog.Logger) (err error) {
 	return nil
 }
 
-// serve is where the two services differ: by a line, and one for the server's metrics.
+// serve is where the two services differ.
 func (p *program) serve(srv *http.Server, ln net.Listener) error {
 	if p.nethttp {
 		return srv.Serve(ln)
 	}
 	p.registry.MustRegister(promhttpd.New(srv))
-	return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: p.log}) // who calls this shuts srv down
+	return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: p.log}) // the caller shuts srv down
 }
 
-// around has the recorder see all that a request waits for, the gate included.
+// around has the recorder see the gate's waits too.
 func (p *program) around(h http.Handler) http.Handler { return p.recorder.Middleware(h) }
 
-// beside adds what only operators see, at an address of its own, and /stats.
+// beside adds what only operators see, at an address of its own.
 func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
 	if gate := g.Gate(); gate != nil {
@@ -129,7 +125,7 @@ func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	pages.Handle("/debug/evenkeel/", p.recorder)
 	pages.Handle("GET /metrics", promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	p.pages = command.NewServer(pages, p.log)
-	go p.pages.Serve(p.page) // until it is closed
+	go p.pages.Serve(p.page)
 	by := "httpd"
 	if p.nethttp {
 		by = "net/http"
@@ -153,10 +149,10 @@ func (p *program) close() {
 	p.page.Close()
 }
 
-// order is how many rows and columns the filter's matrices have.
+// order is the size of the filter's matrices.
 const order = 8
 
-// filter is what a request computes with; it owns it until it puts it back.
+// One request owns a filter until it puts it back.
 type filter struct{ gain, reading, out []float64 }
 
 func newFilter() *filter {
@@ -174,18 +170,17 @@ func (p *program) handler() http.Handler {
 	return mux
 }
 
-// report answers a device that reports its readings: each of them goes through the filter, a call
-// of C that takes less than a microsecond, and the last ones of all devices stay.
+// report filters each reading by a call of C that takes less than a microsecond, and keeps the last
+// ones.
 func (p *program) report(w http.ResponseWriter, _ *http.Request) {
 	f := filters.Get().(*filter)
 	defer filters.Put(f)
 	for range p.batch {
 		multiply(f.gain, f.reading, f.out, order, 1)
 	}
-	_, _ = io.WriteString(w, answer(p.window.Push(p.batch), f)) // the client went away
+	_, _ = io.WriteString(w, answer(p.window.Push(p.batch), f))
 }
 
-// answer says how many readings there were so far, and what the filter says of the last one.
 func answer(readings uint64, f *filter) string {
 	return fmt.Sprintf("%d readings, state %g\n", readings, matrix.Trace(f.out, order))
 }

@@ -27,15 +27,14 @@ import (
 	"evenkeel.dev/gcgate/httpgate"
 )
 
-// stopTimeout bounds what stopping the gate may take: its peers must hear of it.
 const stopTimeout = 5 * time.Second
 
 // Flags are the flags, parsed.
 type Flags struct {
-	Tune func(*gcgate.Options) // nil, or changes the options that the flags ask for
+	Tune func(*gcgate.Options) // changes what the flags ask for; may be nil
 
 	set     *flag.FlagSet
-	on      bool // -gate
+	on      bool
 	policy  gcgate.Policy
 	haproxy []*haproxy.RuntimeAPI
 	agent   string
@@ -47,7 +46,7 @@ type Flags struct {
 	leases, noTurns    bool
 	replicas           int
 
-	limit, minTrigger, maxTrigger int64 // bytes
+	limit, minTrigger, maxTrigger int64
 	events                        string
 }
 
@@ -89,7 +88,7 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 		"write each change of the gate's state to this `file`, a line of JSON each: t, source, state")
 }
 
-// needGate are the flags that say nothing without -gate.
+// needGate are the flags that mean nothing without -gate.
 var needGate = []string{
 	"haproxy", "agent", "health", "allow", "inband", "turns", "etcd", "no-turns", "leases", "replicas", "limit",
 	"min-trigger", "max-trigger", "events",
@@ -122,7 +121,6 @@ func policies() []string {
 	return names
 }
 
-// setPolicy gets "true" from a -gate without a value.
 func (f *Flags) setPolicy(s string) error {
 	if on, err := strconv.ParseBool(s); err == nil {
 		f.on, f.policy = on, gcgate.PolicyAuto
@@ -146,7 +144,7 @@ func (f *Flags) setAllow(s string) error {
 	return nil
 }
 
-// size adds a flag for a number of bytes, written as GOMEMLIMIT is.
+// size adds a flag for bytes, written as GOMEMLIMIT is.
 func size(fs *flag.FlagSet, bytes *int64, name, usage string) {
 	fs.Func(name, usage, func(text string) error {
 		digits, shift := text, 0
@@ -164,7 +162,7 @@ func size(fs *flag.FlagSet, bytes *int64, name, usage string) {
 	})
 }
 
-// Gate is what the flags ask for. Without -gate it is there all the same and does nothing.
+// Gate is what the flags ask for. Without -gate it does nothing.
 type Gate struct {
 	gate   *gcgate.Gate
 	health *health.Handler
@@ -201,7 +199,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 			return fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
 		}
 		agent := &haproxy.AgentCheck{Allow: f.allow, Logger: log}
-		go agent.Serve(ln) // until ln is closed
+		go agent.Serve(ln)
 		g.closes = append(g.closes, func() { ln.Close() })
 		o.Signals = append(o.Signals, agent)
 	}
@@ -257,8 +255,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	return nil
 }
 
-// Close stops the gate, and then what it used. It may be called again, and from several goroutines:
-// each returns when all has stopped.
+// Close stops the gate, and then what it used. Any goroutine may call it again.
 func (g *Gate) Close() {
 	g.closed.Do(func() {
 		for _, c := range slices.Backward(g.closes) {
@@ -272,7 +269,7 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return httpgate.Wrap(g.gate, next)
 }
 
-// Register serves /health where -health asks for it, and /debug/gate, the gate's page.
+// Register serves /health if -health asks for it, and the gate's page.
 func (g *Gate) Register(mux *http.ServeMux) {
 	if g.gate != nil {
 		mux.Handle("GET /debug/gate", httpgate.Status(g.gate))
@@ -282,7 +279,7 @@ func (g *Gate) Register(mux *http.ServeMux) {
 	}
 }
 
-// Collect asks the gate for a collection and waits for it; without a gate it is the runtime's own.
+// Collect waits for a collection. Without a gate it is the runtime's own.
 func (g *Gate) Collect(ctx context.Context) error {
 	if g.gate == nil {
 		runtime.GC()
@@ -309,10 +306,10 @@ func (g *Gate) Stats() any {
 	return g.gate.Stats()
 }
 
-// eventsAhead is how many events may wait for the disk; more are dropped.
+// eventsAhead is how many events may wait for the disk.
 const eventsAhead = 1024
 
-// events writes events to a file from a goroutine of its own: the gate's must not block.
+// events writes to a file from its own goroutine, because the gate's must not block.
 type events struct {
 	file   *os.File
 	source string
@@ -320,7 +317,6 @@ type events struct {
 	done   chan struct{}
 }
 
-// event is a line of the file.
 type event struct {
 	Time   time.Time    `json:"t"`
 	Source string       `json:"source"`
@@ -352,7 +348,6 @@ func (e *events) add(ev gcgate.Event) {
 	}
 }
 
-// close is called when the gate has stopped.
 func (e *events) close() {
 	close(e.queue)
 	<-e.done

@@ -1,7 +1,5 @@
-// Package window is the workload of msgpush: messages come in, and the last of them stay.
-//
-// It is what makes a collector work: a large heap that lives, of which a little dies at each
-// request. How the messages are made decides what marking them costs: see [Shapes].
+// Package window is a workload for a collector: a large heap that lives, of which a little dies at
+// each request.
 package window
 
 import (
@@ -16,8 +14,8 @@ import (
 
 // Shapes are the ways to keep a message.
 //
-//   - flat: one slice of bytes, in a ring. Marking is a look at each message.
-//   - ptr: linked nodes of 64 bytes, in a ring. Marking follows each pointer.
+//   - flat: one slice of bytes. Marking is a look at each message.
+//   - ptr: linked nodes of 64 bytes. Marking follows each pointer.
 var Shapes = []string{"flat", "ptr"}
 
 // Limits of a window.
@@ -26,13 +24,12 @@ const (
 	MaxLive = 64 << 30 // bytes of all that live
 )
 
-// Window keeps the messages that were pushed last. Its methods may be called from any goroutine.
+// Window keeps the messages that were pushed last. Any goroutine may call its methods.
 type Window struct {
 	size, length int
 	store        store
 }
 
-// store keeps n messages, the latest ones.
 type store interface {
 	push(n int) (pushed uint64)
 }
@@ -51,8 +48,7 @@ func Check(shape string, size, length int) error {
 	return nil
 }
 
-// New returns a window that is full: length messages of size bytes in a shape of [Shapes],
-// which [Check] found right.
+// New returns a window that is full. [Check] found its arguments right.
 func New(shape string, size, length int) *Window {
 	w := &Window{size: size, length: length}
 	if shape == "ptr" {
@@ -64,11 +60,11 @@ func New(shape string, size, length int) *Window {
 	return w
 }
 
-// Push makes n messages and keeps them, as many of the oldest go. It returns how many were
-// pushed so far, those that filled the window apart.
+// Push makes n messages and keeps them instead of the oldest. It returns how many were pushed so
+// far, without those that filled the window.
 func (w *Window) Push(n int) uint64 { return w.store.push(n) - uint64(w.length) }
 
-// Live returns the bytes of the messages that are kept.
+// Live returns the bytes of all messages.
 func (w *Window) Live() int64 { return int64(w.size) * int64(w.length) }
 
 func flat(size int) []byte {
@@ -77,7 +73,6 @@ func flat(size int) []byte {
 	return m
 }
 
-// nodeBytes is the size of a node.
 const nodeBytes = 64
 
 type node struct {
@@ -85,7 +80,6 @@ type node struct {
 	text [nodeBytes - 8]byte
 }
 
-// chain returns a message as nodes, as many as size takes.
 func chain(size int) *node {
 	var first *node
 	for range (size + nodeBytes - 1) / nodeBytes {
@@ -95,7 +89,6 @@ func chain(size int) *node {
 	return first
 }
 
-// ring keeps messages by their number modulo its length.
 type ring[M any] struct {
 	message func() M
 
@@ -126,11 +119,10 @@ func (w *Window) Handler(n int) http.Handler {
 
 // Stats are what /stats tells.
 type Stats struct {
-	Gate    any     `json:"gate,omitempty"` // gcgate.Stats where there is a gate
+	Gate    any     `json:"gate,omitempty"` // gcgate.Stats
 	Runtime Runtime `json:"runtime"`
 }
 
-// Runtime is what the runtime says of this process.
 type Runtime struct {
 	Collections uint32 `json:"collections"`
 	Forced      uint32 `json:"forced"`      // of Collections, by runtime.GC
@@ -153,13 +145,12 @@ func StatsHandler(gate func() any) http.Handler {
 			s.Gate = gate()
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(s) // the client went away
+		_ = json.NewEncoder(w).Encode(s)
 	})
 }
 
-// Warm takes so many bytes from the system, touches them and lets them go: what the process
-// allocates from then on is not new to the kernel, as in one that has run for long. It collects
-// once, also where GOGC is off.
+// Warm takes so many bytes from the system, touches them and lets them go, so that later
+// allocations find pre-faulted memory. It collects once.
 func Warm(bytes int) {
 	const piece, page = 1 << 20, 4 << 10
 	kept := make([][]byte, bytes/piece)

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	queueLength = 4096            // messages for one member; more are dropped, which the library mends
-	streamFor   = time.Second     // a POST carries what comes meanwhile; a server that shuts down waits as long
-	maxBody     = 64 << 20        // bytes of one POST: a snapshot
-	postTimeout = 5 * time.Second // of one POST, to a member that is stopped
+	queueLength = 4096            // messages for one member; more are dropped
+	streamFor   = time.Second     // how long a POST carries what comes; a server that shuts down waits as long
+	maxBody     = 64 << 20        // bytes of one POST
+	postTimeout = 5 * time.Second // of one POST
 	failPause   = 10 * time.Millisecond
 )
 
@@ -32,7 +32,6 @@ type peer struct {
 	client *http.Client
 }
 
-// message is one of the library's, as it is sent.
 type message struct {
 	data     []byte
 	snapshot bool
@@ -45,7 +44,7 @@ func newPeer(n *Node, id uint64, url string) *peer {
 	}
 }
 
-// send marshals at once: the library may change what m refers to when its loop goes on.
+// send marshals at once, because the library may change m later.
 func (p *peer) send(m *raftpb.Message) error {
 	var data bytes.Buffer
 	if _, err := protodelim.MarshalTo(&data, m); err != nil {
@@ -64,10 +63,9 @@ func (p *peer) send(m *raftpb.Message) error {
 
 // report tells the library what became of a snapshot.
 func (p *peer) report(status raft.SnapshotStatus) {
-	p.node.running.Go(func() { p.node.raft.ReportSnapshot(p.id, status) }) // the caller may be its loop
+	p.node.running.Go(func() { p.node.raft.ReportSnapshot(p.id, status) }) // the caller may be the library's loop
 }
 
-// run posts all that waits, again and again.
 func (p *peer) run(ctx context.Context) {
 	for {
 		var s *stream
@@ -112,15 +110,15 @@ func (p *peer) post(ctx context.Context, s *stream) error {
 }
 
 // stream is the body of a POST: what is in the queue, and what comes until the stream is closed.
-// net/http's client sends at once what a Read returns (transfer.go, FlushAfterChunkWriter).
+// net/http's client sends at once what a Read returns.
 type stream struct {
 	queue <-chan message
-	close func() // once and again
+	close func()
 	over  <-chan struct{}
 
-	mu       sync.Mutex // held by Read
-	rest     []byte     // of what was taken from the queue; guarded by mu
-	snapshot bool       // one was taken; guarded by mu
+	mu       sync.Mutex
+	rest     []byte
+	snapshot bool
 }
 
 func newStream(ctx context.Context, queue <-chan message, first message) *stream {
@@ -154,14 +152,12 @@ func (s *stream) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close has a Read that waits return. The transport calls it, too, where the answer came before the
-// end.
+// Close has a Read that waits return.
 func (s *stream) Close() error {
 	s.close()
 	return nil
 }
 
-// end closes the stream, and reports whether a snapshot was taken from the queue.
 func (s *stream) end() (snapshot bool) {
 	s.close()
 	s.mu.Lock()
@@ -169,7 +165,6 @@ func (s *stream) end() (snapshot bool) {
 	return s.snapshot
 }
 
-// receive steps through the messages of a POST.
 func (n *Node) receive(w http.ResponseWriter, r *http.Request) {
 	body := bufio.NewReader(http.MaxBytesReader(w, r.Body, maxBody))
 	for {
@@ -183,7 +178,7 @@ func (n *Node) receive(w http.ResponseWriter, r *http.Request) {
 			err = n.raft.Step(r.Context(), m)
 		}
 		if err != nil {
-			w.Header().Set("Connection", "close") // the rest is not waited for
+			w.Header().Set("Connection", "close")
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}

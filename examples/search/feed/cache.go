@@ -13,12 +13,12 @@ import (
 // ErrClosed is what Get returns when the cache was closed before it had a copy.
 var ErrClosed = errors.New("feed cache closed")
 
-// Options configures a [Cache]. The zero value works.
+// Options configures a [Cache].
 type Options struct {
 	TTL      time.Duration // age at which a copy is refreshed; 0: 15 minutes
 	Timeout  time.Duration // of one fetch; 0: 5 seconds
-	HoldLock bool          // fetch with the lock held, so that all wait: a mistake to look at
-	Logger   *slog.Logger  // Info for refreshes, Warn for failures; nil: slog.Default()
+	HoldLock bool          // fetch with the lock held, so that all wait
+	Logger   *slog.Logger  // nil: slog.Default()
 }
 
 // The wait after a first failure doubles at each further one.
@@ -27,30 +27,30 @@ const (
 	maxBackoff = 5 * time.Minute
 )
 
-// Copy is a feed as it was fetched. Requests share Items: do not write to them.
+// Copy is a feed as it was fetched. Requests share Items.
 type Copy struct {
 	Items   []Item
 	Fetched time.Time
-	Stale   error // why the last refresh failed; nil if it did not
+	Stale   error // why the last refresh failed
 }
 
-// Cache keeps the last good copy of one feed. It is safe for concurrent use.
+// Cache keeps the last good copy of one feed. Any goroutine may call its methods.
 type Cache struct {
 	fetch func(context.Context) ([]Item, error)
 	opts  Options
 
-	mu       sync.Mutex         // guards what follows; held during a fetch by Options.HoldLock alone
-	items    []Item             // last good copy
-	fetched  time.Time          // when; zero: there is none
-	err      error              // of the last fetch; nil if it succeeded
-	failures int                // fetches failed since the last success
-	due      time.Time          // earliest time of the next fetch
-	running  chan struct{}      // closed when the fetch under way ends; nil: none is
-	cancel   context.CancelFunc // of the fetch under way
+	mu       sync.Mutex // guards what follows; held during a fetch by Options.HoldLock alone
+	items    []Item
+	fetched  time.Time // when; zero: there is none
+	err      error     // of the last fetch
+	failures int
+	due      time.Time
+	running  chan struct{} // closed when the fetch under way ends
+	cancel   context.CancelFunc
 	closed   bool
 }
 
-// NewCache returns an empty cache over fetch, which is called by one goroutine at a time.
+// NewCache returns an empty cache over fetch. One goroutine at a time calls it.
 func NewCache(fetch func(context.Context) ([]Item, error), opts Options) *Cache {
 	opts.TTL = cmp.Or(opts.TTL, 15*time.Minute)
 	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
@@ -58,9 +58,8 @@ func NewCache(fetch func(context.Context) ([]Item, error), opts Options) *Cache 
 	return &Cache{fetch: fetch, opts: opts}
 }
 
-// Get returns the newest copy without waiting for a newer one, and starts a refresh in the
-// background where one is due. It waits only for the first fetch of all, until ctx is done
-// at most. With no copy at all it returns the error of the last fetch.
+// Get returns the newest copy, and starts a refresh in the background if one is due. It waits only
+// for the first fetch of all. Without a copy it returns the error of the last fetch.
 func (c *Cache) Get(ctx context.Context) (Copy, error) {
 	for {
 		c.mu.Lock()
@@ -70,7 +69,7 @@ func (c *Cache) Get(ctx context.Context) (Copy, error) {
 			copied := Copy{Items: c.items, Fetched: c.fetched, Stale: c.err}
 			c.mu.Unlock()
 			return copied, nil
-		case c.err != nil: // never loaded, and known to fail: nobody waits for the next attempt
+		case c.err != nil: // known to fail, so that no request waits
 			err := c.err
 			c.mu.Unlock()
 			return Copy{}, err
@@ -89,15 +88,14 @@ func (c *Cache) Get(ctx context.Context) (Copy, error) {
 	}
 }
 
-// Refresh starts a fetch in the background if one is due. A program calls it when it
-// starts, so that no request has to wait.
+// Refresh starts a fetch in the background if one is due.
 func (c *Cache) Refresh() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refreshLocked()
 }
 
-// Close ends a fetch under way and waits for its goroutine. Copies stay readable.
+// Close ends a fetch under way. Copies stay readable.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -115,8 +113,7 @@ func (c *Cache) refreshLocked() {
 	if c.closed || c.running != nil || time.Now().Before(c.due) {
 		return
 	}
-	// The fetch belongs to the cache, not to the request that happened to start it: that
-	// one may leave, and others wait for the same fetch.
+	// The request that starts a fetch may leave, and others wait for the same fetch.
 	ctx, cancel := context.WithTimeout(context.Background(), c.opts.Timeout)
 	c.cancel, c.running = cancel, make(chan struct{})
 	if c.opts.HoldLock {
@@ -138,7 +135,6 @@ func (c *Cache) refresh(ctx context.Context) {
 	c.fetchedLocked(items, err, start, now)
 }
 
-// fetchedLocked ends a refresh.
 func (c *Cache) fetchedLocked(items []Item, err error, start, now time.Time) {
 	defer close(c.running)
 	c.cancel()
@@ -148,7 +144,7 @@ func (c *Cache) fetchedLocked(items []Item, err error, start, now time.Time) {
 		c.items, c.fetched, c.err, c.failures = items, now, nil, 0
 		c.due = now.Add(c.opts.TTL)
 		c.opts.Logger.Info("feed refreshed", "items", len(items), "took", now.Sub(start))
-	case c.closed: // the error is our own doing
+	case c.closed: // Close has cancelled it
 	default:
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("no complete answer within %v: %w", c.opts.Timeout, err)

@@ -9,13 +9,12 @@ import (
 	"net/url"
 )
 
-// maxBytes bounds a document.
 const maxBytes = 8 << 20
 
 // ErrTooLarge is what a fetch returns for a document of more than 8 MiB.
 var ErrTooLarge = errors.New("document too large")
 
-// Fetch reads the feed at an address once. It waits until ctx is done at most.
+// Fetch reads the feed at an address once.
 func Fetch(ctx context.Context, client *http.Client, at string) ([]Item, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -37,8 +36,7 @@ func Fetch(ctx context.Context, client *http.Client, at string) ([]Item, error) 
 	return items, err
 }
 
-// cause leaves out addresses, which are not the business of a page's reader: the URL may
-// hold a key.
+// cause leaves out addresses, because a URL may hold a key.
 func cause(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
