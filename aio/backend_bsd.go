@@ -9,7 +9,9 @@ import (
 
 func open(o Options) (proactor.Backend, error) {
 	if o.Backend == BackendIOUring || o.Backend == BackendEpoll {
-		return nil, &UnsupportedError{Feature: o.Backend.String(), Need: "Linux; here use BackendAuto or BackendKqueue"}
+		return nil, &proactor.MissingError{
+			Feature: o.Backend.String(), Need: "Linux; here use BackendAuto or BackendKqueue",
+		}
 	}
 	p, err := poller.NewKqueue()
 	if err != nil {

@@ -1,7 +1,6 @@
 package aio
 
 import (
-	"errors"
 	"sync"
 
 	"evenkeel.dev/aio/internal/poller"
@@ -17,7 +16,7 @@ func open(o Options) (proactor.Backend, error) {
 	case BackendEpoll:
 		return openEpoll(o)
 	case BackendKqueue:
-		return nil, &UnsupportedError{
+		return nil, &proactor.MissingError{
 			Feature: "kqueue",
 			Need:    "macOS or a BSD; on Linux use BackendAuto, BackendIOUring or BackendEpoll",
 		}
@@ -27,7 +26,7 @@ func open(o Options) (proactor.Backend, error) {
 		return b, nil
 	}
 	if o.Backend == BackendIOUring {
-		return nil, unsupported(err)
+		return nil, err
 	}
 	p, pollErr := openEpoll(o)
 	if pollErr != nil {
@@ -43,16 +42,8 @@ func open(o Options) (proactor.Backend, error) {
 func openEpoll(o Options) (proactor.Backend, error) {
 	p, err := poller.NewEpoll()
 	if err != nil {
-		return nil, unsupported(err)
+		return nil, err
 	}
 	p.MaxEvents = o.MaxEvents
 	return p, nil
-}
-
-// unsupported returns the error of New for the backend's err.
-func unsupported(err error) error {
-	if missing := (*proactor.MissingError)(nil); errors.As(err, &missing) {
-		return (*UnsupportedError)(missing)
-	}
-	return err
 }

@@ -3,14 +3,25 @@
 package aio
 
 import (
+	"errors"
+	"net"
 	"runtime"
+	"syscall"
 
 	"evenkeel.dev/aio/internal/proactor"
 )
 
 func open(o Options) (proactor.Backend, error) {
-	return nil, &UnsupportedError{
+	return nil, &proactor.MissingError{
 		Feature: "backend " + o.Backend.String(),
 		Need:    "Linux, macOS, FreeBSD, OpenBSD, NetBSD or DragonFly BSD; this is " + runtime.GOOS,
 	}
 }
+
+// No Watcher is here that would listen.
+
+func prepare(string, bool, syscall.RawConn) error { return errors.ErrUnsupported }
+
+func setBacklog(net.Listener, int) error { return errors.ErrUnsupported }
+
+func setKeepAlive(int, net.KeepAliveConfig) error { return errors.ErrUnsupported }

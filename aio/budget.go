@@ -2,27 +2,22 @@ package aio
 
 import "evenkeel.dev/aio/internal/proactor"
 
-// Budgets of one turn of WaitIO. Each part of a turn gets its share, and so does each connection.
-// doc.go describes them. Poll has budgets of its own.
+// Budgets of one turn of WaitIO and their shares. See doc.go. Poll has its own.
 const (
-	// intakeTurn is how many submissions are taken in, intakeConn how many of a connection before
-	// the next has its share.
+	// Submissions that are taken in, and of a connection before the next has its share.
 	intakeTurn, intakeConn = 4096, 4
 
-	// A turn begins turnTransfers or turnBytes. Retries for memory get half of that. A direction of
-	// a connection has connTransfers or connBytes before the next has its share, and freshTransfers
-	// if it has a new operation. A Listener has acceptTransfers, because each accept is another
-	// connection.
+	// Transfers and bytes of a turn, of a direction of a connection before the next one's share,
+	// and of one with a new operation. Each accept of a Listener is another connection.
 	turnTransfers, turnBytes = 256, 1 << 20
 	connTransfers, connBytes = 4, proactor.MaxTransfer
 	freshTransfers           = 1
 	acceptTransfers          = 64
 
-	// expireTurn is how many operations are ended at their deadline.
+	// Operations that are ended at their deadline.
 	expireTurn = 256
 )
 
-// budget is how much may still be begun.
 type budget struct{ transfers, bytes int }
 
 func (b *budget) spent() bool { return b.transfers <= 0 || b.bytes <= 0 }
@@ -44,7 +39,6 @@ func (l *line) push(d *proactor.Desc) {
 	l.list = append(l.list, d)
 }
 
-// pop removes and returns the first, or returns nil.
 func (l *line) pop() *proactor.Desc {
 	if l.len() == 0 {
 		return nil
@@ -63,7 +57,6 @@ func startable(d *proactor.Desc, dir proactor.Dir) bool {
 	return op != nil && !op.InFlight && (!d.Starved[dir] || d.Gone != proactor.None || op.Cause != proactor.None)
 }
 
-// list appends d to l, unless d waits already or has nothing to begin.
 func (w *Watcher) list(d *proactor.Desc, l *line) {
 	if !d.Listed && (startable(d, proactor.In) || startable(d, proactor.Out)) {
 		d.Listed = true
@@ -71,12 +64,10 @@ func (w *Watcher) list(d *proactor.Desc, l *line) {
 	}
 }
 
-// listed returns how many descriptors wait for their turn.
 func (w *Watcher) listed() int { return w.fair.fresh.len() + w.fair.again.len() }
 
-// serve begins transfers until the budget is spent, and returns how many. Descriptors with a new
-// operation and those with more to do get as many transfers each, so neither waits for the whole
-// line of the others.
+// serve begins transfers until the budget is spent, and returns how many. New operations and
+// connections with more to do get as many each, so neither waits for the whole line of the others.
 func (w *Watcher) serve() (begun int) {
 	left := budget{turnTransfers, turnBytes}
 	for !left.spent() && w.listed() > 0 {
@@ -96,7 +87,6 @@ func (w *Watcher) serve() (begun int) {
 	return turnTransfers - left.transfers
 }
 
-// share lets d begin that many transfers of each direction, and takes them from left.
 func (w *Watcher) share(d *proactor.Desc, transfers int, left *budget) {
 	if _, ok := d.Owner.(*Listener); ok {
 		transfers = acceptTransfers
@@ -110,8 +100,8 @@ func (w *Watcher) share(d *proactor.Desc, transfers int, left *budget) {
 	w.list(d, &w.fair.again)
 }
 
-// retry begins transfers that lacked memory, before others take it, and returns how many. Those
-// that lack it again are first in the next turn. Nothing is tried while the swap buffer is full.
+// retry begins transfers that lacked memory, before others take it. Those that lack it again are
+// first in the next turn.
 func (w *Watcher) retry() (begun int) {
 	left := budget{turnTransfers / 2, turnBytes / 2}
 	for n := w.memory.retried.len() + w.memory.starved.len(); n > 0 && !left.spent() && !w.swapFull(); n-- {

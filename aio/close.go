@@ -2,6 +2,9 @@ package aio
 
 import (
 	"context"
+	"net"
+	"sync/atomic"
+	"time"
 
 	"evenkeel.dev/aio/internal/proactor"
 )
@@ -9,9 +12,8 @@ import (
 // Close closes all connections and ends a WaitIO. WaitIO returns pending operations with
 // ErrWatcherClosed. Close always returns nil, and may be called again.
 //
-// With io_uring, no operation waits in the kernel. If a kernel keeps one all the same, WaitIO
-// fails, and the Result has a nil Buffer. That buffer is never freed, because the kernel may use
-// it. Stats.Leaked counts these, and Logger gets a Warn.
+// If io_uring keeps an operation, which it should not, its Result has a nil Buffer. That buffer is
+// never freed, because the kernel may use it. Stats.Leaked counts these, and Logger gets a Warn.
 func (w *Watcher) Close() error {
 	if leaked := w.end(); leaked > 0 {
 		w.options.Logger.Warn("aio: the kernel did not return memory when the watcher was closed: it is never "+
@@ -21,7 +23,6 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// end closes the watcher if it is open, and returns how many operations leaked.
 func (w *Watcher) end() (leaked uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,7 +33,7 @@ func (w *Watcher) end() (leaked uint64) {
 	for len(w.table.descs) > 0 {
 		w.release(w.table.descs[len(w.table.descs)-1], proactor.WatcherClosed)
 	}
-	w.intakeAll() // their connections are gone
+	w.intakeAll()
 	for _, op := range w.backend.Close(nil) {
 		if op.Leaked {
 			leaked++
@@ -43,7 +44,7 @@ func (w *Watcher) end() (leaked uint64) {
 		w.list(op.Desc, &w.fair.again)
 	}
 	for w.listed() > 0 {
-		w.serve() // ends what is queued behind
+		w.serve()
 	}
 	w.ending.closed = true
 	w.cleanup.Stop()
@@ -67,9 +68,9 @@ func (w *Watcher) refuse() {
 }
 
 // Shutdown refuses new operations, closes the listeners, ends pending reads, accepts and dials with
-// ErrWatcherClosed, and lets pending writes finish. Then it closes the Watcher. A goroutine must
-// call WaitIO during that time. If ctx ends first, Shutdown closes the Watcher at once and returns
-// ctx's error. It may be called again.
+// ErrWatcherClosed, and closes the Watcher when the pending writes are over. Another goroutine must
+// call WaitIO. If ctx ends first, Shutdown closes at once and returns ctx's error. It may be called
+// again.
 func (w *Watcher) Shutdown(ctx context.Context) error {
 	drained := w.drain()
 	var err error
@@ -86,7 +87,7 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// drain begins a shutdown, if none has begun. The channel is closed when nothing is pending.
+// drain begins a shutdown. The channel is closed when nothing is pending.
 func (w *Watcher) drain() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +120,6 @@ func (w *Watcher) drain() <-chan struct{} {
 	return w.ending.drained
 }
 
-// checkDrained ends the wait of Shutdown if nothing is pending. The caller holds mu.
 func (w *Watcher) checkDrained() {
 	if w.ending.drained == nil || !w.ending.closed && (w.pending > 0 || w.ended.Head != nil) {
 		return
@@ -129,4 +129,67 @@ func (w *Watcher) checkDrained() {
 	default:
 		close(w.ending.drained)
 	}
+}
+
+// CloseWrite submits the end of the sending side (shutdown(2)), behind the writes that were
+// submitted before. If these are not over at the deadline, the Error is ErrDeadline and the side
+// stays open. A later write fails with syscall.EPIPE. See Read.
+func (c *Conn) CloseWrite(tag any, deadline time.Time) error {
+	return c.submit(proactor.ShutWrite, false, tag, nil, deadline)
+}
+
+// CloseAfterWrites submits a close behind the writes that were submitted before. The connection is
+// closed when they are over or failed, or at the deadline. Pending reads go on until then. New
+// operations are refused with ErrClosed. A full queue does not refuse it. See Read.
+//
+// The Error is nil, ErrDeadline if writes were left, or ErrClosed if Close came first.
+//
+// The kernel goes on sending after the close. But if bytes of the peer are unread, or arrive later,
+// it resets the connection, and the peer may lose data (RFC 9112, 9.6). If the peer may still send,
+// submit a CloseWrite, read to io.EOF with a deadline, and Close.
+func (c *Conn) CloseAfterWrites(tag any, deadline time.Time) error {
+	return c.submit(proactor.Closing, false, tag, nil, deadline)
+}
+
+// leave releases connections whose last write is over. The caller holds mu.
+func (w *Watcher) leave() {
+	for _, d := range w.table.leaving {
+		if d.Gone == proactor.None {
+			w.release(d, proactor.ConnClosed)
+		}
+	}
+	clear(w.table.leaving)
+	w.table.leaving = w.table.leaving[:0]
+}
+
+// Detach gives the connection back as a *net.TCPConn or a *net.UnixConn with its options. The Conn
+// is closed. It does not wait, and fails with ErrPending if WaitIO has not returned all operations
+// of the connection. Cancel reads before. Other errors are ErrClosed, ErrWatcherClosed and a
+// syscall.Errno such as EMFILE. It needs two more descriptors for a moment. On an error nothing has
+// changed.
+func (c *Conn) Detach() (net.Conn, error) {
+	w, d := c.watcher(), &c.desc
+	if w == nil {
+		return nil, ErrClosed
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	switch {
+	case d.Gone != proactor.None:
+		return nil, errOf(d.Gone)
+	case d.Closed:
+		return nil, ErrClosed
+	case atomic.LoadInt32(&d.Queued) > 0:
+		return nil, ErrPending
+	}
+	conn, err := w.backend.Detach(d)
+	if err != nil {
+		return nil, err
+	}
+	d.Closed = true
+	w.forget(d, proactor.ConnClosed)
+	w.wakeLocked() // an accept may wait for room
+	return conn, nil
 }

@@ -13,17 +13,16 @@ import (
 )
 
 // Conn is a connection of a Watcher. Its methods submit operations and return at once, so it is not
-// a net.Conn. Any goroutine may call them. It stays open until its Close or the Watcher's, even if
-// the program does not refer to it any more.
+// a net.Conn. Any goroutine may call them. It stays open until its Close or the Watcher's.
 type Conn struct {
 	at     *place
 	desc   proactor.Desc
 	remote *proactor.Addr // nil if it is in peer4
-	peer4  [4]byte        // TCP over IPv4 takes less memory this way
+	peer4  [4]byte        // takes less memory for TCP over IPv4
 	port4  uint16
 }
 
-// place is the local address and the Watcher, which most connections share. It does not change.
+// place is the local address and the Watcher, which most connections share.
 type place struct {
 	watcher *Watcher
 	local   net.Addr
@@ -39,7 +38,7 @@ func (c *Conn) watcher() *Watcher {
 
 // Attach takes conn over. It must have a file descriptor, as *net.TCPConn and *net.UnixConn do. The
 // watcher duplicates the descriptor and closes conn. Socket options stay, except a linger time
-// above zero: closing never waits.
+// above zero, because closing never waits.
 //
 // If it fails, the caller still owns conn. The error is ErrNoDescriptor, ErrDatagram, ErrClosed,
 // ErrTooManyConns, ErrWatcherClosed, a syscall.Errno such as EMFILE, or that of conn's SyscallConn.
@@ -72,7 +71,7 @@ func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	return nil
 }
 
-// take has the backend duplicate the descriptor of a connection or a listener for d. The caller holds mu.
+// take duplicates the descriptor of a connection or a listener. The caller holds mu.
 func (w *Watcher) take(source any, d *proactor.Desc, owner any) error {
 	if w.refusing() {
 		return ErrWatcherClosed
@@ -84,7 +83,6 @@ func (w *Watcher) take(source any, d *proactor.Desc, owner any) error {
 	return nil
 }
 
-// connsFull reports whether MaxConns is reached. The caller holds mu.
 func (w *Watcher) connsFull() bool { return len(w.table.descs)-w.table.listeners >= w.options.MaxConns }
 
 func (w *Watcher) enter(d *proactor.Desc, owner any) {
@@ -108,7 +106,6 @@ func sameAddr(a, b net.Addr) bool {
 	return a != nil && b != nil && a.Network() == b.Network() && a.String() == b.String()
 }
 
-// openError returns the error of Attach or Dial for the backend's err.
 func openError(err error) error {
 	var errno syscall.Errno
 	switch {
@@ -126,17 +123,16 @@ func openError(err error) error {
 	return fmt.Errorf("aio: the connection did not give its descriptor: %w", err)
 }
 
-// Read submits a read of up to len(buf) bytes, which is over when some have come. With a nil buf it
-// uses the swap buffer once there is something to read.
+// Read submits a read of up to len(buf) bytes, which is over when some have come. A nil buf uses
+// the swap buffer.
 //
-// The rest holds for ReadFull and Write too. The Result has the tag. The watcher owns buf until
-// WaitIO returns the operation. At the deadline the Error is ErrDeadline, and Size says how much
-// was transferred. [NoDeadline] means none. An operation is tried once even if its deadline has
-// passed. Read does not block. It allocates only if more operations are queued than ever before.
+// The rest holds for ReadFull and Write too. The watcher owns buf until WaitIO returns the
+// operation. At the deadline the Error is ErrDeadline, and Size says how much was transferred.
+// [NoDeadline] means none. An operation is tried once even if its deadline has passed. Read does
+// not block. It allocates only if more operations are queued than ever before.
 //
-// A refused operation has a Result too, with Size 0 and the Error ErrClosed, ErrEmptyBuffer or
-// ErrQueueFull. Read itself returns ErrWatcherClosed if the Watcher is closed or shutting down, and
-// ErrClosed for the zero Conn.
+// A refused operation has a Result too, with the Error ErrClosed, ErrEmptyBuffer or ErrQueueFull.
+// Read itself fails with ErrWatcherClosed, and ErrClosed for the zero Conn.
 func (c *Conn) Read(tag any, buf []byte, deadline time.Time) error {
 	kind := proactor.Recv
 	if buf == nil {
@@ -145,8 +141,8 @@ func (c *Conn) Read(tag any, buf []byte, deadline time.Time) error {
 	return c.submit(kind, false, tag, buf, deadline)
 }
 
-// ReadFull submits a read that is over when buf is full. At the peer's end before that the Error is
-// io.EOF. See Read.
+// ReadFull submits a read that is over when buf is full, or with io.EOF at the peer's end. See
+// Read.
 func (c *Conn) ReadFull(tag any, buf []byte, deadline time.Time) error {
 	return c.submit(proactor.Recv, true, tag, buf, deadline)
 }
@@ -160,7 +156,7 @@ func (c *Conn) Write(tag any, buf []byte, deadline time.Time) error {
 func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadline time.Time) error {
 	w := c.watcher()
 	if w == nil {
-		return ErrClosed // the zero Conn
+		return ErrClosed
 	}
 	op := proactor.Op{Desc: &c.desc, Kind: kind, Full: full, Tag: tag, Buf: buf}
 	if (kind == proactor.Recv || kind == proactor.Send) && len(buf) == 0 {
@@ -188,8 +184,7 @@ func (c *Conn) RemoteAddr() net.Addr {
 	return c.remote.Net()
 }
 
-// RemoteAddrPort returns the peer's address without an allocation. It is invalid if the connection
-// is not TCP.
+// RemoteAddrPort returns the peer's address without an allocation. It is invalid without TCP.
 func (c *Conn) RemoteAddrPort() netip.AddrPort {
 	switch {
 	case c.port4 != 0:
@@ -201,8 +196,8 @@ func (c *Conn) RemoteAddrPort() netip.AddrPort {
 }
 
 // Close closes the connection at once. Operations that were submitted before are tried once, up to
-// the first one in each direction that would wait. WaitIO returns the others with ErrClosed. Close
-// always returns nil, and may be called again.
+// the first in each direction that would wait. The others end with ErrClosed. Close always returns
+// nil, and may be called again.
 func (c *Conn) Close() error {
 	if w := c.watcher(); w != nil {
 		w.closeDesc(&c.desc)
@@ -217,7 +212,7 @@ func (w *Watcher) closeDesc(d *proactor.Desc) {
 		return
 	}
 	w.subs.mu.Lock()
-	d.Closed = true // intake gets all that there will be
+	d.Closed = true
 	w.subs.mu.Unlock()
 	w.intakeOf(d)
 	w.runAll(d)
@@ -273,7 +268,6 @@ func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 	}
 }
 
-// forget takes d out of the table. The caller holds mu.
 func (w *Watcher) forget(d *proactor.Desc, cause proactor.Cause) {
 	d.Gone = cause
 	last := w.table.descs[len(w.table.descs)-1]

@@ -14,8 +14,8 @@ import (
 // gives up after some two minutes. Connections have TCP_NODELAY set.
 //
 // Dial resolves no names, because that would block the loop. The String of another type of address
-// must be an IP and a port. Otherwise the Error is [ErrUnresolved]. Other Errors are
-// ErrTooManyConns and those of socket(2) and connect(2). Dial itself fails with ErrWatcherClosed.
+// must be an IP and a port, or the Error is [ErrUnresolved]. Other Errors are ErrTooManyConns and
+// those of socket(2) and connect(2). Dial itself fails with ErrWatcherClosed.
 func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 	c := &Conn{at: &place{watcher: w}}
 	w.mu.Lock()
@@ -30,14 +30,14 @@ func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 	return err
 }
 
-// connect begins to connect c to addr. The caller holds mu.
+// connect begins to connect c. The caller holds mu.
 func (w *Watcher) connect(c *Conn, addr net.Addr) error {
 	to, err := resolved(addr)
 	switch {
 	case err != nil:
 		return err
 	case w.refusing():
-		return ErrWatcherClosed // submit returns the same
+		return ErrWatcherClosed
 	case w.connsFull():
 		return ErrTooManyConns
 	}
@@ -70,7 +70,6 @@ func resolved(addr net.Addr) (net.Addr, error) {
 	return addr, nil
 }
 
-// connected notes the local address of d.
 func (w *Watcher) connected(d *proactor.Desc) {
 	w.stats.Dialled++
 	d.Owner.(*Conn).at = &place{w, w.backend.Local(d).Net()}

@@ -2,16 +2,15 @@ package aio
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Errors of calls and of Result.Error, which does not wrap them.
+// Errors of calls and of Result.Error. They are not wrapped.
 var (
-	// ErrClosed says that the connection or the listener is closed. It is net.ErrClosed.
+	// ErrClosed, which is net.ErrClosed, says that the connection or the listener is closed.
 	ErrClosed = net.ErrClosed
 
 	// ErrWatcherClosed says that the watcher is closed or shutting down.
@@ -26,29 +25,25 @@ var (
 	ErrDatagram = errors.New("aio: the connection is one of datagrams or packets (udp, unixgram, unixpacket): use " +
 		"package net for it")
 
-	// ErrUnresolved says that Dial's address has a name, an invalid IP or port, or is not a stream
-	// socket's.
+	// ErrUnresolved says that Dial's address has a name, or is not a stream socket's.
 	ErrUnresolved = errors.New("aio: the address is no IP and port, nor a unix socket's: resolve a name before, as " +
 		"by net.ResolveTCPAddr or a net.Resolver, outside of the loop")
 
-	// ErrWaiting says that another goroutine is in WaitIO. One goroutine drives a Watcher.
+	// ErrWaiting says that another goroutine is in WaitIO.
 	ErrWaiting = errors.New("aio: another goroutine is in WaitIO: have one goroutine a Watcher call it, and make a " +
 		"Watcher for each that shall")
 
-	// ErrDeadline says that the deadline passed before the operation was over. It is
-	// os.ErrDeadlineExceeded.
+	// ErrDeadline, which is os.ErrDeadlineExceeded, says that the deadline passed before the end.
 	ErrDeadline = os.ErrDeadlineExceeded
 
 	// ErrCancelled says that Cancel ended the operation.
 	ErrCancelled = errors.New("aio: the operation was cancelled")
 
-	// ErrEmptyBuffer says that there is nothing to write or no room to read into. A nil buffer of
-	// Read asks for the swap buffer instead.
+	// ErrEmptyBuffer says that there is nothing to write or no room to read into.
 	ErrEmptyBuffer = errors.New("aio: empty buffer")
 
 	// ErrQueueFull says that WaitIO has not returned Options.MaxQueued operations, MaxQueuedBytes
-	// of the connection, or MaxWatcherBytes of all. The operation was not begun. Wait for another
-	// one.
+	// of the connection, or MaxWatcherBytes of all. The operation was not begun.
 	ErrQueueFull = errors.New("aio: too many operations queued: wait for one to be returned")
 
 	// ErrPending says that operations are pending on a connection to Detach.
@@ -58,19 +53,6 @@ var (
 	// ErrTooManyConns says that Options.MaxConns connections are open.
 	ErrTooManyConns = errors.New("aio: too many connections: close one, or raise Options.MaxConns")
 )
-
-// UnsupportedError says what the system lacks. It matches errors.ErrUnsupported.
-type UnsupportedError struct {
-	Feature string // such as "io_uring"
-	Need    string // what is missing
-}
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("aio: %s is not available here: %s", e.Feature, e.Need)
-}
-
-// Is reports whether target is errors.ErrUnsupported.
-func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 func errOf(c proactor.Cause) error {
 	switch c {

@@ -6,6 +6,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/internal/aiosuite"
+	"evenkeel.dev/internal/leaks"
 )
 
 // Of the suite, by short names.
@@ -84,3 +85,5 @@ func echoes(w *aio.Watcher, c net.Conn, size int) {
 		_ = c.Close()
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

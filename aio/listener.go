@@ -16,17 +16,17 @@ import (
 // ListenOptions configures a Listener. The zero value works.
 type ListenOptions struct {
 	// Backlog is how many connections may wait to be accepted (listen(2)). The kernel silently
-	// bounds it by net.core.somaxconn on Linux and kern.ipc.somaxconn on the BSDs. Connections
-	// beyond it are refused or retried. Default: the system's bound. Limit: 2^16-1.
+	// bounds it by net.core.somaxconn on Linux and kern.ipc.somaxconn on the BSDs. Default: the
+	// system's bound. Limit: 2^16-1.
 	Backlog int
 
-	// ReusePort lets several listeners share one address, each with its own queue. The kernel
-	// chooses by the connection's addresses (socket(7), SO_REUSEPORT; SO_REUSEPORT_LB on FreeBSD).
-	// macOS, OpenBSD, NetBSD and unix sockets do not balance. Default: false.
+	// ReusePort lets several listeners share one address, each with its own queue (socket(7)). The
+	// kernel chooses by the connection's addresses. macOS, OpenBSD, NetBSD and unix sockets do not
+	// balance. Default: false.
 	ReusePort bool
 
 	// Control is called with each socket before it is bound, as in net.ListenConfig. Connections
-	// inherit most options of their listener. Default: nil.
+	// inherit most options. Default: nil.
 	Control func(network, address string, c syscall.RawConn) error
 }
 
@@ -41,8 +41,7 @@ func (o *ListenOptions) check() error {
 	return nil
 }
 
-// Listener accepts connections for a Watcher. Any goroutine may call its methods, which do not
-// block.
+// Listener accepts connections for a Watcher. Any goroutine may call its methods.
 type Listener struct {
 	watcher *Watcher
 	desc    proactor.Desc
@@ -57,8 +56,7 @@ type Listener struct {
 
 // Listen returns a Listener at an address, as net.Listen does. The network is tcp, tcp4, tcp6 or
 // unix. A unix address that begins with @ is abstract (Linux). Connections have TCP_NODELAY set.
-// Unlike those of package net they have no keep-alive probes, which cost too much for tens of
-// thousands of idle connections.
+// They have no keep-alive probes, which cost too much for tens of thousands of idle connections.
 //
 // It resolves a name before it returns. It fails with an *evenkeel.OptionError, ErrWatcherClosed,
 // or a *net.OpError.
@@ -70,7 +68,6 @@ func (w *Watcher) Listen(network, address string, o ListenOptions) (*Listener, e
 	return l[0], nil
 }
 
-// listen makes the socket.
 func listen(network, address string, o *ListenOptions) (net.Listener, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -98,7 +95,6 @@ func listen(network, address string, o *ListenOptions) (net.Listener, error) {
 	return ln, nil
 }
 
-// listenError wraps a syscall.Errno as package net does.
 func listenError(at net.Addr, err error) error {
 	if errno, ok := err.(syscall.Errno); ok {
 		return &net.OpError{Op: "listen", Net: at.Network(), Addr: at, Err: errno}
@@ -107,8 +103,8 @@ func listenError(at net.Addr, err error) error {
 }
 
 // AttachListener takes ln over. It must have a file descriptor, as *net.TCPListener and
-// *net.UnixListener do. The watcher duplicates the descriptor and closes ln. A *net.UnixListener,
-// which may remove its file, is closed by the Listener's Close.
+// *net.UnixListener do. The watcher duplicates the descriptor and closes ln. The Listener's Close
+// closes a *net.UnixListener, which may remove its file.
 //
 // If it fails, the caller still owns ln. The errors are those of [Watcher.Attach].
 func (w *Watcher) AttachListener(ln net.Listener) (*Listener, error) {
@@ -149,29 +145,28 @@ func (w *Watcher) attachListener(s *socket) (*Listener, error) {
 func (l *Listener) Addr() net.Addr { return l.addr }
 
 // Accept submits the acceptance of one connection. The Result has [OpAccept], and the connection in
-// Conn. Several accepts may be pending, so that one WaitIO returns many connections of a burst.
-// Without a pending accept, connections wait in the kernel's queue.
+// Conn. Submit several, so that one WaitIO returns many connections of a burst. Without a pending
+// accept, connections wait in the kernel's queue.
 //
-// If descriptors or memory are missing (EMFILE, ENFILE, ENOBUFS, ENOMEM), or Options.MaxConns is
-// reached, the accept stays pending. It is tried again when the Watcher closes a descriptor, and
-// every 10 ms. Stats.AcceptStalls counts this, and Options.Logger gets a Warn once. Other errors
-// are those of accept(2) and of [Conn.Read].
+// If descriptors or memory are missing, or Options.MaxConns is reached, the accept stays pending.
+// It is tried again when the Watcher closes a descriptor, and every 10 ms. Stats.AcceptStalls
+// counts this, and Options.Logger gets a Warn once. Other errors are those of accept(2) and of
+// [Conn.Read].
 func (l *Listener) Accept(tag any, deadline time.Time) error {
 	return l.submit(proactor.Op{Desc: &l.desc, Kind: proactor.Accept, Tag: tag}, deadline)
 }
 
 // AcceptMultishot submits an Accept that goes on. WaitIO returns each connection with [OpAccept],
-// the tag and Result.More, up to 64 at a time. The Result without More is the last one, and its
-// Error says why: the Listener or the Watcher was closed, [Listener.Cancel] found the tag, or
-// accept(2) failed. An Accept that is submitted later waits for that. See [Listener.Accept] for
-// errors. It has no deadline.
+// the tag and Result.More, up to 64 at a time. The last Result has no More, and its Error says why:
+// the Listener or the Watcher was closed, [Listener.Cancel] found the tag, or accept(2) failed. An
+// Accept that is submitted later waits for that. It has no deadline.
 func (l *Listener) AcceptMultishot(tag any) error {
 	return l.submit(proactor.Op{Desc: &l.desc, Kind: proactor.Accept, Tag: tag, Mode: proactor.Multishot}, NoDeadline)
 }
 
 func (l *Listener) submit(op proactor.Op, deadline time.Time) error {
 	if l.watcher == nil {
-		return ErrClosed // the zero Listener
+		return ErrClosed
 	}
 	return l.watcher.submit(op, deadline)
 }
@@ -186,10 +181,10 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Listen makes several watchers listen at one address, and returns a Listener for each, in their
-// order. With ListenOptions.ReusePort each watcher has a socket and its share of the connections,
-// which wait for it even if others are idle. Without, all share one socket, and any idle watcher
-// accepts. The shares are uneven then. If it fails, nothing listens.
+// Listen makes several watchers listen at one address, and returns a Listener for each. With
+// ListenOptions.ReusePort each has a socket and its share of the connections, which wait for it
+// even if others are idle. Without, all share one socket, and any idle watcher accepts, so the
+// shares are uneven. If it fails, nothing listens.
 func Listen(network, address string, o ListenOptions, watchers ...*Watcher) (listeners []*Listener, err error) {
 	var s *socket
 	defer func() {
@@ -223,8 +218,7 @@ func Listen(network, address string, o ListenOptions, watchers ...*Watcher) (lis
 	return listeners, nil
 }
 
-// socket is a listening socket of package net. A unix socket is kept, because its Close removes the
-// file.
+// socket is a listening socket. A unix socket is kept, because its Close removes the file.
 type socket struct {
 	net.Listener
 	users atomic.Int32 // the caller, and the Listeners that keep it
@@ -236,15 +230,14 @@ func newSocket(ln net.Listener) *socket {
 	return s
 }
 
-// done removes a user. The last one closes the socket.
 func (s *socket) done() {
 	if s.users.Add(-1) == 0 {
 		_ = s.Close()
 	}
 }
 
-// placeOf returns the place of a connection that l accepted. If l listens at an unspecified
-// address, it reuses that of the connection before, if it is the same. The caller holds mu.
+// placeOf returns the place of a connection that l accepted. At an unspecified address it reuses
+// that of the connection before, if it is the same. The caller holds mu.
 func (l *Listener) placeOf(d *proactor.Desc) *place {
 	if l.own {
 		return l.at
@@ -254,4 +247,109 @@ func (l *Listener) placeOf(d *proactor.Desc) *place {
 		l.local, l.at = a, &place{l.watcher, proactor.Addr{IP: a}.Net()}
 	}
 	return l.at
+}
+
+// Time between tries of an accept that lacks descriptors or memory.
+const acceptRest = 10 * time.Millisecond
+
+// accepted is over for an Accept.
+func (w *Watcher) accepted(op *proactor.Op) bool {
+	d := op.Desc
+	cause := max(d.Gone, op.Cause)
+	if op.Err == nil && d.Gone == proactor.None {
+		if op.Err = w.accept(d.Owner.(*Listener)); op.Err == nil {
+			if op.Mode == proactor.Multishot {
+				w.pass(op)
+				return false
+			}
+			return true
+		}
+	}
+	switch op.Err {
+	case nil, syscall.ECANCELED, syscall.EAGAIN:
+		op.Err = errOf(cause)
+	case syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENOPROTOOPT, syscall.EHOSTDOWN,
+		syscall.EHOSTUNREACH, syscall.ENETUNREACH:
+		op.Err = errOf(cause) // that connection is gone. Take the next one, as accept(2) says
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
+		if op.Err = errOf(cause); op.Err == nil {
+			w.stall(d)
+		}
+	}
+	return op.Err != nil
+}
+
+// accept takes a connection from l into w.accepts.arrived.
+func (w *Watcher) accept(l *Listener) error {
+	if w.connsFull() {
+		return syscall.EMFILE
+	}
+	c := w.accepts.unused
+	if c == nil {
+		c = &Conn{}
+	}
+	w.accepts.unused = nil
+	remote, err := w.backend.Accept(&l.desc, &c.desc)
+	if err != nil {
+		c.desc = proactor.Desc{}
+		w.accepts.unused = c
+		return err
+	}
+	c.setRemote(remote)
+	c.at = l.placeOf(&c.desc)
+	w.enter(&c.desc, c)
+	w.stats.Accepted++
+	w.accepts.arrived = c
+	return nil
+}
+
+// arrive makes an Accept the operation of the connection that it took.
+func (w *Watcher) arrive(op *proactor.Op) {
+	c := w.accepts.arrived
+	w.accepts.arrived = nil
+	atomic.AddInt32(&op.Desc.Queued, -1)
+	op.Desc, c.desc.Queued = &c.desc, 1
+}
+
+// pass returns the connection of a multishot Accept by another operation. The Accept goes on.
+func (w *Watcher) pass(op *proactor.Op) {
+	c := w.accepts.arrived
+	w.accepts.arrived = nil
+	w.subs.mu.Lock()
+	one := w.operation()
+	w.subs.mu.Unlock()
+	*one = proactor.Op{Desc: &c.desc, Kind: proactor.Accept, Tag: op.Tag, Mode: proactor.More, Index: -1}
+	c.desc.Queued = 1
+	w.ended.Push(one)
+}
+
+// stall pauses the accepts of d. Connections stay in the kernel's queue.
+func (w *Watcher) stall(d *proactor.Desc) {
+	d.Starved[proactor.In] = true
+	w.accepts.stalled = append(w.accepts.stalled, d)
+	w.accepts.until = w.now() + acceptRest
+	w.stats.AcceptStalls++
+}
+
+func (w *Watcher) unstall() {
+	if len(w.accepts.stalled) == 0 || w.now() < w.accepts.until {
+		return
+	}
+	for _, d := range w.accepts.stalled {
+		d.Starved[proactor.In] = false
+		w.list(d, &w.fair.again)
+	}
+	clear(w.accepts.stalled)
+	w.accepts.stalled = w.accepts.stalled[:0]
+}
+
+// warnStalled logs once that accepts are paused. It releases mu, which the caller holds, for the
+// Logger.
+func (w *Watcher) warnStalled() {
+	w.accepts.warned = true
+	w.mu.Unlock()
+	defer w.mu.Lock() // even if the Logger panics
+	w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it, " +
+		"or Options.MaxConns are open: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls " +
+		"counts this")
 }

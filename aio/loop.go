@@ -1,6 +1,7 @@
 package aio
 
 import (
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -9,20 +10,20 @@ import (
 )
 
 const (
-	// intakeLock is how many submissions intake takes while it holds subs.mu.
+	// Submissions that intake takes while it holds subs.mu.
 	intakeLock = 64
 
-	// yieldAfter is how long WaitIO keeps its P under load. yieldCount saves looks at the clock.
+	// How long WaitIO keeps its P under load, and transfers between looks at the clock.
 	yieldAfter = time.Millisecond
 	yieldCount = 32
 
-	// maxFree is how many operations are kept for reuse.
+	// Operations that are kept for reuse.
 	maxFree = 8192
 )
 
-// WaitIO drives the watcher until operations are over, and returns each once. Operations progress
-// only while a goroutine is in WaitIO. The slice, and swap buffers in it, are valid until the next
-// call by any goroutine. A second call at the same time returns ErrWaiting.
+// WaitIO drives the watcher until operations are over, and returns each once. The slice, and swap
+// buffers in it, are valid until the next call by any goroutine. A second call at the same time
+// returns ErrWaiting.
 //
 // After Close it returns the pending operations with ErrWatcherClosed, and then ErrWatcherClosed
 // itself. Another error means that the operating system refused to wait.
@@ -33,7 +34,7 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 	defer w.waiting.Unlock()
 	w.loop.moved += len(w.loop.results)
 	w.yield()
-	clear(w.loop.results) // drop tags and buffers
+	clear(w.loop.results)
 	w.loop.results = w.loop.results[:0]
 
 	w.mu.Lock()
@@ -66,14 +67,13 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 	}
 }
 
-// turn does one round of doc.go's "Fairness". idle says that the backend has nothing left to
-// submit.
+// turn does one round of doc.go's "Fairness". idle says that the backend has nothing to submit.
 func (w *Watcher) turn() (idle bool, err error) {
 	if !w.swap.held { // Conn.Close may have ended reads
 		w.swap.used = 0
 		w.backend.Recycle()
 	}
-	w.loop.moved += w.retry() // before others take the memory
+	w.loop.moved += w.retry()
 	w.unstall()
 	w.intake()
 	w.loop.moved += w.serve()
@@ -93,7 +93,6 @@ func (w *Watcher) turn() (idle bool, err error) {
 	return !w.expire() && idle && w.listed() == 0, err
 }
 
-// land continues the operations that the backend returned, and keeps the slice.
 func (w *Watcher) land(polled []*proactor.Op) {
 	for _, op := range polled {
 		d := op.Desc // over may make an accept the connection's operation
@@ -106,8 +105,7 @@ func (w *Watcher) land(polled []*proactor.Op) {
 	w.polled = polled
 }
 
-// wait waits until there is something to do. The caller holds mu, and wait releases it while it
-// waits.
+// wait waits until there is something to do. It releases mu, which the caller holds.
 func (w *Watcher) wait() error {
 	if len(w.accepts.stalled) > 0 && !w.accepts.warned {
 		w.warnStalled()
@@ -138,7 +136,7 @@ func (w *Watcher) wait() error {
 	w.subs.asleep = false
 	submitted := w.subs.descs.len() > 0
 	w.subs.mu.Unlock()
-	if submitted { // Other goroutines may be about to submit too. Let them, and begin all of it together
+	if submitted { // Others may be about to submit too. Let them, and begin all of it together
 		w.loop.passing.pass()
 	}
 	w.mu.Lock()
@@ -158,13 +156,11 @@ func (w *Watcher) yield() {
 	}
 }
 
-// opOf is what users call a kind. The zero value is a read.
 var opOf = [...]Op{
 	proactor.Send: OpWrite, proactor.Sendv: OpWrite, proactor.Posted: OpPost, proactor.ShutWrite: OpCloseWrite,
 	proactor.Closing: OpClose, proactor.Accept: OpAccept, proactor.Connect: OpDial,
 }
 
-// collect turns ended operations into results, and keeps the operations for reuse.
 func (w *Watcher) collect() []Result {
 	var spare proactor.Queue
 	n, bytes := 0, int64(0)
@@ -204,4 +200,47 @@ func (w *Watcher) collect() []Result {
 	w.subs.mu.Unlock()
 	w.checkDrained()
 	return w.loop.results
+}
+
+const passFor = time.Millisecond
+
+// passing lets the runnable goroutines go first, once. It belongs to the goroutine in WaitIO.
+//
+// runtime.Gosched alone puts the caller into the global queue. A P looks there when its own queue
+// is empty, or at each 61st goroutine, so goroutines that wake each other all go first
+// (findRunnable in runtime/proc.go). But a P looks at timers each time that it chooses a goroutine.
+// So another goroutine goes to the global queue, and the caller waits for it or for a timer.
+type passing struct {
+	last  func()        // calls Gosched
+	over  chan struct{} // last has run, and so has all that was runnable before it
+	sent  bool          // last was started, and over has not received yet
+	timer *time.Timer
+}
+
+func (p *passing) pass() {
+	if p.timer == nil {
+		over := make(chan struct{}, 1) // the timer may have ended the wait
+		p.over, p.timer = over, time.NewTimer(passFor)
+		p.last = func() {
+			runtime.Gosched()
+			over <- struct{}{}
+		}
+	} else {
+		p.timer.Reset(passFor)
+	}
+	select {
+	case <-p.over: // of the pass before, which ended by its timer
+		p.sent = false
+	default:
+	}
+	if !p.sent {
+		p.sent = true
+		go p.last()
+	}
+	select {
+	case <-p.over:
+		p.sent = false
+		p.timer.Stop()
+	case <-p.timer.C:
+	}
 }

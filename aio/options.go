@@ -6,6 +6,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/internal/enum"
 )
 
 // Options configures a Watcher. The zero value works.
@@ -14,30 +15,28 @@ type Options struct {
 	Backend Backend
 
 	// SwapSize is the size of the swap buffer in bytes, which reads of one WaitIO without a buffer
-	// share. Reads that find less than half of it left wait for the next WaitIO. So a read returns
-	// all that has come, up to half of SwapSize. On io_uring (Linux 6.12) a read that reaches the
-	// end of a quarter is copied to other memory, of up to twice SwapSize. Default: 64 KiB. Limit:
-	// 1 GiB.
+	// share. Reads that find less than half of it left wait for the next WaitIO. io_uring joins a
+	// read that reaches the end of a quarter in other memory, of up to twice SwapSize. Default: 64
+	// KiB. Limit: 1 GiB.
 	SwapSize int
 
-	// MaxQueued is how many operations of a connection, and how many posts, may be submitted and
-	// not yet returned. One more is refused with ErrQueueFull. Default: 1024. Limit: 2^20.
+	// MaxQueued is how many operations of a connection, and how many posts, WaitIO may not have
+	// returned yet. One more is refused with ErrQueueFull. Default: 1024. Limit: 2^20.
 	MaxQueued int
 
 	// MaxQueuedBytes bounds the bytes of a connection's writes that WaitIO has not returned, and
 	// MaxWatcherBytes those of all connections. A write beyond them is refused with ErrQueueFull,
-	// unless nothing is queued. They do not bound package netconn, whose callers wait. Defaults: 64
-	// MiB and 1 GiB. Limit: 2^40 bytes.
+	// unless nothing is queued. Calls of package netconn wait instead. Defaults: 64 MiB and 1 GiB.
+	// Limit: 2^40.
 	MaxQueuedBytes, MaxWatcherBytes int64
 
 	// MaxConns is how many connections may be open. Beyond it Attach and Dial fail with
-	// ErrTooManyConns, and an Accept stays pending. See Stats.AcceptStalls. Default: 2^20. Limit:
-	// 2^24.
+	// ErrTooManyConns, and an Accept stays pending. Default: 2^20. Limit: 2^24.
 	MaxConns int
 
-	// MaxEvents is how many kernel events a turn takes on epoll and kqueue. Fewer of them make the
-	// first of many messages wait less. More of them save system calls. It has no effect on
-	// io_uring. Default and limit: 128. At least 2, because a wake may be one.
+	// MaxEvents is how many kernel events a turn takes on epoll and kqueue. Fewer make the first of
+	// many messages wait less. More save system calls. Default and limit: 128. At least 2, because
+	// a wake may be one.
 	MaxEvents int
 
 	// Logger gets a Warn if io_uring is missing, if accepts wait for descriptors, if the kernel did
@@ -58,7 +57,6 @@ const (
 	maxMaxConns         = 1 << 24
 )
 
-// normal returns o with its defaults, or an *evenkeel.OptionError.
 func (o Options) normal() (Options, error) {
 	switch {
 	case o.SwapSize < 0 || o.SwapSize > maxSwapSize:
@@ -96,3 +94,45 @@ func (o Options) normal() (Options, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o, nil
 }
+
+// Backend is a kernel interface. Its text is auto, io_uring, epoll or kqueue.
+type Backend int
+
+const (
+	// BackendAuto is io_uring if the kernel permits it, else epoll, and kqueue on macOS and the
+	// BSDs.
+	BackendAuto    Backend = iota
+	BackendIOUring         // Linux 5.6 and later, with epoll
+	BackendEpoll           // Linux
+	BackendKqueue          // macOS, FreeBSD, OpenBSD, NetBSD, DragonFly BSD
+)
+
+var backendNames = enum.Of[Backend]("aio", "a backend", "auto", "io_uring", "epoll", "kqueue")
+
+// String returns the backend's name.
+func (b Backend) String() string { return backendNames.String(b) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (b Backend) MarshalText() ([]byte, error) { return backendNames.Marshal(b) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (b *Backend) UnmarshalText(text []byte) error { return backendNames.Parse(text, b) }
+
+// Op is a kind of operation. Its text is read, write, post, close_write, close, accept or dial.
+type Op int
+
+const (
+	OpRead       Op = iota // Conn.Read or Conn.ReadFull
+	OpWrite                // Conn.Write or Conn.Writev
+	OpPost                 // Watcher.Post
+	OpCloseWrite           // Conn.CloseWrite
+	OpClose                // Conn.CloseAfterWrites
+	OpAccept               // Listener.Accept
+	OpDial                 // Watcher.Dial
+)
+
+var opNames = enum.Of[Op]("aio", "an operation",
+	"read", "write", "post", "close_write", "close", "accept", "dial")
+
+// String returns the operation's name.
+func (o Op) String() string { return opNames.String(o) }

@@ -16,7 +16,6 @@ import (
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/internal/sys/refuse"
-	"evenkeel.dev/internal/testutil"
 )
 
 // refusals says what becomes of a Watcher of each backend where the kernel refuses some system calls:
@@ -143,30 +142,6 @@ func refuseAll(t *testing.T, errno syscall.Errno, calls string) error {
 		all = append(all, c)
 	}
 	return refuse.All(errno, all...)
-}
-
-// TestOlderKernel runs the suite on io_uring where the kernel has no buffers that are used up bit by bit, as
-// before Linux 6.12: it says EINVAL to io_uring_register.
-func TestOlderKernel(t *testing.T) {
-	if os.Getenv("AIO_OLDER") == "" {
-		if !testutil.Checking() {
-			t.Skip("the whole suite once more: make check runs it")
-		}
-		c := child(t, "TestOlderKernel", "AIO_OLDER=yes")
-		c.Args = append(c.Args, "-test.v")
-		out, err := c.CombinedOutput()
-		switch text := string(out); {
-		case err != nil:
-			t.Errorf("%v\n%s", err, out)
-		case !strings.Contains(text, "--- PASS: TestOlderKernel/"):
-			t.Skipf("needs io_uring and seccomp filters:\n%s", out)
-		}
-		return
-	}
-	if err := refuseAll(t, syscall.EINVAL, "io_uring_register"); err != nil {
-		t.Skip("needs", err)
-	}
-	aiosuite.Run(t, aiosuite.Real(aio.BackendIOUring, "tcp"))
 }
 
 // alone reports true in a process of its own, which runs the test then; the caller has no more to do.

@@ -7,7 +7,7 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// starvedRetry is the time between tries of a transfer that lacks memory.
+// Time between tries of a transfer that lacks memory.
 const starvedRetry = time.Millisecond
 
 // run starts the first operations in a queue of d, until one stays in flight, none is left, or b is
@@ -37,7 +37,6 @@ func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
 	}
 }
 
-// runAll is run without a budget, in both directions.
 func (w *Watcher) runAll(d *proactor.Desc) {
 	for dir := range d.Queues {
 		for startable(d, proactor.Dir(dir)) {
@@ -46,7 +45,6 @@ func (w *Watcher) runAll(d *proactor.Desc) {
 	}
 }
 
-// over reports whether an operation is over after a transfer.
 func (w *Watcher) over(op *proactor.Op) bool {
 	if op.Kind == proactor.Accept {
 		return w.accepted(op)
@@ -56,7 +54,7 @@ func (w *Watcher) over(op *proactor.Op) bool {
 	if op.Err == nil {
 		switch op.Kind {
 		case proactor.Readable:
-			if op.Swap || d.Gone == proactor.None && w.readSwap(op) { // after Release the number may belong to another
+			if op.Swap || d.Gone == proactor.None && w.readSwap(op) { // after Release the number may be another's
 				return true
 			}
 		case proactor.Recv, proactor.Send:
@@ -98,11 +96,10 @@ func (w *Watcher) over(op *proactor.Op) bool {
 	return op.Err != nil
 }
 
-// swapFull reports whether less than half of the swap buffer is left. A message might not fit.
+// swapFull reports whether a message might not fit.
 func (w *Watcher) swapFull() bool { return 2*(len(w.swap.buf)-w.swap.used) < len(w.swap.buf) }
 
-// readSwap reads into the swap buffer. If that is full (ENOBUFS), or nothing is there, it returns
-// false and the operation waits.
+// readSwap reads into the swap buffer. It returns false if the operation has to wait.
 func (w *Watcher) readSwap(op *proactor.Op) bool {
 	buf := w.swap.buf[w.swap.used:]
 	if w.swapFull() {
@@ -121,7 +118,6 @@ func (w *Watcher) readSwap(op *proactor.Op) bool {
 	return true
 }
 
-// finish moves an operation from its queue to the ended ones.
 func (w *Watcher) finish(op *proactor.Op) {
 	op.Desc.Queues[op.Kind.Dir()].Remove(op)
 	w.deadlines.remove(op)
@@ -143,8 +139,7 @@ func (w *Watcher) finish(op *proactor.Op) {
 	w.ended.Push(op)
 }
 
-// expire tries late operations once more and ends them, up to expireTurn. It reports whether there
-// were any.
+// expire tries late operations once more and ends them. It reports whether there were any.
 func (w *Watcher) expire() bool {
 	if _, any := w.deadlines.first(); !any {
 		return false // saves a look at the clock
@@ -185,4 +180,58 @@ func (w *Watcher) cancel(op *proactor.Op, cause proactor.Cause) {
 	op.Err = errOf(cause)
 	w.finish(op)
 	w.list(op.Desc, &w.fair.again)
+}
+
+// Operations of silent connections that are kept for those that wake up. Submissions get the rest.
+const maxIdleSpares = 64
+
+// untagged replaces a nil tag.
+var untagged any = new(byte)
+
+// sleep replaces a read that waits for the first byte of a silent connection by its tag. An
+// operation is as large as the rest of an idle connection. Start has just returned false for op.
+// The caller holds mu.
+func (w *Watcher) sleep(op *proactor.Op) {
+	d := op.Desc
+	q := &d.Queues[proactor.In]
+	if w.idle.sleeper == nil || op != q.Head || op.Next != nil || op.Deadline != 0 || !w.idle.sleeper.Sleeps(op) {
+		return
+	}
+	q.Remove(op)
+	if d.Dormant = op.Tag; op.Tag == nil {
+		d.Dormant = untagged
+	}
+	*op = proactor.Op{}
+	w.idle.spare.Push(op)
+	if w.idle.spares++; w.idle.spares < maxIdleSpares {
+		return
+	}
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	if w.subs.spares < maxFree {
+		w.subs.spare.Append(&w.idle.spare)
+		w.subs.spares += w.idle.spares
+	}
+	w.idle.spare, w.idle.spares = proactor.Queue{}, 0
+}
+
+// revive makes the dormant read of d an operation in flight again. The caller holds mu.
+func (w *Watcher) revive(d *proactor.Desc) {
+	if d.Dormant == nil {
+		return
+	}
+	op := w.idle.spare.Pop()
+	if op != nil {
+		w.idle.spares--
+	} else {
+		w.subs.mu.Lock()
+		op = w.operation()
+		w.subs.mu.Unlock()
+	}
+	*op = proactor.Op{Desc: d, Kind: proactor.Readable, Index: -1, InFlight: true}
+	if d.Dormant != untagged {
+		op.Tag = d.Dormant
+	}
+	d.Dormant = nil
+	d.Queues[proactor.In].Push(op)
 }

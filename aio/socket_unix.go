@@ -14,7 +14,7 @@ func prepare(network string, reusePort bool, c syscall.RawConn) error {
 	var set error
 	err := c.Control(func(fd uintptr) {
 		if network != "unix" {
-			set = sys.SetNoDelay(int(fd), true)
+			set = sys.SetNoDelay(int(fd))
 		}
 		if set == nil && reusePort {
 			set = sys.SetReusePort(int(fd))
@@ -38,6 +38,4 @@ func setBacklog(ln net.Listener, n int) error {
 	return set
 }
 
-func setNoDelay(fd int, on bool) error                      { return sys.SetNoDelay(fd, on) }
 func setKeepAlive(fd int, config net.KeepAliveConfig) error { return sys.SetKeepAlive(fd, config) }
-func setLinger(fd, seconds int) error                       { return sys.SetLinger(fd, seconds) }

@@ -10,14 +10,14 @@ import (
 // NoDeadline lets an operation wait for as long as it takes.
 var NoDeadline time.Time
 
-// Post submits an operation that is over at once. So another goroutine can wake the one in WaitIO.
-// The Result's Error is nil, or ErrQueueFull if WaitIO has not returned Options.MaxQueued posts
-// yet. Post fails with ErrWatcherClosed.
+// Post submits an operation that is over at once, to wake the goroutine in WaitIO. The Result's
+// Error is nil, or ErrQueueFull if WaitIO has not returned Options.MaxQueued posts yet. Post fails
+// with ErrWatcherClosed.
 func (w *Watcher) Post(tag any) error {
 	return w.submit(proactor.Op{Desc: &w.posts, Kind: proactor.Posted, Tag: tag}, NoDeadline)
 }
 
-// submit queues an operation. WaitIO returns it in any case. A refused one waits for the next
+// submit queues an operation, which WaitIO returns in any case. A refused one waits for the next
 // WaitIO and no longer, so what a program submits between two calls bounds them.
 func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	d, n := o.Desc, o.Bytes()
@@ -58,14 +58,14 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	return nil
 }
 
-// refusal returns why o, with n bytes to send, cannot be queued, or nil. The caller holds subs.mu.
+// refusal returns why o, with n bytes to send, cannot be queued. The caller holds subs.mu.
 func (w *Watcher) refusal(o *proactor.Op, n int64, waits bool) error {
 	d := o.Desc
 	switch {
 	case d.Closed:
 		return ErrClosed
-	case o.Kind == proactor.Closing: // a full queue does not refuse a close
-	case waits: // no limit refuses these. See proactor.Waits
+	case o.Kind == proactor.Closing:
+	case waits: // see proactor.Waits
 	case int(atomic.LoadInt32(&d.Queued)) >= w.options.MaxQueued:
 		return ErrQueueFull
 	case n > 0 && !w.fitsAll(d, n):
@@ -74,7 +74,6 @@ func (w *Watcher) refusal(o *proactor.Op, n int64, waits bool) error {
 	return nil
 }
 
-// fitsAll reports whether d may queue n more bytes. The caller holds subs.mu.
 func (w *Watcher) fitsAll(d *proactor.Desc, n int64) bool {
 	return fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes) && fits(w.subs.bytes, n, w.options.MaxWatcherBytes)
 }
@@ -92,14 +91,12 @@ func (w *Watcher) due(deadline time.Time) time.Duration {
 	return max(due(deadline, now, elapsed), elapsed)
 }
 
-// due returns a deadline as time since the watcher's start, which is elapsed ago on the monotonic
-// clock. A deadline without a monotonic reading is as far away as the wall clock says now, because
-// the wall clock may have been stepped since the start.
+// due returns a deadline as time since the watcher's start, which is elapsed ago. One without a
+// monotonic reading is as far away as the wall clock says now, because that may have been stepped.
 func due(deadline, now time.Time, elapsed time.Duration) time.Duration {
 	return max(elapsed+min(deadline.Sub(now), 1<<62), 1)
 }
 
-// operation returns a free operation. The caller holds subs.mu.
 func (w *Watcher) operation() *proactor.Op {
 	op := w.subs.spare.Pop()
 	if op == nil {
@@ -109,7 +106,7 @@ func (w *Watcher) operation() *proactor.Op {
 	return op
 }
 
-// refill allocates a page of operations and returns one. They share no memory page with what
+// refill allocates a page of operations, and returns one. Their page is not shared with what
 // becomes garbage when a connection is attached. The caller holds subs.mu.
 func (w *Watcher) refill() *proactor.Op {
 	ops := make([]proactor.Op, 36) // 4 KiB
@@ -120,8 +117,7 @@ func (w *Watcher) refill() *proactor.Op {
 	return &ops[0]
 }
 
-// intake begins what was submitted, in turns of the connections, and what was refused. The caller
-// holds mu.
+// intake begins what was submitted, in turns of the connections, and what was refused.
 func (w *Watcher) intake() {
 	for left := intakeTurn; ; {
 		var taken proactor.Queue
@@ -149,7 +145,6 @@ func (w *Watcher) intake() {
 	}
 }
 
-// intakeOf begins all that was submitted to d. The caller holds mu.
 func (w *Watcher) intakeOf(d *proactor.Desc) {
 	var taken proactor.Queue
 	w.subs.mu.Lock()
@@ -161,15 +156,13 @@ func (w *Watcher) intakeOf(d *proactor.Desc) {
 	w.begin(&taken)
 }
 
-// intakeAll begins all that was submitted, after refuse. The caller holds mu.
 func (w *Watcher) intakeAll() {
-	w.intake() // at least what was refused
+	w.intake()
 	for w.subs.descs.len() > 0 {
 		w.intake()
 	}
 }
 
-// begin queues operations at their descriptors.
 func (w *Watcher) begin(ops *proactor.Queue) {
 	for op := ops.Pop(); op != nil; op = ops.Pop() {
 		w.stats.Operations++

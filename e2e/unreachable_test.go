@@ -82,6 +82,11 @@ func TestHAProxyThatCannotBeReached(t *testing.T) {
 				g, err := gcgate.Start(t.Context(), gcgate.Options{
 					Signals: signals, Turns: gcgate.FileTurns{Path: path}, Collector: heap,
 					AnnounceTimeout: announce, Logger: slog.New(slog.NewTextHandler(logs[i], nil)),
+					OnEvent: func(e gcgate.Event) {
+						if i == 0 && e.State == gcgate.StateCollecting {
+							kill()
+						}
+					},
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -94,11 +99,6 @@ func TestHAProxyThatCannotBeReached(t *testing.T) {
 				})
 				gates[i] = g
 			}
-			gates[0].Observe(func(e gcgate.Event) {
-				if e.State == gcgate.StateCollecting {
-					kill()
-				}
-			})
 			for range rounds {
 				for i, g := range gates {
 					ctx, cancel := context.WithTimeout(t.Context(), signalTimeout)

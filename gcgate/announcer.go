@@ -17,26 +17,22 @@ const (
 	checkFor     = 10 * time.Second // how long a peer may take to appear after the start
 	checkEvery   = 500 * time.Millisecond
 
-	// returnTimeout bounds how long the gate holds the turn for a peer that answers. A gate that
-	// stops waits for stopTimeout.
+	// A gate that stops waits for stopTimeout at most.
 	returnTimeout = 5 * time.Minute
 	stopTimeout   = time.Minute
 
-	// Two drained replicas fail requests, so the gate holds the turn for a peer that does not
-	// answer, for half of the time from the trigger to the hard threshold. The other half is for
-	// the other replicas.
+	// The gate holds the turn for a silent peer, because two drained replicas fail requests. The
+	// bound leaves half of the time from the trigger to the hard threshold to the other replicas.
 	silentMost, silentLeast = 10 * time.Second, time.Second
 	silentAtStop            = 3 * time.Second
 
 	returnLook = 100 * time.Millisecond
 
-	// The log and the statistics name the peer or the holder after heldUpAfter, when the first
-	// Ready has returned.
+	// By heldUpAfter the first Ready has returned.
 	heldUpAfter = backTimeout + 2*returnLook
 )
 
-// silentBound is how long the gate holds the turn for a silent peer. spare is the time from the
-// trigger to the hard threshold, 0 if it is not known.
+// spare is the time from the trigger to the hard threshold, 0 if it is not known.
 func silentBound(spare time.Duration) time.Duration {
 	if spare == 0 {
 		return silentMost
@@ -44,18 +40,18 @@ func silentBound(spare time.Duration) time.Duration {
 	return min(max(spare/2, silentLeast), silentMost)
 }
 
-// notice is what the gate asks of a peer: to drain this process, or to put it back.
+// notice asks a peer to drain this process, or to put it back.
 type notice struct {
 	drain bool
 	first bool          // a Ready before the first drain of this process
 	until time.Time     // of a drain: when this process expects to be back
-	begun chan struct{} // closed at its first call, when no call for an earlier notice runs any more
+	begun chan struct{} // closed at its first call
 	done  chan struct{} // closed when the peer has acted on it
 
 	posted  time.Time
-	contact time.Time // when it was posted, or when the peer last answered ErrNotBack; guarded by announcer.mu
-	err     error     // of the last call; guarded by announcer.mu
-	failed  bool      // the log has counted that a call failed; owned by announcer.run
+	contact time.Time // posted, or ErrNotBack last; guarded by announcer.mu
+	err     error     // guarded by announcer.mu
+	logged  bool      // that a call failed; owned by announcer.run
 }
 
 func (n *notice) acted() bool { return isClosed(n.done) }
@@ -65,25 +61,24 @@ func newNotice() *notice {
 	return &notice{begun: make(chan struct{}), done: make(chan struct{}), posted: now, contact: now}
 }
 
-// announcer calls the signal of one peer, in a goroutine of its own, so that a slow peer delays
-// nothing else.
+// announcer calls one signal from a goroutine of its own, so that a slow peer delays nothing else.
 type announcer struct {
-	signal  Signal
-	is      Description
-	log     *slog.Logger
-	calls   *calls
-	posted  chan struct{} // there is a new notice; capacity 1
-	used    bool          // at the last collection; owned by the control goroutine
-	failing bool          // no Drain has succeeded since one failed; owned by run
+	signal     Signal
+	is         Description
+	log        *slog.Logger
+	calls      *calls
+	posted     chan struct{} // capacity 1
+	used       bool          // at the last collection; owned by the control goroutine
+	drainFails bool          // no Drain has succeeded since one failed; owned by run
 
 	warnings *warnings
 
-	mu     sync.Mutex // guards what follows
-	newest *notice
-	cancel context.CancelFunc // of the call that runs
-	failed bool               // the last call failed
-	final  bool               // no drain is posted any more
-	out    bool               // a Drain may have reached the peer, and no Ready has succeeded since
+	mu         sync.Mutex // guards what follows
+	newest     *notice
+	cancel     context.CancelFunc // of the running call
+	lastFailed bool
+	final      bool // no drain is posted any more
+	out        bool // a Drain may have reached the peer since the last Ready
 }
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
@@ -140,7 +135,7 @@ var errNotBack = errors.New("its peer has not confirmed yet that it has this pro
 func (a *announcer) unconfirmed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.newest == nil || a.newest.drain || a.newest.first && !a.failed {
+	if a.newest == nil || a.newest.drain || a.newest.first && !a.lastFailed {
 		return false
 	}
 	select {
@@ -151,8 +146,8 @@ func (a *announcer) unconfirmed() bool {
 	}
 }
 
-// awaitReturn waits until the peer has acted on the notice. It returns false when over is closed,
-// or after bound if the peer does not answer. It calls late now and then.
+// awaitReturn waits until the peer has acted. It returns false when over is closed, or after bound
+// if the peer is silent. It calls late at each look.
 func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-chan struct{},
 	late func(time.Duration, error),
 ) bool {
@@ -208,7 +203,7 @@ func (a *announcer) givesUp(n *notice, bound time.Duration) (yes bool, err error
 		return time.Since(n.posted) >= returnTimeout, n.err
 	case n.err != nil:
 		return silent >= bound, n.err
-	default: // the first call runs, and has a deadline
+	default:
 		return silent >= max(bound, backTimeout+time.Second), nil
 	}
 }
@@ -227,8 +222,8 @@ func (a *announcer) post(drain bool, until time.Time) *notice {
 	return n
 }
 
-// withdraw ends a drain for good, because the control goroutine may hang, or go on later. Any
-// goroutine may call it, more than once.
+// withdraw ends a drain for good. Any goroutine may call it, because the control goroutine may
+// hang.
 func (a *announcer) withdraw() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -281,7 +276,7 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// send calls the signal once. It returns nil if there is no notice, or if another took its place.
+// send calls the signal once. It returns nil if there is no notice, or a newer one.
 func (a *announcer) send(ctx context.Context) (*notice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -289,7 +284,7 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 	n := a.newest
 	a.cancel = cancel
 	select {
-	case <-a.posted: // of n: else the signal would be called twice at once
+	case <-a.posted: // otherwise run would call the signal twice
 	default:
 	}
 	a.mu.Unlock()
@@ -314,13 +309,13 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 			close(n.done)
 		}
 	}
-	a.failed = err != nil && !errors.Is(err, ErrNotBack)
+	a.lastFailed = err != nil && !errors.Is(err, ErrNotBack)
 	a.mu.Unlock() // before report: a Logger may hang, and Stop takes mu
 	a.report(n, err)
 	return n, err
 }
 
-// learnLocked notes what a call has returned, also for a notice that has been replaced. mu is held.
+// learnLocked notes the result of a call, even if a newer notice is waiting. mu is held.
 func (a *announcer) learnLocked(n *notice, err error) {
 	n.err = err
 	switch {
@@ -346,21 +341,20 @@ func (a *announcer) do(ctx context.Context, n *notice) error {
 	return a.signal.Ready(ctx)
 }
 
-// report logs that the calls fail, and when they succeed again. A Ready that succeeds after a
-// failed Drain proves nothing.
+// report logs failures and their end. A Ready that succeeds after a failed Drain is no end.
 func (a *announcer) report(n *notice, err error) {
 	what := "ready"
 	if n.drain {
 		what = "drain"
-		a.failing = err != nil
+		a.drainFails = err != nil
 	}
 	switch {
 	case errors.Is(err, ErrNotBack):
-	case err != nil && !n.failed:
-		n.failed = true
+	case err != nil && !n.logged:
+		n.logged = true
 		a.warnings.lasting("tell", warnEvery,
 			"gcgate: cannot reach a peer; trying again, and collecting anyway", "wanted", what, "error", err)
-	case err == nil && !a.failing:
+	case err == nil && !a.drainFails:
 		a.warnings.over("gcgate: the peer takes calls again", "tell")
 	}
 	if err == nil && !n.drain {
@@ -368,8 +362,8 @@ func (a *announcer) report(n *notice, err error) {
 	}
 }
 
-// checkPeer warns after the start if the peer is not there. Then it asks the peer to put this
-// process back, because a predecessor may have died while it was drained.
+// checkPeer looks for the peer, and asks it to put this process back, because a predecessor may
+// have died while drained.
 func (a *announcer) checkPeer(ctx context.Context) {
 	c, ok := a.signal.(Checker)
 	if ok && !check(ctx, func(ctx context.Context) error {
@@ -378,11 +372,10 @@ func (a *announcer) checkPeer(ctx context.Context) {
 	}, a.log, "gcgate: a signal without a peer; looking for it for some seconds") {
 		return
 	}
-	a.postFirst() // even if the peer did not answer
+	a.postFirst()
 }
 
-// check calls f until it returns nil or checkFor is over, and logs its first error at once. It
-// returns false when ctx ends.
+// check calls f for checkFor, until it returns nil. It returns false when ctx ends.
 func check(ctx context.Context, f func(context.Context) error, log *slog.Logger, message string) bool {
 	within, cancel := context.WithTimeout(ctx, checkFor)
 	defer cancel()

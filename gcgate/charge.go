@@ -1,17 +1,18 @@
 package gcgate
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
-	// limitTries bounds the tries to set a limit while the program sets another one at the same
-	// moment.
 	limitTries = 3
 
 	memoryEvery = 10 * time.Second
 )
 
-// settle sets all that follows from a live heap and from the limits. It returns false if the
-// program has set the memory limit at the same moment. Then call it again.
+// settle derives all thresholds and limits from a live heap. It returns false if the program set
+// the memory limit meanwhile. Then call it again.
 func (h *heapWatch) settle(live uint64) bool {
 	limit, changed := h.pacing.programLimit()
 	if changed && h.safetyLimit != 0 {
@@ -45,8 +46,8 @@ func (h *heapWatch) settle(live uint64) bool {
 	return h.takeCharge(overhead)
 }
 
-// leastRatio is the lowest trigger, in multiples of the live heap. If the live heap grows and the
-// gate's collections overlap requests, they must not come sooner than the runtime's.
+// leastRatio is the lowest trigger in multiples of the live heap. If a growing heap is not drained,
+// the gate must not collect sooner than the runtime would.
 func (h *heapWatch) leastRatio() float64 {
 	switch drains := h.drains(); {
 	case drains && !h.growth.known():
@@ -59,8 +60,8 @@ func (h *heapWatch) leastRatio() float64 {
 
 func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained }
 
-// givesUpGroup reports whether the runtime's limit ignores the control group's. While the live heap
-// grows, that limit would have the runtime collect without end.
+// givesUpGroup reports whether to ignore the control group's limit. While the live heap grows, the
+// runtime would collect without end below it.
 func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
 
 func (h *heapWatch) limitWithoutRoom(overhead uint64) (limit int64) {
@@ -79,8 +80,8 @@ func (h *heapWatch) limitWithoutRoom(overhead uint64) (limit int64) {
 	return h.allowed.runtimeLimit(live, overhead)
 }
 
-// takeCharge switches the runtime's pacing off, or on if there is no room, and sets its limit. It
-// returns false if the program has set that at the same moment.
+// takeCharge switches the runtime's pacing off, or on if there is no room. It returns false if the
+// program set the memory limit meanwhile.
 func (h *heapWatch) takeCharge(overhead uint64) bool {
 	limit := int64(h.thresholds.safetyLimit)
 	switch {
@@ -94,7 +95,7 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 	default:
 		h.warnings.over("gcgate: the memory limit leaves room again; the gate is in charge", "no room", "grows")
 	}
-	if limit < h.allowed.limit { // below what is mapped, requests would return all of the difference at once
+	if limit < h.allowed.limit { // otherwise requests would return the difference at once
 		mapped := int64(min(h.collector.Mapped(), 1<<62))
 		limit = min(max(limit, mapped), h.allowed.limit)
 		h.thresholds.safetyLimit = uint64(limit)
@@ -106,7 +107,7 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 	if want == h.inCharge {
 		return true
 	}
-	h.inCharge, h.fresh = want, want
+	h.inCharge, h.noCycleYet = want, want
 	if want {
 		h.pacing.switchOff()
 	} else {
@@ -115,8 +116,8 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 	return true
 }
 
-// setLimit sets the runtime's limit. That stops the world, so it skips small changes. It returns
-// false if the program has set another one at the same moment.
+// setLimit skips small changes, because each stops the world. It returns false if the program set
+// another limit meanwhile.
 func (h *heapWatch) setLimit(limit int64) bool {
 	was := h.safetyLimit
 	exact := (limit == h.allowed.limit || limit == h.allowed.whole) && limit != was
@@ -128,21 +129,20 @@ func (h *heapWatch) setLimit(limit int64) bool {
 }
 
 const (
-	growthCycles = 4       // that are looked at, with the oldest as the base
-	growthShare  = 1. / 20 // of what was allocated during them must be live, at least
-	growthLeast  = 1. / 64 // of the live heap, likewise: less is chance
-	growthSlow   = 1. / 8  // of the live heap at which the gate ran out of room: a slow leak
+	growthCycles = 4
+	growthShare  = 1. / 20 // of the allocation must be live
+	growthLeast  = 1. / 64 // of the live heap
+	growthSlow   = 1. / 8  // of the live heap at noRoomAt: a slow leak
 
-	// firstRatio is minTriggerRatio until it is known whether the live heap grows. A drained
-	// collection tells that, and overlaps no request.
+	// firstRatio replaces minTriggerRatio until growth is known. A drained collection overlaps no
+	// request.
 	firstRatio = 1.05
 )
 
-// growth watches whether the live heap grows from cycle to cycle. A memory limit does not help
-// then. The control goroutine owns it.
+// growth watches whether the live heap grows from cycle to cycle. The control goroutine owns it.
 type growth struct {
 	seen     []reading
-	noRoomAt uint64 // the live heap at which the gate ran out of room; 0: it has room
+	noRoomAt uint64 // 0: it has room
 }
 
 func (g *growth) see(r reading) {
@@ -176,4 +176,58 @@ func (g *growth) noteRoom(noRoom bool, live uint64) {
 	case g.noRoomAt == 0:
 		g.noRoomAt = live
 	}
+}
+
+const (
+	// spendShare of the limit's heap is the highest goal. At the limit requests would assist
+	// without end.
+	spendShare = 0.7
+
+	// spendRatio times the live heap is the goal, as under GOGC=400.
+	spendRatio = 5
+
+	// spendPercent is the least GOGC that is worth stopping the world.
+	spendPercent = 125
+
+	// autoPercent is the least for PolicyAuto. It differs, so that the choice does not flip.
+	autoPercent = 150
+
+	// heapMinimum is the runtime's least goal in bytes at GOGC=100, and grows with GOGC
+	// (runtime/mgcpacer.go).
+	heapMinimum = 4 << 20
+)
+
+// spend returns the goal in bytes and its GOGC, 0 if there is no memory to spend.
+func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
+	most := spendShare * a.heap(overhead)
+	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
+		own, _ := a.highestTrigger(o, overhead)
+		most = min(most, own)
+	}
+	want := max(spendRatio*float64(live), float64(live)+rate*fillTime.Seconds(), float64(o.MinTriggerBytes))
+	want = min(want, most)
+	p := 100 * (want - float64(live)) / float64(live+roots)
+	if small := 100 * want / heapMinimum; small < p {
+		p = small
+	}
+	if !(p >= spendPercent) {
+		return 0, 0
+	}
+	return uint64(want), int(min(p, math.MaxInt32))
+}
+
+// spendMemory raises the runtime's goal as far as memory allows.
+func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
+	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
+	if base := h.pacing.stock(); percent == 0 || base >= percent {
+		h.roomy = false
+		h.pacing.giveBack()
+		return h.requested
+	}
+	h.roomy, h.jitter = true, 0
+	t := &h.thresholds
+	t.lowest, t.highest, t.highestIdle, t.hard = float64(goal), float64(goal), goal, goal
+	t.follow(0, 0)
+	h.pacing.raise(percent)
+	return int64(min(float64(h.allowed.limit), safetyRatio*float64(goal)+safetyBytes+float64(overhead), 1<<62))
 }

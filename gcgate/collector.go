@@ -1,27 +1,32 @@
 package gcgate
 
 import (
+	"io/fs"
+	"log/slog"
 	"math"
 	"os"
+	"path"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// A Collector is what a [Gate] is in charge of. See [Options].Collector. The gate calls its methods
-// from one goroutine, also while Collect runs. [Gate.Stop] may call GOGC, SetPercent and SetLimit,
-// but never at the same time. Sizes are in bytes.
+// A Collector is what a [Gate] controls. The gate calls it from one goroutine, also while Collect
+// runs. [Gate.Stop] may call GOGC, SetPercent and SetLimit, but never at the same time. Sizes are
+// in bytes.
 type Collector interface {
-	// Read returns counters: cycles that have ended, of them those that the collector began by
-	// itself, bytes allocated, and the bytes that the last cycle left. It is called up to 1,000
-	// times per second.
+	// Read returns ended cycles, those of them that the collector began by itself, bytes allocated,
+	// and bytes that the last cycle left. The gate calls it up to 1,000 times per second.
 	Read() (cycles, automatic, allocated, live uint64)
 
 	// Collect runs one whole cycle, its sweep included.
 	Collect()
 
-	// GOGC returns the percent that was set last. Negative: the pacing is off.
+	// GOGC returns the current percent. Negative: the pacing is off.
 	GOGC() (percent int)
 
 	// SetPercent is [debug.SetGCPercent].
@@ -30,21 +35,20 @@ type Collector interface {
 	// SetLimit is [debug.SetMemoryLimit]. A negative limit changes nothing.
 	SetLimit(bytes int64) (old int64)
 
-	// Overhead is what the limit counts in addition to the heap's objects.
+	// Overhead is what the limit counts besides the heap's objects.
 	Overhead() uint64
 
-	// Mapped is the memory that the limit counts, free memory that Go has not returned included.
+	// Mapped is the memory that the limit counts, with free memory that Go keeps.
 	Mapped() uint64
 
-	// Roots are stacks and globals. The goal grows with them, by GOGC percent.
+	// Roots are stacks and globals, which raise the goal by GOGC percent.
 	Roots() uint64
 
-	// Memory returns what the control group's memory limit leaves to Go in this process, and the
-	// limit itself, math.MaxInt64 if there is none. available is what the machine can give, 0 if
-	// not known.
+	// Memory returns what the control group leaves to Go, and the group's limit. math.MaxInt64 is
+	// no limit. available is what the machine can give, 0 if not known.
 	Memory() (groupLeft, groupLimit int64, available uint64)
 
-	// Marked returns about how long the mark phases of all ended cycles took.
+	// Marked returns about how long all ended mark phases took.
 	Marked() time.Duration
 }
 
@@ -55,8 +59,8 @@ func readCollector(c Collector) (r reading) {
 	return r
 }
 
-// Names in runtime/metrics. /memory/classes/heap/objects would tell the heap directly, but counts
-// dead objects until they are swept.
+// /memory/classes/heap/objects counts dead objects until they are swept, so the gate does not use
+// it.
 const (
 	metricCycles    = "/gc/cycles/total:gc-cycles"
 	metricAutomatic = "/gc/cycles/automatic:gc-cycles"
@@ -76,9 +80,8 @@ const (
 	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds"
 )
 
-// goRuntime is the collector of this process.
 type goRuntime struct {
-	samples   []metrics.Sample // of Read, which is called often
+	samples   []metrics.Sample // of Read
 	marked    markTime
 	groupFile string
 }
@@ -95,7 +98,6 @@ func named(names ...string) []metrics.Sample {
 	return s
 }
 
-// readMetrics returns metrics of kind uint64.
 func readMetrics(names ...string) (values []uint64) {
 	samples := named(names...)
 	metrics.Read(samples)
@@ -120,8 +122,7 @@ func (r *goRuntime) GOGC() int {
 	return int(int32(readMetrics(metricPercent)[0]))
 }
 
-// Overhead is stacks, metadata and fragmentation. Free spans do not count, because the heap grows
-// into them.
+// Overhead leaves free spans out, because the heap grows into them.
 func (r *goRuntime) Overhead() uint64 {
 	v := readMetrics(metricTotal, metricReleased, metricObjects, metricFree)
 	return v[0] - min(v[1]+v[2]+v[3], v[0])
@@ -133,13 +134,13 @@ func (r *goRuntime) Mapped() uint64 {
 	return v[0] - min(v[1], v[0])
 }
 
-// Roots is as in the pacer (runtime/mgcpacer.go, commit).
+// Roots is as in runtime/mgcpacer.go, commit.
 func (r *goRuntime) Roots() uint64 {
 	v := readMetrics(metricStacks, metricGlobals)
 	return v[0] + v[1]
 }
 
-// Memory deducts what this process has from C or mmap, and what other processes have in the group.
+// Memory deducts what this process has from C or mmap, and the other processes' part.
 func (r *goRuntime) Memory() (groupLeft, groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
 	r.groupFile = m.file
@@ -154,16 +155,14 @@ func memoryOf(c Collector) (m memory) {
 	return m
 }
 
-// Marked derives from the CPU time of the mark workers, which take about a quarter of the Ps. Idle
-// Ps and assists come on top.
+// Marked uses the CPU time of the dedicated mark workers. Idle Ps and assists come on top.
 func (r *goRuntime) Marked() time.Duration {
 	workers := named(metricWorkers)
 	metrics.Read(workers)
 	return r.marked.add(workers[0].Value.Float64(), markWorkers(runtime.GOMAXPROCS(0)))
 }
 
-// markTime is how long mark phases took. It sums up differences, each divided by the workers of its
-// time, because GOMAXPROCS follows the control group.
+// markTime sums up differences, because GOMAXPROCS follows the control group.
 type markTime struct {
 	cpu, took float64
 }
@@ -174,12 +173,126 @@ func (m *markTime) add(cpu, workers float64) time.Duration {
 	return time.Duration(m.took * float64(time.Second))
 }
 
-// markWorkers is how many Ps mark (runtime/mgcpacer.go, startCycle): a quarter of them, or the
-// nearest whole number within 30% of that.
+// markWorkers is a quarter of the Ps, or the nearest whole number within 30% of that
+// (runtime/mgcpacer.go, startCycle).
 func markWorkers(procs int) float64 {
 	quarter := float64(procs) / 4
 	if whole := math.Floor(quarter + 0.5); math.Abs(whole/quarter-1) <= 0.3 {
 		return whole
 	}
 	return quarter
+}
+
+// memory is in bytes. math.MaxInt64 is no limit, or not known.
+type memory struct {
+	group     int64 // what the control group leaves to this process
+	whole     int64
+	file      string // such as memory.high; "": not known
+	available uint64 // 0: not known
+	resident  uint64 // anonymous; 0: not known
+}
+
+// readMemory asks Linux. Missing files mean not known.
+func readMemory(root fs.FS) memory {
+	const machine = "proc/meminfo"
+	m := memory{
+		available: kibibytes(root, machine, "MemAvailable"),
+		resident:  kibibytes(root, "proc/self/status", "RssAnon"),
+	}
+	m.group, m.whole, m.file = groupLimit(root, m.resident)
+	if total := kibibytes(root, machine, "MemTotal"); total > 0 && uint64(m.group) > total {
+		m.group, m.whole, m.file = math.MaxInt64, math.MaxInt64, "" // cgroup v1 has no "none"
+	}
+	return m
+}
+
+// groupLimit returns the lowest memory limit of the process's control groups and their parents, and
+// what other processes leave of it. resident is this process's anonymous memory, 0 if not known.
+//
+// In a container /proc may name a path that is not mounted. The mount's root is the container's
+// own.
+func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
+	left, whole = math.MaxInt64, math.MaxInt64
+	list, _ := fs.ReadFile(root, "proc/self/cgroup")
+	for line := range strings.Lines(string(list)) { // ID:controllers:path, "0::path" in v2
+		id, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		controllers, group, ok := strings.Cut(rest, ":")
+		dir, limits, v1 := "sys/fs/cgroup", []string{"memory.max", "memory.high"}, false
+		switch {
+		case !ok:
+			continue
+		case slices.Contains(strings.Split(controllers, ","), "memory"):
+			dir, limits, v1 = "sys/fs/cgroup/memory", []string{"memory.limit_in_bytes"}, true
+		case id != "0":
+			continue
+		}
+		for group = path.Join("/", group); ; group = path.Dir(group) {
+			for _, name := range limits {
+				text, _ := fs.ReadFile(root, path.Join(dir, group, name))
+				n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+				if err != nil || n <= 0 {
+					continue
+				}
+				whole = min(whole, n)
+				if rest := max(n-others(root, path.Join(dir, group), v1, resident), 1); rest < left {
+					left, file = rest, name
+				}
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return left, whole, file
+}
+
+// others returns the bytes of a control group that other processes have. File caches do not count,
+// because the kernel gives them back.
+func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
+	anonymous, shared := "anon", "shmem"
+	if v1 {
+		anonymous, shared = "total_rss", "total_shmem"
+	}
+	if resident == 0 {
+		return 0
+	}
+	var anon, shmem int64
+	text, _ := fs.ReadFile(root, path.Join(dir, "memory.stat"))
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch name {
+		case anonymous:
+			anon = max(n-int64(resident), 0)
+		case shared:
+			shmem = max(n, 0)
+		}
+	}
+	return anon + min(shmem, math.MaxInt64-anon)
+}
+
+// goGroup deducts what this process has from C or mmap. mapped is the Go runtime's memory in bytes.
+func (m memory) goGroup(mapped uint64) int64 {
+	if m.group == math.MaxInt64 || m.resident <= mapped {
+		return m.group
+	}
+	return max(m.group-int64(m.resident-mapped), 1)
+}
+
+func kibibytes(root fs.FS, file, name string) uint64 {
+	text, _ := fs.ReadFile(root, file)
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			kib, _ := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 54)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+func limitAttr(key string, limit int64) slog.Attr {
+	if limit == math.MaxInt64 {
+		return slog.String(key, "none")
+	}
+	return slog.Int64(key, limit)
 }

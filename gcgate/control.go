@@ -20,8 +20,7 @@ type shared struct {
 	stop     <-chan struct{}
 }
 
-// control is the control goroutine. It alone watches the heap and takes the gate through its
-// states. It owns its parts.
+// control is the control goroutine. It alone watches the heap, and owns its parts.
 type control struct {
 	*shared
 	heap     *heapWatch
@@ -30,7 +29,7 @@ type control struct {
 	observer *observer
 	adviser  *adviser
 
-	wake   chan struct{} // a caller waits for a collection; capacity 1
+	wake   chan struct{} // capacity 1
 	others sync.WaitGroup
 }
 
@@ -44,7 +43,7 @@ func newControl(o Options, limit int64, g *Gate) *control {
 		shared: s, collector: o.Collector, turns: newTurnLoad(&o), policy: o.Policy, requested: limit,
 	}
 	c.turns = &turnTaker{shared: s, turns: o.Turns, heap: c.heap, others: &c.others}
-	c.rounds = &rounds{shared: s, events: &events{}, heap: c.heap, turns: c.turns}
+	c.rounds = &rounds{shared: s, heap: c.heap, turns: c.turns}
 	c.observer = &observer{heap: c.heap}
 	c.adviser = &adviser{heap: c.heap}
 	return c
@@ -103,7 +102,7 @@ func (c *control) interval() time.Duration {
 	if c.heap.policy == PolicyStock {
 		return c.observer.interval()
 	}
-	if reason, due := c.due(); due && reason == ReasonHard { // the last round has ended too late for a pause
+	if reason, due := c.due(); due && reason == ReasonHard { // the last round ended too late to pause
 		return sampleMin
 	}
 	return c.heap.interval()
@@ -131,8 +130,7 @@ func (c *control) due() (Reason, bool) {
 	return 0, false
 }
 
-// awaitPeers waits until all turns are released and all peers have this process back. The bound is
-// for all peers together.
+// awaitPeers waits until all peers have this process back. One bound holds for all of them.
 func (c *control) awaitPeers() {
 	bound, done := context.WithTimeout(context.Background(), stopTimeout)
 	defer done()

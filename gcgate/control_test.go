@@ -15,7 +15,7 @@ import (
 // wakeUps counts the gate's wake-ups while f runs, and how often it set the memory limit.
 func (r *rig) wakeUps(f func()) (looks, limits int) {
 	count := func(sign int) {
-		r.heap.Do(func() { looks, limits = looks+sign*r.heap.Reads, limits+sign*r.heap.LimitsSet })
+		r.heap.Do(func() { looks, limits = looks+sign*r.heap.reads, limits+sign*r.heap.limitsSet })
 	}
 	count(-1)
 	f()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// beginCycle starts a collection in its own goroutine, because it may block for long after marking.
-// The channel is closed when it has returned.
+// beginCycle collects in a goroutine, because Collect sweeps long after marking. The channel is
+// closed when Collect has returned.
 func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	done := make(chan struct{})
 	h.cycle, h.marked, h.cycleBegan = done, false, time.Now()
@@ -18,14 +18,14 @@ func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	return done
 }
 
-// cycleEnded reports whether the marking of beginCycle's cycle has ended. runtime.GC first waits
-// for a cycle of the runtime's own, whose end only counts as escaped.
+// cycleEnded reports whether the gate's cycle has marked. runtime.GC first waits for a running
+// cycle of the runtime's own. The end of that one counts as escaped.
 func (h *heapWatch) cycleEnded() bool {
-	returned := h.returned() // before the reading, which then has all that Collect did
+	returned := h.returned() // before the reading, so that this has all that Collect did
 	now := readCollector(h.collector)
 	cycles, automatic := now.cycles-h.last.cycles, now.automatic-h.last.automatic
 	if cycles > 0 {
-		was, heap, inCharge := h.thresholds, h.thresholds.live+now.allocated-h.base, h.inCharge && !h.fresh
+		was, heap, inCharge := h.thresholds, h.thresholds.live+now.allocated-h.base, h.inCharge && !h.noCycleYet
 		h.last.cycles, h.last.automatic = now.cycles, now.automatic
 		h.rebase(now)
 		if automatic > 0 && inCharge {
@@ -39,7 +39,7 @@ func (h *heapWatch) cycleEnded() bool {
 	return h.marked
 }
 
-// returned reports whether the gate's last Collect is over, its sweep included.
+// returned reports whether Collect has returned, its sweep included.
 func (h *heapWatch) returned() bool {
 	if h.cycle == nil {
 		return true
@@ -90,7 +90,7 @@ func (h *heapWatch) rebase(r reading) {
 			"percent", percent, "instead", "the gate sets its own again; the program's holds once the gate has stopped")
 	}
 	h.jitter = h.options.Jitter * rand.Float64()
-	h.fresh = false
+	h.noCycleYet = false
 	h.growth.see(r)
 	for tries := 0; !h.settle(r.live) && tries < limitTries; tries++ {
 	}
@@ -100,18 +100,16 @@ func (h *heapWatch) overdueEnded() {
 	h.warnings.over("gcgate: the collection that took too long has ended", "overdue")
 }
 
-// predictor tells how long the next collection will take, because marking is linear in the live
-// heap. It keeps moving averages of both.
+// predictor expects the next collection to take as long as the last ones did per live byte.
 type predictor struct {
 	seconds, bytes float64
 }
 
 const (
-	predictWeight = 0.3  // of the newest collection in the averages
-	predictMargin = 1.25 // the longest of some collections is up to 1.35 of their mean
+	predictWeight = 0.3  // of the newest collection
+	predictMargin = 1.25 // the longest takes up to 1.35 of the mean
 
-	// A first guess of one nanosecond per byte and core, because a process that has just started
-	// tells little.
+	// The first guess is one nanosecond per byte and core.
 	priorBytes   = 32 << 20
 	priorPerByte = 1e-9
 

@@ -19,13 +19,13 @@
 //	| Collecting | <-------------------------------------------- |  Draining  |  QuietFor, or
 //	+------------+             no request is here                +------------+  DrainTimeout
 //
-// The gate refuses no request. One that comes nevertheless runs during the collection. Under
-// [PolicyShed] the adapter that counts the requests refuses new ones until the gate is back.
+// The gate refuses no request. Under [PolicyShed] the adapter that counts requests refuses new ones
+// until the gate is back.
 //
 // # Use
 //
-// [Start] a gate and count the requests: evenkeel.dev/gcgate/httpgate wraps an http.Handler, and
-// anything else calls [Gate.Enter] and [Ticket.Exit]. [Options].Signals are the peers:
+// [Start] a gate and count the requests. evenkeel.dev/gcgate/httpgate wraps an http.Handler. Other
+// servers call [Gate.Enter] and [Ticket.Exit]. [Options].Signals are the peers:
 //
 //   - evenkeel.dev/gcgate/haproxy: HAProxy's runtime API, and its agent-check
 //   - evenkeel.dev/gcgate/health: health checks over HTTP, of HAProxy, Envoy and others
@@ -37,27 +37,23 @@
 //
 // # When it helps
 //
-// At GOMAXPROCS 1 to 3 the collector's mark workers take whole time slices from requests
-// (golang/go #21698, #18534). A live heap of hundreds of megabytes then costs milliseconds at the
-// 99th percentile. With four cores or more, with a small heap, or with memory for GOGC=400, measure
-// first. docs/gcgate.md has figures. The other replicas need the capacity to carry the load
-// of a drained one.
+// At GOMAXPROCS 1 to 3 the mark workers take whole time slices from requests (golang/go #21698,
+// #18534). A live heap of hundreds of megabytes then costs milliseconds at the 99th percentile.
+// With four cores or more, a small heap, or memory for GOGC=400, measure first. The other replicas
+// need the capacity to carry the load of a drained one. docs/gcgate.md has figures.
 //
 // # Memory
 //
-// The trigger is the heap after two seconds of allocation, at least twice the live heap and 32 MiB,
-// at most half of the memory limit. Without the turn the gate collects at the hard threshold. A
-// memory limit lowers both, because the runtime collects as early as 0.7 of the way from the live
-// heap to its limit. [Options] has the details.
+// The trigger is the heap after two seconds of allocation. It is at least twice the live heap and
+// 32 MiB, and at most half of the memory limit. At the hard threshold the gate collects without the
+// turn.
 //
-// The limit is GOMEMLIMIT or Options.MemoryLimitBytes, or 0.9 of the control group's if that is
-// lower. The package github.com/KimMachineGun/automemlimit sets GOMEMLIMIT from the control group:
-//
-//	import _ "github.com/KimMachineGun/automemlimit"
+// The limit is GOMEMLIMIT, or 0.9 of the control group's limit if that is lower. The package
+// github.com/KimMachineGun/automemlimit sets GOMEMLIMIT from the control group.
 //
 // # Sources
 //
-// The idea is that of the Garbage Collector Control Interceptor (Fireman, Lopes, Brunet:
-// "Using Load Shedding to Fight Tail-Latency on Runtime-Based Services", SBRC 2017) and of
-// Blade (Terei, Levy: "Blade: A Data Center Garbage Collector", arXiv 1504.02578).
+// The Garbage Collector Control Interceptor (Fireman, Lopes, Brunet: "Using Load Shedding to Fight
+// Tail-Latency on Runtime-Based Services", SBRC 2017) and Blade (Terei, Levy: "Blade: A Data Center
+// Garbage Collector", arXiv 1504.02578) had the idea.
 package gcgate

@@ -7,22 +7,20 @@ import (
 )
 
 const (
-	// quietSpacing times the usual time between two requests is quiet, within bounds. Chance makes
-	// one pause in e^10 = 22,000 as long.
+	// A pause of quietSpacing times the usual time between two requests is quiet. By chance one
+	// pause in 22,000 is as long.
 	quietSpacing       = 10
 	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
 
-	// The longer requests have kept coming, the longer is the pause that proves their end: a
-	// quietGrows-th of that time.
+	// A pause must be a quietGrows-th of the time for which requests have kept coming.
 	quietGrows = 20
 
-	// lateLimit bounds the waits for peers that confirm a drain and go on sending requests. If that
-	// does not help, the gate leaves such waits out for lateAgain.
+	// lateLimit bounds the waits for peers that confirm a drain and still send requests. If a wait
+	// does not help, the gate does not wait again for lateAgain.
 	lateLimit = 10 * time.Second
 	lateAgain = time.Minute
 
-	// afterDrainLeast requests, and afterDrainShare of the usual ones, are more than some that were
-	// on their way.
+	// More requests than these were not merely on their way.
 	afterDrainLeast = 3
 	afterDrainShare = 1. / 10
 )
@@ -30,8 +28,8 @@ const (
 type quiet struct {
 	read    func() (inFlight int, entered uint32)
 	wanted  time.Duration
-	grows   time.Time // wanted grows with the time since then; zero: it does not
-	since   time.Time // when the pause began, without the times in which this process stalled
+	grows   time.Time // wanted grows from then on; zero: it does not
+	since   time.Time // begin of the pause, less stalls of this process
 	entered uint32
 	looked  time.Time
 }
@@ -42,8 +40,8 @@ func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) 
 	return &quiet{read: read, wanted: wanted, since: now, entered: entered, looked: now}
 }
 
-// look reports whether there has been no request for as long as wanted. After a stall it looks
-// again, because other goroutines have yet to read their sockets.
+// look reports whether the pause is long enough. After a stall other goroutines have yet to read
+// their sockets, so it looks again.
 func (q *quiet) look() bool {
 	now := time.Now()
 	inFlight, entered := q.read()
@@ -74,7 +72,7 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 		return d
 	}
 	if rs.status.refusing.Load() {
-		return quietMin // only requests that entered just before the refusals began
+		return quietMin // only requests from just before the refusals
 	}
 	wanted := quietSpacing / rate
 	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
@@ -87,14 +85,14 @@ func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
 	q := rs.quiet(r, rs.requests.read, r.rate)
 	if t := rs.requests; !r.refused && !divertsRequests(r.asked) && t.entered == q.entered && !t.silentSince.IsZero() {
-		q.since, q.looked = t.silentSince, t.looked // no peer stops requests, so the pause before counts
+		q.since, q.looked = t.silentSince, t.looked // the peers send on, so the pause before counts
 	}
 	half := rs.options.DrainTimeout / 2
 	isQuiet := rs.awaitQuiet(r, q, half)
-	rs.expectNone(r) // requests on their way have arrived
+	rs.noteConfirmed(r)
 	isQuiet = isQuiet || rs.awaitQuiet(r, q, half)
-	more := time.Duration(0) // an estimate of what the drain would have needed
-	if !isQuiet && rs.keepComing(r) {
+	more := time.Duration(0) // that the drain would have needed
+	if !isQuiet && rs.checkIgnored(r) {
 		if isQuiet = rs.awaitLatePeers(r); !isQuiet {
 			more = time.Since(r.announced) / 2
 		}
@@ -122,8 +120,7 @@ func (rs *rounds) awaitQuiet(r *round, q *quiet, bound time.Duration) bool {
 	return false
 }
 
-// warnUnended warns of requests from before the announcement that are still in flight: all in
-// flight less those that have entered since.
+// warnUnended warns of requests that entered before the announcement and are still in flight.
 func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	inFlight, entered := rs.requests.read()
 	unended := inFlight - int(entered-r.before)
@@ -169,8 +166,8 @@ func (rs *rounds) awaitLatePeers(r *round) bool {
 	return false
 }
 
-// afterDrain counts what enters after a confirmed drain. It adds up several collections while
-// requests are few.
+// afterDrain counts what enters after a confirmed drain, over several collections while requests
+// are few.
 type afterDrain struct {
 	entered uint32
 	usual   float64
@@ -183,16 +180,16 @@ func (d *afterDrain) tooMany() bool {
 
 func (d *afterDrain) proves() bool { return afterDrainShare*d.usual >= afterDrainLeast }
 
-func (rs *rounds) expectNone(r *round) {
+func (rs *rounds) noteConfirmed(r *round) {
 	if r.confirmed.IsZero() && r.isConfirmed() {
 		_, r.movable = rs.requests.readMovable()
 		r.confirmed = time.Now()
 	}
 }
 
-// keepComing reports whether too many requests have entered although each peer has confirmed the
-// drain. It logs and counts that once in a round.
-func (rs *rounds) keepComing(r *round) bool {
+// checkIgnored reports whether too many requests enter although each peer has confirmed the drain.
+// It logs and counts that once in a round.
+func (rs *rounds) checkIgnored(r *round) bool {
 	if r.ignored || r.confirmed.IsZero() {
 		return r.ignored
 	}

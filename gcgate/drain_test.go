@@ -220,12 +220,11 @@ func TestFewRequestsInShortCollections(t *testing.T) {
 					r.heap.Do(func() { r.heap.Rate, r.heap.Mark = 0, 20*time.Millisecond })
 					r.send(35*time.Millisecond, func(time.Duration) bool { return !c.stop }) // 29 a second
 					late := 0
-					stop := r.Observe(func(e Event) {
+					r.onEvent(func(e Event) {
 						if late++; c.stop && e.State == StateCollecting && late%64 == 3 {
 							time.AfterFunc(10*time.Millisecond, func() { r.Enter().Exit() })
 						}
 					})
-					defer stop()
 					var warned uint64
 					for n := uint64(1); n <= 200; n++ {
 						time.Sleep(997 * time.Millisecond)

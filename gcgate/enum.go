@@ -6,32 +6,26 @@ import "evenkeel.dev/internal/enum"
 type Policy uint32
 
 const (
-	// PolicyAuto is PolicyDrain if there is a signal. Without one it watches the stock runtime.
-	// Then it is PolicyMemory if there is memory to spend, and otherwise PolicyStock, and watches
-	// again later.
+	// PolicyAuto is PolicyDrain if there is a signal. Without one it watches the stock runtime and
+	// chooses PolicyMemory if there is memory to spend, and otherwise PolicyStock for a while.
 	PolicyAuto Policy = iota
 
-	// PolicyDrain asks the peers to drain this process, waits until it is quiet, and collects. It
-	// refuses no request.
+	// PolicyDrain asks the peers to drain this process, waits until it is quiet, and collects.
 	PolicyDrain
 
-	// PolicyThrough collects at the trigger while serving. Requests do not assist, unlike under the
-	// stock runtime. It needs no peer.
+	// PolicyThrough collects at the trigger while serving. It needs no peer.
 	PolicyThrough
 
-	// PolicyShed is PolicyDrain that also refuses new requests until this process is back, by the
-	// adapter that counts them. It is for peers that then try another replica (nginx:
-	// proxy_next_upstream http_503).
+	// PolicyShed is PolicyDrain, and the adapter that counts requests refuses new ones meanwhile.
+	// It is for peers that then try another replica (nginx: proxy_next_upstream http_503).
 	PolicyShed
 
 	// PolicyMemory leaves the runtime in charge, and raises its goal (GOGC) to five times the live
-	// heap or two seconds of allocation, at most 0.7 of what the memory limit leaves to the heap.
-	// Without a limit the bound is a 32nd of the machine's available memory, up to 512 MiB. It
-	// needs no peer.
+	// heap or two seconds of allocation. The goal stays below 0.7 of the memory limit, or without a
+	// limit below a 32nd of the machine's available memory, up to 512 MiB. It needs no peer.
 	PolicyMemory
 
-	// PolicyStock leaves the runtime in charge. [Stats] says so while PolicyAuto has chosen that.
-	// [Options] refuse it.
+	// PolicyStock leaves the runtime in charge. Only PolicyAuto chooses it. [Options] refuse it.
 	PolicyStock
 )
 
@@ -51,17 +45,17 @@ func (p Policy) MarshalText() ([]byte, error) { return policyNames.Marshal(p) }
 // UnmarshalText reads the policy's name.
 func (p *Policy) UnmarshalText(text []byte) error { return policyNames.Parse(text, p) }
 
-// State is the state of a [Gate]. The package documentation draws the states.
+// State is the state of a [Gate], as the package documentation draws it.
 type State uint32
 
-// The states, in the order in which a collection goes through them.
+// The states of a collection, in order.
 const (
-	StateServing    State = iota // requests run, nothing collects
-	StateWanting                 // a collection is due; waiting for the turn
-	StateAnnouncing              // the gate asks the peers to drain this process
-	StateDraining                // waits for the last requests
-	StateCollecting              // the collector runs, with all Ps
-	StateReadying                // the gate asks the peers to put this process back
+	StateServing    State = iota // nothing collects
+	StateWanting                 // waits for the turn
+	StateAnnouncing              // asks the peers to drain this process
+	StateDraining                // waits until no request is here
+	StateCollecting
+	StateReadying // asks the peers to put this process back
 )
 
 var stateNames = enum.Of[State]("gcgate", "a state",
@@ -81,11 +75,11 @@ type Reason uint32
 
 // The reasons, the most pressing first.
 const (
-	ReasonHard      Reason = iota // the heap reached the hard threshold, and the gate does not wait for a turn
-	ReasonTrigger                 // the heap reached the trigger
-	ReasonIdleGap                 // no request was in flight and there was something to collect
-	ReasonPeriodic                // the last collection was [Options.Period] ago
-	ReasonRequested               // a call of [Gate.Collect]
+	ReasonHard      Reason = iota // heap at the hard threshold
+	ReasonTrigger                 // heap at the trigger
+	ReasonIdleGap                 // no request in flight
+	ReasonPeriodic                // [Options.Period] is over
+	ReasonRequested               // [Gate.Collect]
 )
 
 var reasonNames = enum.Of[Reason]("gcgate", "a reason",

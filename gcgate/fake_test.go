@@ -141,10 +141,32 @@ func (l *fakeLease) Release(context.Context) error {
 // rig is a gate over a fake heap, in fake time.
 type rig struct {
 	*Gate
-	heap   *gcgatetest.Heap
+	heap   *countedHeap
 	mu     sync.Mutex
 	events []Event
+	on     func(Event) // nil: nothing
 	logged logBuffer
+}
+
+// countedHeap counts some calls. The mutex of its heap guards the counts.
+type countedHeap struct {
+	*gcgatetest.Heap
+	reads, limitsSet int
+	scavenged        uint64 // bytes that it had to give back at once when a limit was set below what it had
+}
+
+func (h *countedHeap) Read() (cycles, automatic, allocated, live uint64) {
+	h.Do(func() { h.reads++ })
+	return h.Heap.Read()
+}
+
+func (h *countedHeap) SetLimit(bytes int64) (old int64) {
+	before := h.Mapped()
+	old = h.Heap.SetLimit(bytes)
+	if after := h.Mapped(); bytes >= 0 {
+		h.Do(func() { h.limitsSet, h.scavenged = h.limitsSet+1, h.scavenged+before-min(after, before) })
+	}
+	return old
 }
 
 // inTime runs f in a bubble of fake time with a gate over the usual heap, and stops the gate.
@@ -178,15 +200,18 @@ func inTimeOver(t *testing.T, o Options, heap func() *gcgatetest.Heap, f func(t 
 
 func startRig(t *testing.T, o Options, h *gcgatetest.Heap) *rig {
 	t.Helper()
-	r := &rig{heap: h}
+	r := &rig{heap: &countedHeap{Heap: h}}
 	o.Logger = slog.New(slog.NewTextHandler(&r.logged, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	o.OnEvent = func(e Event) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
+		if r.on != nil {
+			r.on(e)
+		}
 	}
 	if o.DisableTurns = o.Turns == nil; o.Collector == nil {
-		o.Collector = h
+		o.Collector = r.heap
 	}
 	var err error
 	if r.Gate, err = Start(t.Context(), o); err != nil {
@@ -195,8 +220,15 @@ func startRig(t *testing.T, o Options, h *gcgatetest.Heap) *rig {
 	return r
 }
 
+// onEvent calls f at each event from now on.
+func (r *rig) onEvent(f func(Event)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.on = f
+}
+
 // isCollecting reports whether a Collect runs.
-func isCollecting(h *gcgatetest.Heap) (yes bool) {
+func isCollecting(h *countedHeap) (yes bool) {
 	h.Do(func() { yes = h.Running > 0 })
 	return yes
 }

@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// FileTurns are the [Turns] of replicas that share a host. An exclusive flock(2) on a file is the
-// turn, so the kernel releases that of a process that dies. It is a [Queue]
-// (docs/reference/protocol.md). It needs Linux, macOS or a BSD. Its methods may be called from any
-// goroutine.
+// FileTurns are the [Turns] of replicas on one host. An exclusive flock(2) on a file is the turn,
+// so the kernel releases that of a killed process. They are a [Queue] (docs/reference/protocol.md),
+// and need Linux, macOS or a BSD. Any goroutine may call their methods.
 type FileTurns struct {
-	// Path is the file, the same for all replicas, on a local file system. It is made if it is
-	// missing, in a folder that exists and nothing cleans up, such as /run/NAME (systemd:
-	// RuntimeDirectory=NAME and RuntimeDirectoryPreserve=yes). No default.
+	// Path is the file, the same for all replicas, on a local file system. Its folder must exist,
+	// and nothing may clean it up, such as /run/NAME (systemd: RuntimeDirectory=NAME and
+	// RuntimeDirectoryPreserve=yes). No default.
 	Path string
 
-	// K is how many replicas may collect at once, the same for all replicas. The files of further
-	// turns are PATH.1, PATH.2 and so on. Default: 0, which is 1. Limit: 64.
+	// K is how many replicas may collect at once, the same for all. Further turns are the files
+	// PATH.1, PATH.2 and so on. Default: 0, which is 1. Limit: 64.
 	K int
 }
 
@@ -41,7 +40,7 @@ var (
 func (t FileTurns) TurnCount() int { return min(max(t.K, 1), maxFileTurns) }
 
 // TryAcquire takes the lock without waiting. It returns [ErrHeld] if another replica has it or
-// waits for it in [FileTurns.Acquire]. Only the error of a ctx that has ended counts.
+// waits for it.
 func (t FileTurns) TryAcquire(ctx context.Context) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
@@ -67,7 +66,7 @@ func (t FileTurns) check() error {
 	return nil
 }
 
-// Validate implements [Validator]. It opens the files, and takes a place in the queue for a moment.
+// Validate implements [Validator]. It opens the files and joins the queue for a moment.
 func (t FileTurns) Validate() error {
 	if err := t.check(); err != nil {
 		return err
@@ -123,7 +122,7 @@ func lockPath(path string) (Lease, error) {
 		f.Close()
 		return nil, err
 	}
-	if err := f.Truncate(0); err == nil { // a full disk costs the holder's name, and not the turn
+	if err := f.Truncate(0); err == nil { // on a full disk only the holder's name is missing
 		_, _ = f.WriteAt([]byte(holderName()+"\n"), 0)
 	}
 	return &fileLease{f}, nil
@@ -137,8 +136,7 @@ func holderName() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// Holders implements [HolderNamer]. It reads the names that the holders have written into the
-// files.
+// Holders implements [HolderNamer]. The holders write their names into the files.
 func (t FileTurns) Holders() string {
 	var names []string
 	for i := range t.TurnCount() {
@@ -161,12 +159,12 @@ func (t FileTurns) Holders() string {
 
 type fileLease struct{ f *os.File }
 
-// Lost implements [Lease]. It is nil, because no process can take a lock from its holder.
+// Lost implements [Lease]. It is nil, because no process can take the lock away.
 func (l *fileLease) Lost() <-chan struct{} { return nil }
 
 // Release implements [Lease]. A second one fails with os.ErrClosed.
 func (l *fileLease) Release(context.Context) error {
-	_ = l.f.Truncate(0)    // a second Release fails here, too
+	_ = l.f.Truncate(0)
 	err := unlockFile(l.f) // Close alone would leave it to a child between fork and exec
 	if err := l.f.Close(); err != nil {
 		return err

@@ -26,7 +26,7 @@ func unlockFile(f *os.File) error {
 	return nil
 }
 
-// flock calls flock(2) until no signal interrupts it.
+// flock repeats what signals interrupt.
 func flock(f *os.File, how int) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// The queue of [FileTurns] is the directory PATH.queue. A waiting process has a file there, its
-// ticket, and holds an exclusive flock(2) on it:
+// The queue of [FileTurns] is the directory PATH.queue. Each waiting process has a ticket there, a
+// file with an exclusive flock(2):
 //
 //	new-R      it is being made
-//	N-R        N has 20 digits, and is one above the highest; R tells simultaneous ones apart
+//	N-R        N has 20 digits, one above the highest; R tells simultaneous ones apart
 //
-// Only the process of the lowest ticket tries the turn. Any process removes a ticket without a
-// lock. A waiting process touches its ticket at each look. The ticket of a stopped process
-// (SIGSTOP) gets the time passedOver, and does not count until its process touches it again.
+// Only the process of the lowest ticket tries the turn, and touches its ticket at each look. Any
+// process removes a ticket without a lock. A stopped process (SIGSTOP) gets the time passedOver on
+// its ticket, which does not count until it is touched again.
 const (
 	queueSuffix  = ".queue"
 	newTicket    = "new-"
@@ -27,7 +27,7 @@ const (
 
 	newFor = time.Minute
 
-	// The turn is free between two holders for a 64th of the time waited so far.
+	// The turn stays free for a 64th of the time waited so far.
 	looksPerWait     = 64
 	lookMin, lookMax = 2 * time.Millisecond, 250 * time.Millisecond
 )
@@ -74,7 +74,7 @@ type ticket struct {
 
 type sighting struct {
 	touched time.Time
-	idle    time.Duration // while this process looked: a stopped one learns nothing about others
+	idle    time.Duration // while this process looked, which may have been stopped
 }
 
 func (t FileTurns) enlist() (*ticket, error) {
@@ -94,7 +94,7 @@ func (t FileTurns) enlist() (*ticket, error) {
 	return w, nil
 }
 
-// takeNumber locks the ticket, and then gives it a name behind all others.
+// takeNumber locks the ticket, and then renames it behind all others.
 func (w *ticket) takeNumber() error {
 	if err := lockFile(w.f); err != nil {
 		return err
@@ -126,7 +126,6 @@ func ticketNumber(name string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// isNext reports whether no other goes before this one.
 func (w *ticket) isNext() (bool, error) {
 	now := time.Now()
 	if err := os.Chtimes(filepath.Join(w.dir, w.name), now, now); err != nil {
@@ -147,7 +146,7 @@ func (w *ticket) isNext() (bool, error) {
 		if seen.idle < stoppedAfter {
 			return true
 		}
-		// So no other process has to find out. A process that goes on just now looks again soon.
+		// This spares the others the wait. A process that runs again touches its ticket soon.
 		_ = os.Chtimes(filepath.Join(w.dir, other), passedOver, passedOver)
 		return false
 	})
@@ -155,13 +154,12 @@ func (w *ticket) isNext() (bool, error) {
 }
 
 func (w *ticket) leave() {
-	os.Remove(filepath.Join(w.dir, w.name)) // else somebody finds its lock free
-	_ = unlockFile(w.f)                     // Close alone would leave it to a child between fork and exec
+	os.Remove(filepath.Join(w.dir, w.name)) // first, so that nobody finds its lock free
+	_ = unlockFile(w.f)
 	w.f.Close()
 }
 
-// waiting reports whether a process waits in dir whose ticket counts. It removes tickets of
-// processes that have exited.
+// waiting reports whether a ticket in dir counts. It removes those of processes that have exited.
 func waiting(dir string, counts func(name string, touched time.Time) bool) (is bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -181,8 +179,7 @@ func waiting(dir string, counts func(name string, touched time.Time) bool) (is b
 	return is, err
 }
 
-// look reports whether the process of a ticket waits, and when it touched it. It removes the ticket
-// of a process that has exited.
+// look reports whether the process of a ticket waits, and removes the ticket if not.
 func look(name string) (touched time.Time, waits bool) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -2,6 +2,7 @@ package gcgate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// A Gate decides when this process collects. Its methods may be called from any goroutine.
+// A Gate decides when this process collects. Any goroutine may call its methods.
 type Gate struct {
 	requests *counter
 	status   *status
@@ -18,18 +19,17 @@ type Gate struct {
 	signals  []Signal
 	control  *control // owned by the control goroutine
 	calls    *calls
-	events   *events
 	log      *slog.Logger // Options.Logger, with kept
 	kept     *keptLog
 
 	stopping atomic.Bool
 	stop     chan struct{}
 	done     chan struct{}
-	free     func() // restores the collector and lets another gate start; once
+	free     func() // restores the collector, once
 }
 
-// An Attacher is a [Signal], or [Turns], that needs the gate. [Start] calls Attach before all other
-// methods but Validate and TurnCount. Attach must not call Stop nor Collect.
+// An Attacher is a [Signal] or [Turns] that needs the gate. [Start] calls Attach before all other
+// methods but Validate and TurnCount. Attach must not call Stop or Collect.
 type Attacher interface {
 	Attach(g *Gate)
 }
@@ -37,8 +37,7 @@ type Attacher interface {
 var running atomic.Bool
 
 // Start takes over the garbage collector of this process, and collects once, within ctx. It returns
-// an [*evenkeel.OptionError], the error of a [Validator], [ErrRunning], or ctx's error. [Gate.Stop]
-// ends the gate.
+// an [*evenkeel.OptionError], the error of a [Validator], [ErrRunning], or ctx's error.
 func Start(ctx context.Context, o Options) (*Gate, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -77,10 +76,7 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		calls: &calls{}, log: o.Logger, kept: kept, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	c := newControl(o, limit, g)
-	g.control, g.events = c, c.rounds.events
-	if o.OnEvent != nil {
-		g.events.add("Options.OnEvent", o.OnEvent)
-	}
+	g.control = c
 	g.free = sync.OnceFunc(func() {
 		c.pacing.restore()
 		freed()
@@ -123,8 +119,7 @@ func collectOnce(ctx context.Context, c Collector) (took time.Duration, err erro
 	}
 }
 
-// run is the control goroutine. The announcers end when the turns are released and all peers have
-// this process back.
+// run is the control goroutine. The announcers outlive it until all peers have this process back.
 func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	g.control.run()
 	g.control.pacing.restore()
@@ -136,12 +131,11 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	close(g.done)
 }
 
-// Stop gives the collector back to the runtime, waits until the peers have this process back, for a
-// minute at most, and releases the turn. Call it before the server's Shutdown, so that peers that
-// poll get answers.
+// Stop gives the collector back, waits up to a minute until the peers have this process back, and
+// releases the turn. Call it before the server's Shutdown, because peers may poll until then.
 //
-// If ctx ends first, Stop returns its error. The collector has been given back nevertheless. The
-// log names calls of the user's code that have not returned. Stop may be called again.
+// If ctx ends first, Stop returns its error. The collector has been given back nevertheless, and
+// the log names calls of your code that hang. Stop may be called again.
 func (g *Gate) Stop(ctx context.Context) error {
 	if g.stopping.CompareAndSwap(false, true) {
 		close(g.stop)
@@ -168,8 +162,8 @@ func (g *Gate) Stop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Enter counts a request in. Call [Ticket.Exit] when its answer is written. It costs some ten
-// nanoseconds, and does not allocate.
+// Enter counts a request in, in some ten nanoseconds and without allocating. Call [Ticket.Exit]
+// when its answer is written.
 func (g *Gate) Enter() Ticket { return g.requests.enter() }
 
 // EnterKept is Enter for a request that no peer can send elsewhere, such as a message of an open
@@ -177,32 +171,30 @@ func (g *Gate) Enter() Ticket { return g.requests.enter() }
 func (g *Gate) EnterKept() Ticket { return g.requests.enterKept() }
 
 // Requests returns how many requests are in flight, and how many have entered, modulo 2^32. It is
-// not a snapshot, and costs some nanoseconds per core.
+// not a snapshot.
 func (g *Gate) Requests() (inFlight int, entered uint32) { return g.requests.read() }
 
 // Refusing reports whether to refuse new requests, under [PolicyShed]. An adapter asks before
-// [Gate.Enter], answers "try elsewhere" (503, UNAVAILABLE), and calls [Gate.CountRefused]. It costs
-// a nanosecond.
+// [Gate.Enter], answers "try elsewhere" (503, UNAVAILABLE), and calls [Gate.CountRefused].
 func (g *Gate) Refusing() bool { return g.status.refusing.Load() }
 
-// CountRefused counts a request that was refused, for [Stats].Refused.
+// CountRefused counts a refused request for [Stats].Refused.
 func (g *Gate) CountRefused() { g.status.refused.Add(1) }
 
-// Remaining returns how much longer this process expects to be out of rotation, at least 1 ms, and
-// 0 if it is in rotation.
+// Remaining returns for how much longer this process expects to be drained, at least 1 ms, and 0 if
+// it is not.
 func (g *Gate) Remaining() time.Duration { return g.status.remaining() }
 
-// State returns the state of the gate.
+// State returns the gate's state.
 func (g *Gate) State() State { return State(g.status.state.Load()) }
 
-// Heap returns the bytes of objects, dead ones included, as of the last sample. It costs a
-// nanosecond.
+// Heap returns the bytes of objects, dead ones included, as of the last sample.
 func (g *Gate) Heap() uint64 { return g.status.heap.Load() }
 
-// Signals returns those of [Options], so that an adapter finds its own.
+// Signals returns those of [Options].
 func (g *Gate) Signals() []Signal { return slices.Clone(g.signals) }
 
-// Stats returns what the gate did since its start. It allocates, and costs about a microsecond.
+// Stats returns what the gate did since its start. It allocates.
 func (g *Gate) Stats() Stats {
 	g.status.mu.Lock()
 	defer g.status.mu.Unlock()
@@ -216,32 +208,24 @@ func (g *Gate) Stats() Stats {
 	return s
 }
 
-// Warnings returns the last five warnings that the gate has logged, each message once, the newest
-// last.
+// Warnings returns the last five logged warnings, each message once, the newest last.
 func (g *Gate) Warnings() []Warning { return g.kept.warnings() }
 
-// Logger returns [Options].Logger for signals and adapters. [Gate.Warnings] has its warnings, too.
+// Logger returns [Options].Logger for signals and adapters. [Gate.Warnings] keeps its warnings.
 func (g *Gate) Logger() *slog.Logger { return g.log }
 
-// Observe calls f at each change of state, from the gate's goroutine, until stop is called. f must
-// not block. A [Signal] that calls Observe in Attach gets every event.
-func (g *Gate) Observe(f func(Event)) (stop func()) {
-	return g.events.add("an observer of Gate.Observe", f)
-}
-
 // BorrowTurn takes the turn until end is called, for a [Watcher] that must not act while another
-// replica collects. It returns [ErrHeld] if another replica has it or this one waits for it.
+// replica collects. It returns [ErrHeld] if another replica has the turn or this one waits for it.
 func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 	return g.control.turns.borrow(ctx)
 }
 
-// Collect asks for a collection, announced like any other, and waits until it has ended. It returns
-// ctx's error if ctx ends first, and [ErrStopped] if the gate stops.
+// Collect asks for a collection like any other, and waits until it has ended. It returns ctx's
+// error, or [ErrStopped] if the gate stops.
 func (g *Gate) Collect(ctx context.Context) error { return g.collect(ctx, false) }
 
-// CollectWithoutTurn is Collect, but goes without the turn if the gate does not get it within 10
-// ms. It is for a [Signal] whose peers ask this process to collect before they do, as in
-// evenkeel.dev/contrib/raftgate.
+// CollectWithoutTurn is Collect, but waits for the turn for 10 ms only. It is for a [Signal] whose
+// peers ask this process to collect before they do (evenkeel.dev/contrib/raftgate).
 func (g *Gate) CollectWithoutTurn(ctx context.Context) error { return g.collect(ctx, true) }
 
 func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {
@@ -264,3 +248,23 @@ func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {
 		return ctx.Err()
 	}
 }
+
+// Test for these errors with errors.Is.
+var (
+	// ErrHeld is what [Turns.TryAcquire] returns if another replica has the turn.
+	ErrHeld = errors.New("gcgate: another replica has the turn")
+
+	// ErrRunning is what [Start] returns if this process has a gate already.
+	ErrRunning = errors.New("gcgate: this process has a gate already: stop it first, or share it")
+
+	// ErrUnreached is in the error of [Signal.Drain] if its peer cannot have acted on this call.
+	// The gate holds no turn for it.
+	ErrUnreached = errors.New("gcgate: the peer was not reached")
+
+	// ErrNotBack is in the error of [Signal.Ready] if its peer answers, but does not have this
+	// process back yet. The gate holds the turn for it for up to five minutes.
+	ErrNotBack = errors.New("gcgate: the peer does not have this process back yet")
+
+	// ErrStopped is what [Gate.Collect] returns once [Gate.Stop] was called.
+	ErrStopped = errors.New("gcgate: the gate was stopped")
+)

@@ -47,7 +47,7 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 		if got.Live != 100*mib || got.Trigger != 200*mib || got.Hard != 275*mib {
 			t.Errorf("live %d, trigger %d, hard %d", got.Live/mib, got.Trigger/mib, got.Hard/mib)
 		}
-		if !offByGate(r.heap) {
+		if !offByGate(r.heap.Heap) {
 			t.Error("GOGC is not off while the gate is in charge")
 		}
 	})
@@ -473,78 +473,6 @@ func TestCollectOnRequest(t *testing.T) {
 			t.Errorf("stats %+v", r.Stats())
 		}
 	})
-}
-
-func TestCrowdedHeapStaysWithTheRuntime(t *testing.T) {
-	inTime(t, Options{Policy: PolicyThrough, MemoryLimitBytes: 120 * mib}, func(t *testing.T, r *rig) {
-		time.Sleep(20 * time.Second)
-		if !strings.Contains(r.logged.String(), "no room") {
-			t.Errorf("no warning:\n%s", r.logged.String())
-		}
-		var percent int
-		var limit int64
-		r.heap.Do(func() { percent, limit = r.heap.Percent, r.heap.Limit })
-		if percent != 100 || limit != 120*mib {
-			t.Errorf("GOGC %d, limit %d MiB", percent, limit/mib)
-		}
-		r.heap.Do(func() { r.heap.Live = 20 * mib }) // it shrinks: the gate takes over
-		time.Sleep(20 * time.Second)
-		r.heap.Do(func() { percent = r.heap.Percent })
-		if percent != -1 {
-			t.Error("the gate did not take over")
-		}
-	})
-}
-
-func TestAuto(t *testing.T) {
-	busy := func(r *rig, on, off time.Duration) {
-		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(off) {
-			ticket := r.Enter()
-			time.Sleep(on)
-			ticket.Exit()
-		}
-	}
-	for _, c := range []struct {
-		want    Policy
-		on, off time.Duration
-		limit   int64
-		signals []Signal
-	}{
-		{want: PolicyDrain, on: time.Second, signals: []Signal{&fakeSignal{}}},
-		{want: PolicyStock, on: 300 * time.Millisecond, off: 400 * time.Millisecond}, // gaps change nothing
-		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, limit: 1000 * mib},
-		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 1000 * mib},
-		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond, limit: 300 * mib},
-		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond},
-	} {
-		t.Run(c.want.String(), func(t *testing.T) {
-			inTime(t, Options{Signals: c.signals, MemoryLimitBytes: c.limit}, func(t *testing.T, r *rig) {
-				busy(r, c.on, c.off)
-				if p := r.Stats().Policy; p != c.want {
-					t.Errorf("chose %v\n%s", p, r.logged.String())
-				}
-				if !strings.Contains(r.logged.String(), "policy="+c.want.String()) {
-					t.Errorf("it does not explain itself:\n%s", r.logged.String())
-				}
-			})
-		})
-	}
-}
-
-// TestAutoWithoutRequests: handlers that are not wrapped are warned of once, and a process that
-// idles after its requests has none.
-func TestAutoWithoutRequests(t *testing.T) {
-	for entered, want := range []int{1, 0} {
-		inTime(t, Options{}, func(t *testing.T, r *rig) {
-			for range entered {
-				r.Enter().Exit()
-			}
-			time.Sleep(2 * time.Minute)
-			if n := strings.Count(r.logged.String(), "no request was counted"); n != want {
-				t.Errorf("after %d requests it is logged %d times, want %d:\n%s", entered, n, want, r.logged.String())
-			}
-		})
-	}
 }
 
 func TestNothingLeaksFromManyGates(t *testing.T) {

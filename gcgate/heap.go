@@ -7,13 +7,13 @@ import (
 
 const (
 	sampleMin     = time.Millisecond
-	sampleIdle    = 2 * time.Millisecond   // while the gate waits for the turn
+	sampleIdle    = 2 * time.Millisecond   // while waiting for the turn
 	sampleMax     = 100 * time.Millisecond // while requests come
-	sampleRest    = 250 * time.Millisecond // after as long without a request; the next one wakes the gate
-	sampleRestMin = 150 * time.Millisecond // each sample wakes the whole runtime: 0.3 ms of CPU
+	sampleRest    = 250 * time.Millisecond // without requests; the next one wakes the gate
+	sampleRestMin = 150 * time.Millisecond // each sample wakes the runtime for 0.3 ms of CPU
 
-	// burstRate is what a core may begin to allocate without a request, in bytes per second. The
-	// gate rests for as long as that takes to the hard threshold.
+	// A core may begin to allocate at burstRate without a request, in bytes per second. The gate
+	// does not rest past the hard threshold at that rate.
 	burstRate = 3 << 30
 )
 
@@ -27,9 +27,9 @@ type heapWatch struct {
 	// As of the last sample. Rates are in bytes allocated per second.
 	sampled time.Time
 	last    reading
-	used    uint64  // bytes of objects, dead ones included
-	rate    float64 // the higher of the present and the recent one
-	pace    float64 // mean of about the last second
+	used    uint64  // dead objects included
+	rate    float64 // the higher of now and recently
+	pace    float64 // mean of a second
 
 	began       time.Time
 	firstCycles uint64
@@ -38,30 +38,30 @@ type heapWatch struct {
 	collected  time.Time
 	base       uint64
 	thresholds thresholds
-	jitter     float64 // of the trigger, since then
+	jitter     float64 // of the trigger
 	growth     growth
 
 	// The gate's own cycle (cycle.go).
-	cycle      <-chan struct{} // closed when the last Collect has returned; nil: it has
+	cycle      <-chan struct{} // closed when Collect has returned; nil: it has
 	marked     bool
-	cycleBegan time.Time // when Collect was called, or when the cycle ended that it waited for
+	cycleBegan time.Time // when Collect began to mark
 	predict    predictor
-	undrained  bool // the policy announces, and no peer has acted on the last announcement
+	undrained  bool // no peer has acted on the last announcement
 
 	// Who is in charge, and the memory limits (charge.go).
 	policy      Policy // never PolicyAuto
 	inCharge    bool   // the runtime's pacing is off
-	fresh       bool   // in charge, and no cycle has ended since: one may have begun before
-	roomy       bool   // under PolicyMemory: there is memory to spend
-	overruled   bool   // the program had set GOGC in the last cycle
-	requested   int64  // limit of the options or of GOMEMLIMIT
+	noCycleYet  bool   // in charge, but a cycle from before may run
+	roomy       bool   // there is memory to spend
+	overruled   bool   // the program set GOGC in the last cycle
+	requested   int64  // by the options or GOMEMLIMIT
 	allowed     allowance
 	memoryRead  time.Time
-	safetyLimit int64 // the runtime's limit as the gate has set it; 0: it has not
+	safetyLimit int64 // that the gate has set; 0: none
 
 	// Sleep.
 	timer *time.Timer
-	step  time.Duration // bound of the time to the next sample since a request came
+	step  time.Duration // bound of the next pause, grows after a silence
 }
 
 func (h *heapWatch) begin(took time.Duration) {
@@ -107,8 +107,8 @@ func (h *heapWatch) warnOff() {
 	}
 }
 
-// sleep waits for d, or less: until the gate stops, until sooner is sent to or closed, or until a
-// request ends a silence. Then it takes a sample.
+// sleep waits for d, or until the gate stops, sooner fires, or a request ends a silence. Then it
+// samples.
 func (h *heapWatch) sleep(d time.Duration, sooner <-chan struct{}) {
 	if h.policy != PolicyStock && h.silent() && !h.requests.watch(h.requests.entered) {
 		d = min(d, sampleMin)
@@ -118,17 +118,17 @@ func (h *heapWatch) sleep(d time.Duration, sooner <-chan struct{}) {
 	case <-h.stop:
 	case <-sooner:
 	case <-h.requests.wake:
-		h.step = sampleMin // it is not known yet what this request allocates
+		h.step = sampleMin // its allocation is not known yet
 	case <-h.timer.C:
 	}
 	h.requests.unwatch()
 	h.sample()
 }
 
-// silent reports whether there has been no request for so long that the gate rests.
+// silent reports whether the gate rests because no request comes.
 func (h *heapWatch) silent() bool { return h.requests.silence() >= sampleRest }
 
-// sample reads the heap and the requests, and notices cycles that were not the gate's.
+// sample reads the heap and the requests, and notices cycles of others.
 func (h *heapWatch) sample() {
 	now, r := time.Now(), readCollector(h.collector)
 	if dt := now.Sub(h.sampled).Seconds(); dt > 0 {
@@ -140,12 +140,12 @@ func (h *heapWatch) sample() {
 	h.requests.look(now)
 	before := h.last
 	swept := h.cycle == nil
-	late := !swept && !h.marked // a collection that took too long may have ended
+	late := !swept && !h.marked // an overdue collection may have ended
 	h.returned()
 	h.used = h.thresholds.live + r.allocated - h.base
 	h.last, h.sampled = r, now
 	if r.cycles != before.cycles {
-		was, heap, inCharge := h.thresholds, h.used, h.inCharge && !h.fresh
+		was, heap, inCharge := h.thresholds, h.used, h.inCharge && !h.noCycleYet
 		automatic := r.automatic - before.automatic
 		if late && r.cycles-before.cycles > automatic {
 			h.marked = true
@@ -159,7 +159,8 @@ func (h *heapWatch) sample() {
 		case automatic > 0:
 			h.escaped(automatic, was, heap)
 		case swept:
-			h.warnings.warn("forced", "gcgate: the program called runtime.GC or debug.FreeOSMemory; call Gate.Collect instead",
+			h.warnings.warn("forced",
+				"gcgate: the program called runtime.GC or debug.FreeOSMemory; call Gate.Collect instead",
 				"why", "requests may have overlapped that collection")
 		}
 	}
@@ -184,16 +185,15 @@ func (h *heapWatch) farFromHard() bool {
 
 const farFor = time.Minute
 
-// seeksGap reports whether the gate would collect in a gap now. It does not before the first
-// request, because the handlers may not be wrapped.
+// seeksGap reports whether a gap is worth a collection. Before the first request it is not, because
+// the handlers may not be wrapped.
 func (h *heapWatch) seeksGap() bool {
 	return h.inCharge && h.policy.announces() && h.requests.total > 0 && h.used >= h.thresholds.idle
 }
 
 func (h *heapWatch) inGap() bool { return h.seeksGap() && h.requests.silence() >= h.gap() }
 
-// gap is the silence that the gate takes for a gap. At a low rate any two requests have one between
-// them.
+// gap is how long a silence must be. At a low rate each pause between two requests is a silence.
 func (h *heapWatch) gap() time.Duration { return max(leastGap, h.expected()) }
 
 func (h *heapWatch) warnUncounted() {
@@ -201,13 +201,14 @@ func (h *heapWatch) warnUncounted() {
 		return
 	}
 	h.warnings.warn("uncounted",
-		"gcgate: collections ended, but no request was counted; wrap the handlers with httpgate.Wrap, or call Gate.Enter")
+		"gcgate: collections ended, but no request was counted; "+
+			"wrap the handlers with httpgate.Wrap, or call Gate.Enter")
 }
 
-// expected is how long the next collection takes at most, nearly always.
+// expected is how long the next collection takes, with a margin.
 func (h *heapWatch) expected() time.Duration { return h.predict.expect(h.thresholds.live) }
 
-// interval is the time to the next sample. It grows while the gate seeks a gap and nothing changes.
+// interval is the time to the next sample. It grows while nothing changes in a gap.
 func (h *heapWatch) interval() time.Duration {
 	d := h.ahead(h.thresholds.trigger)
 	if h.seeksGap() {
@@ -220,8 +221,8 @@ func (h *heapWatch) wantingInterval() time.Duration {
 	return max(h.ahead(h.thresholds.hard), sampleIdle)
 }
 
-// ahead is an eighth of the time in which the heap reaches a threshold, at the present rate. After
-// a silence the gate samples after 1 ms, then after 2, and so on, up to sampleMax.
+// ahead is an eighth of the time in which the heap reaches a threshold at the present rate. After a
+// silence it doubles from 1 ms to sampleMax.
 func (h *heapWatch) ahead(threshold uint64) time.Duration {
 	d := min(h.step, sampleMax)
 	h.step = min(2*h.step, sampleMax)
@@ -235,7 +236,7 @@ func (h *heapWatch) ahead(threshold uint64) time.Duration {
 		left := (float64(h.thresholds.hard) - float64(h.used)) / burstRate
 		d = max(time.Duration(min(left, d.Seconds())*float64(time.Second)), sampleRestMin)
 	}
-	if h.used < threshold { // as a float: after a minute of nothing it is centuries
+	if h.used < threshold { // a float, because the time may be centuries
 		if eighth := float64(threshold-h.used) / 8; h.rate*d.Seconds() > eighth {
 			d = time.Duration(eighth / h.rate * float64(time.Second))
 		}

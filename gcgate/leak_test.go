@@ -38,7 +38,7 @@ func (l leakRun) run(t *testing.T, o *Options) (seen leakSeen) {
 		h.Mark = time.Duration(l.live) // a nanosecond for each byte
 		h.Available = 16 << 30
 		h.Do(h.EndCycle)
-		r := &rig{heap: h}
+		r := &rig{heap: &countedHeap{Heap: h}}
 		if o != nil {
 			r = startRig(t, *o, h)
 		}
@@ -75,7 +75,7 @@ func (l leakRun) run(t *testing.T, o *Options) (seen leakSeen) {
 			r.Stop()
 			seen.log = r.logged.String()
 			h.Do(func() { h.Rate = 0 })
-			for time.Sleep(time.Second); isCollecting(h); {
+			for time.Sleep(time.Second); isCollecting(r.heap); {
 				time.Sleep(time.Second)
 			}
 		}

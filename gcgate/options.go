@@ -11,21 +11,20 @@ import (
 	"evenkeel.dev"
 )
 
-// Options configure a [Gate]. The zero value works: it is PolicyAuto without peers.
+// Options configure a [Gate]. The zero value is PolicyAuto without peers.
 type Options struct {
 	// Policy says what to do around a collection. Default: PolicyAuto.
 	Policy Policy
 
-	// Signals are the peers that the gate asks to drain this process, all of them at once. Default:
-	// none.
+	// Signals are the peers that the gate asks to drain this process, all at once. Default: none.
 	Signals []Signal
 
 	// Turns says when this replica may collect. PolicyShed needs them, and so does each signal that
 	// is not safe without them ([Description]). Default: nil, at any time.
 	Turns Turns
 
-	// DisableTurns lets such a gate start without Turns. Set it if no other replica drains at the
-	// same peers, because two that collect at once fail requests. Default: false.
+	// DisableTurns lets such a gate start without Turns. Set it only if no other replica drains at
+	// the same peers, because two that collect at once fail requests. Default: false.
 	DisableTurns bool
 
 	// Replicas is how many replicas take these turns. With it the trigger leaves time for all
@@ -34,68 +33,66 @@ type Options struct {
 	Replicas int
 
 	// HoldTurn is how long to keep the turn once this process is back. Default: 0, which is 2 s
-	// under PolicyShed for nginx's fail_timeout, and nothing otherwise. Negative: nothing. Limit: 1
+	// under PolicyShed (nginx's fail_timeout), and nothing otherwise. Negative: nothing. Limit: 1
 	// minute.
 	HoldTurn time.Duration
 
-	// MemoryLimitBytes is what the process may take of memory. Default: 0, the runtime's own limit
-	// (GOMEMLIMIT), or 0.9 of the control group's if that is lower. math.MaxInt64 ignores the
-	// control group. Limit: the lower one holds.
+	// MemoryLimitBytes is what the process may take of memory. A lower GOMEMLIMIT holds. Default:
+	// 0, GOMEMLIMIT, or 0.9 of the control group's limit if that is lower. math.MaxInt64 ignores
+	// the control group.
 	MemoryLimitBytes int64
 
-	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of the
-	// live heap. The gate collects at the trigger in its turn, at the hard threshold at once, and
-	// at the idle threshold if no request is in flight. A memory limit lowers the first two.
+	// TriggerRatio, HardRatio and IdleRatio are heaps at which to collect, in multiples of the live
+	// heap. The gate collects at the trigger in its turn, at the hard threshold at once, and at the
+	// idle threshold if no request is in flight. A memory limit lowers the first two.
 	//
 	// Default: 0, which is 2 for the trigger, 1.3 for the idle threshold, and 2.75 for the hard one
 	// (3.5 with Turns). Limit: 1.25 to 100 for the trigger, up to 200 for the hard threshold, and
 	// above 1 for the idle one.
 	TriggerRatio, HardRatio, IdleRatio float64
 
-	// MinTriggerBytes and MaxTriggerBytes bound the trigger. Between them it is the heap after two
-	// seconds of allocation, and at least TriggerRatio times the live heap. Default: 0, which is 32
-	// MiB, and half of the memory limit. Without a limit the second is a 32nd of the machine's
-	// available memory, up to 512 MiB. Limit: 0.8 of the memory limit.
+	// MinTriggerBytes and MaxTriggerBytes bound the trigger, which is the heap after two seconds of
+	// allocation, and at least TriggerRatio times the live heap. Default: 0, which is 32 MiB, and
+	// half of the memory limit. Without a limit the second is a 32nd of the machine's available
+	// memory, up to 512 MiB. Limit: 0.8 of the memory limit.
 	MinTriggerBytes, MaxTriggerBytes int64
 
 	// Jitter lowers each trigger by a random share up to this, so that replicas do not collect in
 	// step. Default: 0, which is 0.1. Negative: none. Limit: 0.5.
 	Jitter float64
 
-	// AnnounceTimeout is how long the gate waits for the peers to act on the announcement. Then it
-	// goes on anyway. The wait ends early if the heap reaches the hard threshold. Default: 0, which
-	// is 100 ms. Limit: 10 s.
+	// AnnounceTimeout is how long the gate waits for balancers to stop sending requests. Then it
+	// collects anyway. The wait ends early at the hard threshold. Default: 0, which is 100 ms.
+	// Limit: 10 s.
 	AnnounceTimeout time.Duration
 
-	// DrainTimeout is how long the gate waits for requests in flight. Then it collects anyway. If
-	// new requests keep coming after a confirmed drain, the gate warns, and waits up to the hard
-	// threshold. Default: 0, which is 100 ms. Limit: 10 s.
+	// DrainTimeout is how long the gate waits for requests in flight. Then it collects anyway.
+	// While new requests come after a confirmed drain, it waits up to the hard threshold. Default:
+	// 0, which is 100 ms. Limit: 10 s.
 	DrainTimeout time.Duration
 
-	// QuietFor is how long no request must be in flight nor enter before the collection starts.
-	// Default: 0, which is ten times the usual time between two requests, 2 to 50 ms. Limit: 1 s,
-	// and DrainTimeout.
+	// QuietFor is how long no request must be in flight before the collection. Default: 0, which is
+	// ten times the usual time between two requests, 2 to 50 ms. Limit: 1 s, and DrainTimeout.
 	QuietFor time.Duration
 
-	// Period is the longest time without a collection, so that finalizers run and idle memory goes
-	// back to the system. Default: 0, which is 2 minutes as in the runtime. Negative: no limit.
+	// Period is the longest time without a collection, for finalizers and idle memory. Default: 0,
+	// which is 2 minutes as in the runtime. Negative: no limit.
 	Period time.Duration
 
-	// Logger gets Warn for what needs an operator, Info for the trigger's rule and PolicyAuto's
-	// choice, and Debug for changes of state. Default: nil, which is slog.Default().
+	// Logger gets Warn for what needs an operator, Info for choices at the start, and Debug for
+	// changes of state. Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
 	// OnEvent is called at each change of state, from the gate's goroutine. It must not block.
 	// Default: nil.
 	OnEvent func(Event)
 
-	// Collector is what the gate is in charge of. A test gives a stand-in such as gcgatetest.Heap,
-	// and may then run several gates. Default: nil, the garbage collector of this process.
+	// Collector is what the gate controls. Several gates of one test may each have a
+	// gcgatetest.Heap. Default: nil, the garbage collector of this process.
 	Collector Collector
 }
 
-// minTriggerRatio is the lowest trigger in multiples of the live heap. Below it the gate would
-// collect all the time.
+// Below minTriggerRatio times the live heap the gate would collect all the time.
 const minTriggerRatio = 1.25
 
 const (
@@ -135,7 +132,7 @@ func refuseOption(option, format string, args ...any) error {
 	return evenkeel.NewOptionError("gcgate.Options", option, format, args...)
 }
 
-// check refuses what cannot work. A NaN fails each comparison below.
+// check lets a NaN fail each comparison.
 func (o *Options) check() error {
 	switch {
 	case o.Policy >= PolicyStock:
@@ -202,8 +199,8 @@ func (o *Options) checkTurns() error {
 		"or DisableTurns if no other replica drains there"
 	switch o.Policy {
 	case PolicyShed:
-		return refuseOption("Turns", "PolicyShed needs them, because replicas that collect at once refuse all requests: %s",
-			fix)
+		return refuseOption("Turns",
+			"PolicyShed needs them, because replicas that collect at once refuse all requests: %s", fix)
 	case PolicyAuto, PolicyDrain:
 		for _, s := range o.Signals {
 			if !describe(s).SafeWithoutTurn {

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// pacing is the settings of a Collector. Stop can restore them at any time. After that pacing
-// changes nothing. mu guards all fields.
+// pacing is the settings of a Collector, all guarded by mu. Stop may restore them at any time. From
+// then on pacing changes nothing.
 type pacing struct {
 	collector Collector
 
 	mu       sync.Mutex
 	limit    int64
-	set      int64 // the one that was set last, by the program or by the gate
-	off      bool  // GOGC is
-	raised   int   // GOGC as the gate has set it; 0: it has not
+	set      int64 // by the program or by the gate
+	off      bool
+	raised   int // GOGC of the gate; 0: none
 	percent  int
-	put      int // the one that was set last, by the program or by the gate
+	put      int // by the program or by the gate
 	restored bool
 }
 
@@ -25,8 +25,7 @@ func newPacing(c Collector) *pacing {
 	return &pacing{collector: c, limit: limit, set: limit, percent: percent, put: percent}
 }
 
-// programLimit returns the memory limit that the program has set, and whether it changed since the
-// last call. Then it is the one in force.
+// programLimit returns the program's memory limit, and whether it changed since the last call.
 func (p *pacing) programLimit() (limit int64, changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,8 +39,8 @@ func (p *pacing) programLimitLocked() (limit int64, changed bool) {
 	return p.limit, changed
 }
 
-// programPercent returns the GOGC that the program has set, and whether that replaced the gate's
-// own since the last call.
+// programPercent returns the program's GOGC, and whether it replaced the gate's since the last
+// call.
 func (p *pacing) programPercent() (percent int, overruled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +64,8 @@ func (p *pacing) programPercentLocked() (overruled bool) {
 	return overruled
 }
 
-// setPercentLocked sets GOGC. A value that the program has set since is its own from then on.
+// setPercentLocked sets GOGC. If the program has set it since, it keeps that value as the
+// program's.
 func (p *pacing) setPercentLocked(percent int) {
 	if was := p.collector.SetPercent(percent); was != p.put {
 		p.percent = was
@@ -83,7 +83,7 @@ func (p *pacing) switchOff() {
 	p.off, p.raised = true, 0
 }
 
-// raise sets GOGC to about percent. It skips small changes, because each stops the world.
+// raise sets GOGC. It skips small changes, because each stops the world.
 func (p *pacing) raise(percent int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,8 +121,8 @@ func (p *pacing) stock() int {
 	return p.percent
 }
 
-// setLimit sets the memory limit. It reports whether the program has set another one since the last
-// programLimit, which returns that then.
+// setLimit reports whether the program has set another limit since the last programLimit, which
+// returns that then.
 func (p *pacing) setLimit(bytes int64) (overtaken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

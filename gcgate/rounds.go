@@ -8,21 +8,20 @@ import (
 const (
 	tick         = time.Millisecond
 	markTick     = tick / 4
-	readyTimeout = time.Second // of StateReadying; the gate holds the turn for longer if it has to
+	readyTimeout = time.Second
 	heapLook     = 10 * time.Millisecond
 
-	// hardGrace is how long the gate announces and drains whatever the heap. The safety limit
-	// leaves room for it.
+	// The gate announces and drains for hardGrace whatever the heap. The safety limit leaves room
+	// for it.
 	hardGrace = 200 * time.Millisecond
 
-	usableLimit = time.Second // of a wait for a signal that the last collection could use
+	usableLimit = time.Second
 	usableLook  = 10 * time.Millisecond
 
-	slowReturn   = 2 * time.Second  // of a peer that puts this process back, is worth a warning
+	slowReturn   = 2 * time.Second  // is worth a warning
 	overdueAfter = 10 * time.Second // or ten times what was expected
 
-	// longestLook is the most that a wait counts of the time between two looks. In the rest this
-	// process stalled.
+	// A wait counts at most longestLook between two looks. In the rest this process stalled.
 	longestLook = time.Second
 )
 
@@ -33,22 +32,22 @@ type round struct {
 
 	// The turn.
 	lease       Lease
-	withoutTurn bool // there are Turns, and this collection has none
+	withoutTurn bool // although there are Turns
 
 	// The announcement.
-	asked       []*announcer  // the peers that were asked to drain this process
-	drains      []*notice     // what each of them was asked
-	readies     []*notice     // and what each was asked in the end: to have this process back
-	patience    time.Duration // the least AnnounceTimeout for them
+	asked       []*announcer
+	drains      []*notice     // of asked
+	readies     []*notice     // of asked
+	patience    time.Duration // the least AnnounceTimeout
 	refused     bool
-	announced   time.Time // zero: there was no peer to ask
-	rate        float64   // requests per second before it
-	movableRate float64   // of them, those that a peer can send elsewhere
+	announced   time.Time // zero: no peer was asked
+	rate        float64   // requests per second before
+	movableRate float64   // of those that a peer can send elsewhere
 	before      uint32
 
-	// The drain. From confirmed on no request should enter; see rounds.expectNone.
+	// The drain. From confirmed on no request should enter.
 	confirmed time.Time
-	movable   uint32 // requests that had entered by then, of those that a peer can send elsewhere
+	movable   uint32 // of those that a peer can send elsewhere
 	ignored   bool
 
 	overlapped uint64
@@ -57,13 +56,12 @@ type round struct {
 // rounds goes through one collection after the other. The control goroutine owns it.
 type rounds struct {
 	*shared
-	events     *events
 	heap       *heapWatch
 	turns      *turnTaker
 	announcers []*announcer
 
 	entered    time.Time
-	usualDrain time.Duration // from an announcement to the collection, moving average
+	usualDrain time.Duration // moving average, up to the collection
 	late       latePeers
 	afterDrain afterDrain
 }
@@ -94,7 +92,7 @@ func (rs *rounds) run(reason Reason) {
 	rs.ready(r)
 	rs.releaseTurn(r)
 	rs.to(StateServing, r)
-	if collected { // else the next round is for them, and Stop answers them itself
+	if collected { // otherwise the next round, or Stop, answers them
 		rs.heap.turns.halveAssumed()
 		rs.waiters.answer(waiting, nil)
 	}
@@ -114,10 +112,13 @@ func (rs *rounds) to(s State, r *round) {
 	rs.entered = now
 	rs.log.Debug("gcgate: state", "state", s, "reason", r.reason,
 		"heap", rs.heap.used, "live", rs.heap.thresholds.live, "in_flight", inFlight)
-	rs.events.notify(rs.calls, Event{
-		Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight,
-		Expected: r.expected, WithoutTurn: r.withoutTurn, Overlapped: r.overlapped,
-	})
+	if rs.options.OnEvent != nil {
+		defer rs.calls.begin("Options.OnEvent")()
+		rs.options.OnEvent(Event{
+			Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight,
+			Expected: r.expected, WithoutTurn: r.withoutTurn, Overlapped: r.overlapped,
+		})
+	}
 }
 
 func (rs *rounds) pause(d time.Duration) bool {
@@ -131,8 +132,8 @@ func (rs *rounds) pause(d time.Duration) bool {
 	}
 }
 
-// isUrgent reports whether the heap has reached the hard threshold in a round that takes longer
-// than usual. A higher threshold holds for a collection without the turn.
+// isUrgent reports whether a long round must end because of the heap. A collection without the turn
+// has a higher threshold.
 func (rs *rounds) isUrgent(r *round) bool {
 	now := time.Now()
 	if now.Sub(r.announced) < hardGrace {
@@ -163,7 +164,7 @@ func (rs *rounds) announce(r *round) {
 		if r.withoutTurn {
 			patience, ok := a.usableWithoutTurn()
 			if !ok {
-				continue // if another replica is drained too, the peer has none left
+				continue // another replica may be drained
 			}
 			r.patience = max(r.patience, patience)
 		}
@@ -188,8 +189,8 @@ func (rs *rounds) announce(r *round) {
 	rs.awaitActed(r)
 }
 
-// awaitUsable reports whether to announce through a signal. It waits for one that the last
-// collection used, because a balancer's polls may be late.
+// awaitUsable reports whether to announce through a signal. If the last collection used it, a
+// balancer's polls may just be late, so it waits.
 func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 	for begin := time.Now(); ; rs.heap.sample() {
 		err := a.usable(rs.options.AnnounceTimeout)
@@ -239,7 +240,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	rs.heap.sample()
 	begin := time.Now()
 	inFlight, before := rs.requests.read()
-	rs.expectNone(r)
+	rs.noteConfirmed(r)
 	returned := rs.heap.beginCycle()
 	last, now, stalled, ended := rs.awaitMarked(r, before)
 	r.overlapped = rs.requests.overlapOwn(inFlight, last-before, now-last)
@@ -253,7 +254,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 			"took", time.Since(begin).Round(time.Millisecond), "expected", r.expected.Round(time.Millisecond))
 	}
 	_, after := rs.requests.read()
-	rs.keepComing(r)
+	rs.checkIgnored(r)
 	rs.status.update(func(s *Stats) {
 		s.Overlapped = rs.requests.overlapped()
 		s.Stragglers += uint64(after - before)
@@ -264,8 +265,8 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	return ended
 }
 
-// awaitMarked waits until the cycle has marked, or the bound. It returns the requests that had
-// entered at the last two looks, and for how long this process stalled.
+// awaitMarked waits until the cycle has marked, or the bound. It returns the requests entered at
+// the last two looks, and for how long this process stalled.
 func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalled time.Duration, ended bool) {
 	bound := max(overdueAfter, 10*r.expected)
 	last, now = before, before
@@ -284,9 +285,8 @@ func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalle
 	return last, now, stalled, ended
 }
 
-// awaitSwept waits until a drained process has swept, for as long as the marking took. While a
-// goroutine is always runnable on the only P, the sweep delays polling of the network
-// (runtime/proc.go, sysmon).
+// awaitSwept keeps a drained process out while it sweeps, for as long as the marking took. On a
+// single P the sweep delays polling of the network (runtime/proc.go, sysmon).
 func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	if !rs.status.out() {
 		return
@@ -300,8 +300,8 @@ func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	}
 }
 
-// ready asks the peers to put this process back. It waits for a moment for those that had acted,
-// and for all if the gate stops.
+// ready asks the peers to put this process back. It waits for a moment for those that had acted, or
+// for all if the gate stops.
 func (rs *rounds) ready(r *round) {
 	rs.status.comeBack()
 	if len(r.asked) == 0 {
@@ -330,8 +330,8 @@ func (rs *rounds) ready(r *round) {
 	}
 }
 
-// releaseTurn has the turn released once the peers have this process back. The round does not wait
-// for that, but a gate that stops does.
+// releaseTurn releases the turn once the peers have this process back. Only a gate that stops waits
+// for that.
 func (rs *rounds) releaseTurn(r *round) {
 	if r.lease == nil {
 		return
@@ -346,8 +346,8 @@ func (rs *rounds) releaseTurn(r *round) {
 	rs.turns.releaseAfter(r.lease, drained, func() bool { return rs.awaitReturn(r, bound) })
 }
 
-// awaitReturn waits until all peers that must not lose two replicas have this one back, and reports
-// whether they have. The bound is for a silent peer.
+// awaitReturn reports whether all peers that must not lose two replicas have this one back. The
+// bound is for a silent peer.
 func (rs *rounds) awaitReturn(r *round, bound time.Duration) (returned bool) {
 	defer rs.turns.heldUp.clear()
 	returned = true

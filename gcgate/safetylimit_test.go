@@ -198,17 +198,17 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 		inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
 			r.traffic()
 			time.Sleep(time.Minute)
-			r.heap.Do(func() { r.heap.Live, r.heap.Kept, r.heap.Scavenged = 100*mib, c.kept*mib, 0 })
+			r.heap.Do(func() { r.heap.Live, r.heap.Kept, r.heap.scavenged = 100*mib, c.kept*mib, 0 })
 			most := c.kept * mib
 			if own := uint64(c.o.MemoryLimitBytes); own > 0 {
 				most = min(most, own)
 			}
 			time.Sleep(30 * time.Second)
 			r.heap.Do(func() {
-				if r.heap.Scavenged > c.kept*mib-most || r.heap.Limit < int64(most) {
+				if r.heap.scavenged > c.kept*mib-most || r.heap.Limit < int64(most) {
 					t.Errorf("%v: the process has %d MiB, the limit is %d MiB, and %d are given back at once",
 						c.o.Policy, c.kept,
-						r.heap.Limit/mib, r.heap.Scavenged/mib)
+						r.heap.Limit/mib, r.heap.scavenged/mib)
 				}
 			})
 			for range 40 { // the runtime gives it back by and by
@@ -216,9 +216,9 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 				time.Sleep(2 * time.Second)
 			}
 			r.heap.Do(func() {
-				if r.heap.Limit > c.last*mib || r.heap.Scavenged > c.kept*mib-most {
+				if r.heap.Limit > c.last*mib || r.heap.scavenged > c.kept*mib-most {
 					t.Errorf("%v: all has been given back, the limit is %d MiB, and %d were at once", c.o.Policy,
-						r.heap.Limit/mib, r.heap.Scavenged/mib)
+						r.heap.Limit/mib, r.heap.scavenged/mib)
 				}
 			})
 		})

@@ -9,7 +9,7 @@ import (
 // before a collection, and to put it back.
 //
 // The gate calls Drain and Ready from one goroutine, with a deadline of 1 s and 5 s. It repeats
-// what fails, and a Drain every 100 ms, for a peer that restarts. So both must be idempotent.
+// what fails, and a Drain every 100 ms for a peer that restarts. So both must be idempotent.
 //
 // The gate holds the turn until Ready has returned nil, with these limits:
 //
@@ -20,12 +20,12 @@ import (
 // A Signal may also implement [Attacher], [Checker], [Confirmer], [Describer], [Validator],
 // [Explainer] or [Watcher].
 type Signal interface {
-	// Drain asks the peer to send no new requests, and returns nil when the peer has acted on it.
-	// expected is how long this process expects to be drained.
+	// Drain asks the peer to send no new requests, and returns nil when it has acted. expected is
+	// how long this process expects to be drained.
 	Drain(ctx context.Context, expected time.Duration) error
 
 	// Ready asks the peer to put this process back. It returns nil if the peer certainly sends
-	// requests again, or never knew of a drain. The next replica drains then.
+	// requests again, or never knew of a drain. Then the next replica drains.
 	Ready(ctx context.Context) error
 
 	// String names the signal and its peer, for the log.
@@ -34,15 +34,14 @@ type Signal interface {
 
 // A Confirmer is a [Signal] that knows whether its peer would act on a Drain in time.
 type Confirmer interface {
-	// CanConfirm returns nil if the peer is expected to act within the given time
-	// ([Options.AnnounceTimeout]). Otherwise the gate leaves the signal out at this collection, and
-	// logs the error, which says what to set. It must not block.
+	// CanConfirm returns nil if the peer is expected to act within [Options.AnnounceTimeout].
+	// Otherwise the gate leaves the signal out, and logs the error. It must not block.
 	CanConfirm(within time.Duration) error
 }
 
 // A Describer is a [Signal] that differs from a load balancer's health check or API.
 type Describer interface {
-	// Describe returns how the signal differs. Start calls it once.
+	// Describe is called once, by Start.
 	Describe() Description
 }
 
@@ -52,13 +51,12 @@ type Description struct {
 	// signal needs [Options.Turns].
 	SafeWithoutTurn bool
 
-	// KeepsRequests says that the peer rightly sends requests here after a Drain. A Raft follower,
-	// for example, serves reads. Then requests after the drain are no reason to warn.
-	// [Gate.EnterKept] marks single requests.
+	// KeepsRequests says that the peer rightly sends requests here after a Drain, such as reads to
+	// a Raft follower. Then the gate does not warn of them. [Gate.EnterKept] marks single requests.
 	KeepsRequests bool
 
 	// DrainWithoutTurn is called before a collection without the turn. If it returns no error, the
-	// gate announces this collection, and waits for patience at least, up to 10 s. It must not
+	// gate announces this collection, and waits for at least patience, up to 10 s. It must not
 	// block. Default: nil, the signal is silent then.
 	DrainWithoutTurn func() (patience time.Duration, err error)
 }
@@ -70,31 +68,28 @@ func describe(s Signal) Description {
 	return Description{}
 }
 
-// An Explainer is a [Signal] that knows why requests may keep coming after its Drain has returned
-// nil.
+// An Explainer is a [Signal] that knows why requests may keep coming after a confirmed Drain.
 type Explainer interface {
-	// WhyIgnored names the likely cause and what to set instead, for the log, or "". It must not
-	// block.
+	// WhyIgnored names the likely cause and its fix for the log, or "". It must not block.
 	WhyIgnored() string
 }
 
-// A Checker is a [Signal], or [Turns], that can look for its peer before the first collection. The
-// gate calls Check for 10 s until it returns nil, and logs the first error at Warn.
+// A Checker is a [Signal] or [Turns] that can look for its peer. The gate calls Check for 10 s
+// after the start until it returns nil, and logs the first error.
 type Checker interface {
 	Check(ctx context.Context) error
 }
 
-// A Validator is a [Signal], or [Turns], that can tell whether its fields can work on this machine.
-// [Start] calls Validate first, and returns its error.
+// A Validator is a [Signal] or [Turns] that can check its fields. [Start] calls Validate first, and
+// returns its error.
 type Validator interface {
 	Validate() error
 }
 
-// A Watcher is a [Signal] that looks after its peer as long as the gate runs. It may put back other
-// replicas whose processes were killed during a drain, for example.
+// A Watcher is a [Signal] that looks after its peer as long as the gate runs. For example it puts
+// back replicas that were killed during a drain.
 type Watcher interface {
-	// Watch is called once, in a goroutine of its own. It must return when ctx ends, because
-	// [Gate.Stop] waits for it.
+	// Watch is called once, in a goroutine of its own. It must return when ctx ends.
 	Watch(ctx context.Context, g *Gate)
 }
 

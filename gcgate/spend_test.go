@@ -215,3 +215,158 @@ func TestAdvice(t *testing.T) {
 		})
 	}
 }
+
+// TestPercentSetWhileTheRuntimeIsInCharge: GOGC is the program's while the limit leaves the gate no
+// room, and what it sets then is what Stop restores.
+func TestPercentSetWhileTheRuntimeIsInCharge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := gcgatetest.NewHeap()
+		r := startRig(t, Options{Policy: PolicyThrough, MemoryLimitBytes: 120 * mib}, h)
+		await := func(live uint64, percent int) {
+			t.Helper()
+			h.Do(func() { h.Live = live })
+			for range 60_000 {
+				now := 0
+				if h.Do(func() { now = h.Percent }); now == percent {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+			t.Fatalf("GOGC is %d, want %d", h.Percent, percent)
+		}
+		await(100*mib, 100)
+		await(20*mib, -1)
+		await(100*mib, 100)
+		h.Do(func() { h.Percent = 70 }) // debug.SetGCPercent
+		await(20*mib, -1)
+		await(100*mib, 70)
+		await(20*mib, -1)
+		r.Stop()
+		h.Do(func() {
+			if h.Percent != 70 {
+				t.Errorf("after Stop GOGC is %d, want 70", h.Percent)
+			}
+		})
+		time.Sleep(time.Second) // a collection that runs ends
+	})
+}
+
+// TestPercentSetWhileTheGateIsInCharge: the gate stays in charge, says why the runtime has
+// collected, and Stop leaves the program's newest.
+func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
+	for _, c := range []struct {
+		o        Options
+		set, own int // GOGC of the program and of the gate
+		lines    int
+	}{
+		{Options{Policy: PolicyThrough}, 70, -1, 1},
+		{Options{Policy: PolicyThrough}, 300, -1, 1}, // the trigger comes first
+		{Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, 70, 400, 1},
+		{Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, 700, 700, 1},
+		{Options{Policy: PolicyMemory, MemoryLimitBytes: 300 * mib}, 70, 70, 0}, // nothing to spend
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := gcgatetest.NewHeap()
+			r := startRig(t, c.o, h)
+			time.Sleep(5 * time.Second)
+			h.Do(func() { h.Percent = c.set }) // debug.SetGCPercent
+			time.Sleep(20 * time.Second)
+			if got := h.GOGC(); got != c.own {
+				t.Errorf("GOGC %d set under %v: it is %d, want %d", c.set, c.o.Policy, got, c.own)
+			}
+			escaped := r.Stats().Escaped
+			time.Sleep(20 * time.Second)
+			if s := r.Stats(); s.Escaped != escaped || escaped > 1 {
+				t.Errorf("GOGC %d set under %v: the runtime goes on collecting: %d, then %d", c.set,
+					c.o.Policy, escaped, s.Escaped)
+			}
+			log := r.logged.String()
+			if n := strings.Count(log, "SetGCPercent"); n != c.lines ||
+				strings.Contains(log, "memory outside the heap") {
+				t.Errorf("GOGC %d set under %v: logged %d times, want %d:\n%s", c.set, c.o.Policy, n, c.lines, log)
+			}
+			want := c.set
+			if c.set == 300 { // once more, which the gate has not seen
+				want = 60
+				h.Do(func() { h.Percent = want })
+			}
+			r.Stop()
+			if got := h.GOGC(); got != want {
+				t.Errorf("after Stop under %v GOGC is %d, want %d", c.o.Policy, got, want)
+			}
+			time.Sleep(time.Second) // a collection that runs ends
+		})
+	}
+}
+
+func TestCrowdedHeapStaysWithTheRuntime(t *testing.T) {
+	inTime(t, Options{Policy: PolicyThrough, MemoryLimitBytes: 120 * mib}, func(t *testing.T, r *rig) {
+		time.Sleep(20 * time.Second)
+		if !strings.Contains(r.logged.String(), "no room") {
+			t.Errorf("no warning:\n%s", r.logged.String())
+		}
+		var percent int
+		var limit int64
+		r.heap.Do(func() { percent, limit = r.heap.Percent, r.heap.Limit })
+		if percent != 100 || limit != 120*mib {
+			t.Errorf("GOGC %d, limit %d MiB", percent, limit/mib)
+		}
+		r.heap.Do(func() { r.heap.Live = 20 * mib }) // it shrinks: the gate takes over
+		time.Sleep(20 * time.Second)
+		r.heap.Do(func() { percent = r.heap.Percent })
+		if percent != -1 {
+			t.Error("the gate did not take over")
+		}
+	})
+}
+
+func TestAuto(t *testing.T) {
+	busy := func(r *rig, on, off time.Duration) {
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(off) {
+			ticket := r.Enter()
+			time.Sleep(on)
+			ticket.Exit()
+		}
+	}
+	for _, c := range []struct {
+		want    Policy
+		on, off time.Duration
+		limit   int64
+		signals []Signal
+	}{
+		{want: PolicyDrain, on: time.Second, signals: []Signal{&fakeSignal{}}},
+		{want: PolicyStock, on: 300 * time.Millisecond, off: 400 * time.Millisecond}, // gaps change nothing
+		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, limit: 1000 * mib},
+		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 1000 * mib},
+		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond, limit: 300 * mib},
+		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond},
+	} {
+		t.Run(c.want.String(), func(t *testing.T) {
+			inTime(t, Options{Signals: c.signals, MemoryLimitBytes: c.limit}, func(t *testing.T, r *rig) {
+				busy(r, c.on, c.off)
+				if p := r.Stats().Policy; p != c.want {
+					t.Errorf("chose %v\n%s", p, r.logged.String())
+				}
+				if !strings.Contains(r.logged.String(), "policy="+c.want.String()) {
+					t.Errorf("it does not explain itself:\n%s", r.logged.String())
+				}
+			})
+		})
+	}
+}
+
+// TestAutoWithoutRequests: handlers that are not wrapped are warned of once, and a process that
+// idles after its requests has none.
+func TestAutoWithoutRequests(t *testing.T) {
+	for entered, want := range []int{1, 0} {
+		inTime(t, Options{}, func(t *testing.T, r *rig) {
+			for range entered {
+				r.Enter().Exit()
+			}
+			time.Sleep(2 * time.Minute)
+			if n := strings.Count(r.logged.String(), "no request was counted"); n != want {
+				t.Errorf("after %d requests it is logged %d times, want %d:\n%s", entered, n, want, r.logged.String())
+			}
+		})
+	}
+}

@@ -7,18 +7,81 @@ import (
 	"time"
 )
 
+// Stats tell what a [Gate] did since its start. Sizes are in bytes.
+type Stats struct {
+	Policy Policy
+	State  State
+
+	// Collections counts the gate's own by reason. Escaped counts those that the runtime started by
+	// itself while the gate was in charge.
+	Collections map[Reason]uint64
+	Escaped     uint64
+
+	// Overlapped counts requests that overlapped the mark phase of a collection of the gate, within
+	// 1%. OverlappedOther is an estimate for other cycles.
+	Entered, Overlapped, OverlappedOther uint64
+
+	// IgnoredDrains counts collections with requests that kept coming although each peer had
+	// confirmed the drain. The log has likely causes.
+	IgnoredDrains uint64
+
+	// Phases are the times in each state, StateWanting to StateReadying.
+	Phases map[State]Duration
+
+	// Stragglers entered during a collection. Adapters Refused requests under PolicyShed.
+	Stragglers, Refused uint64
+
+	// WithoutTurn counts collections without the turn, LostTurns turns that were lost while held.
+	WithoutTurn, LostTurns uint64
+
+	// Advice is what would help a process without signals. It is "" at first.
+	Advice string
+
+	Turn TurnStats
+
+	// Oldest is the least age of the oldest request in flight. 0 is less than a second or two.
+	Oldest time.Duration
+
+	InFlight int
+	Live     uint64 // after the last collection
+	Heap     uint64 // at the last sample, dead objects included
+	Trigger  uint64 // at which a collection is due
+	Hard     uint64 // at which it does not wait for a turn
+	Limit    uint64 // math.MaxInt64: none
+
+	Allocated uint64 // since the process began
+
+	// Expected is how long the next collection is expected to take. Next is when it is expected,
+	// zero if that is not known.
+	Expected time.Duration
+	Next     time.Time
+}
+
+// Duration sums up durations.
+type Duration struct {
+	Count uint64
+	Total time.Duration
+	Max   time.Duration
+}
+
+func (d *Duration) add(x time.Duration) {
+	d.Count++
+	d.Total += x
+	d.Max = max(d.Max, x)
+}
+
 // status is what the control goroutine shows to all others.
 type status struct {
 	epoch time.Time
 
 	// Read at each request.
 	state    atomic.Uint32
-	back     atomic.Int64  // when this process expects to be back, since epoch in ns; 0: not out of rotation
-	refusing atomic.Bool   // PolicyShed: new requests shall be refused
-	heap     atomic.Uint64 // bytes, as of the last sample
+	back     atomic.Int64 // to rotation, in ns since epoch; 0: not drained
+	refusing atomic.Bool
+	heap     atomic.Uint64
 	refused  atomic.Uint64
 
-	abandoned atomic.Bool // by Stop: this process is in rotation, whatever the control goroutine says
+	abandoned atomic.Bool // by Stop, for good
 
 	mu    sync.Mutex // guards what follows
 	stats Stats
@@ -52,14 +115,13 @@ func (s *status) comeBack() {
 	s.back.Store(0)
 }
 
-// abandon is comeBack for good, because the control goroutine may hang, or go on later. Any
-// goroutine may call it.
+// abandon is comeBack for good. Any goroutine may call it, because the control goroutine may hang.
 func (s *status) abandon() {
 	s.abandoned.Store(true)
 	s.comeBack()
 }
 
-// keepAbandoned reverts what the control goroutine has just noted, if it is late.
+// keepAbandoned reverts what a late control goroutine has just noted.
 func (s *status) keepAbandoned() {
 	if s.abandoned.Load() {
 		s.comeBack()
@@ -107,12 +169,11 @@ func (w *waiters) now() []*waitingCall {
 
 func (w *waiters) any() bool { return len(w.now()) > 0 }
 
-// withoutTurn reports whether a caller does not wait for the turn.
 func (w *waiters) withoutTurn() bool {
 	return slices.ContainsFunc(w.now(), func(c *waitingCall) bool { return c.withoutTurn })
 }
 
-// answer returns err to those of calls that still wait.
+// answer sends err to those of calls that still wait.
 func (w *waiters) answer(calls []*waitingCall, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,4 +193,51 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// An Event is one change of state.
+type Event struct {
+	Time     time.Time
+	State    State  // that begins
+	Reason   Reason // from StateWanting to StateReadying
+	Heap     uint64 // dead objects included
+	InFlight int
+	Expected time.Duration // of the collection
+
+	// WithoutTurn says that there are Turns, and this collection has none.
+	WithoutTurn bool
+
+	// Overlapped are the requests that overlapped the mark phase, known after StateCollecting.
+	Overlapped uint64
+}
+
+// calls of the user's code run now. Stop names those that hang. The zero value is ready.
+type calls struct {
+	mu      sync.Mutex
+	running map[*string]struct{}
+}
+
+func (c *calls) begin(name string) (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running == nil {
+		c.running = make(map[*string]struct{})
+	}
+	c.running[&name] = struct{}{}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.running, &name)
+	}
+}
+
+func (c *calls) names() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []string
+	for name := range c.running {
+		names = append(names, *name)
+	}
+	slices.Sort(names)
+	return names
 }

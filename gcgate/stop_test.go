@@ -105,7 +105,7 @@ func TestStopIsBounded(t *testing.T) {
 				wake := make(chan struct{})
 				o := c.options(wake)
 				h, freed := gcgatetest.NewHeap(), 0
-				r := &rig{heap: h}
+				r := &rig{heap: &countedHeap{Heap: h}}
 				o.Logger = slog.New(slog.NewTextHandler(&r.logged, nil))
 				o.Collector, o.DisableTurns = h, o.Turns == nil
 				o, err := o.withDefaults()
@@ -381,58 +381,6 @@ func TestStopDoesNotWaitForPeersThatWereToldNothing(t *testing.T) {
 	})
 }
 
-// TestSignalIsSilentUntilItsPeerIsBack: a peer that may have this process out is not asked to
-// drain again, and so it is not forgotten.
-func TestSignalIsSilentUntilItsPeerIsBack(t *testing.T) {
-	s := &fakeSignal{}
-	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}}, func(t *testing.T, r *rig) {
-		r.traffic()
-		r.until(t, StateCollecting)
-		s.set(func() { s.err = errPeer })
-		r.until(t, StateServing)
-		was := r.Stats()
-		time.Sleep(20 * time.Second)
-		now := r.Stats()
-		if now.Phases[StateAnnouncing].Count != was.Phases[StateAnnouncing].Count ||
-			now.Phases[StateCollecting].Count < was.Phases[StateCollecting].Count+2 {
-			t.Errorf("it announced: before %+v, after %+v", was.Phases, now.Phases)
-		}
-		s.set(func() { s.err = nil })
-		time.Sleep(20 * time.Second)
-		if r.Stats().Phases[StateAnnouncing].Count == now.Phases[StateAnnouncing].Count {
-			t.Error("the peer is back, and the signal is not used again")
-		}
-		for _, want := range []string{errNotBack.Error(), "used again"} {
-			if log := r.logged.String(); strings.Count(log, want) != 1 {
-				t.Errorf("the log does not say %q once:\n%s", want, log)
-			}
-		}
-	})
-}
-
-// TestSignalBeforeItsPeerWasGreeted is used while its first Ready runs, and not when that failed.
-func TestSignalBeforeItsPeerWasGreeted(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		s    *fakeSignal
-		used bool
-	}{
-		{"runs", &fakeSignal{takes: time.Hour}, true},
-		{"failed", &fakeSignal{err: errPeer}, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{c.s}}, func(t *testing.T, r *rig) {
-				r.traffic()
-				r.until(t, StateCollecting)
-				if used := r.Stats().Phases[StateAnnouncing].Count > 0; used != c.used {
-					t.Errorf("announced: %v, want %v\n%s", used, c.used, r.logged.String())
-				}
-				c.s.set(func() { c.s.takes, c.s.err = 0, nil })
-			})
-		})
-	}
-}
-
 // TestTurnIsNotHeldForPeersThatNeedNone: two may be out at once to them.
 func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
 	s, turns := &safeSignal{}, &fakeTurns{}
@@ -449,85 +397,82 @@ func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
 	})
 }
 
-// TestPercentSetWhileTheRuntimeIsInCharge: GOGC is the program's while the limit leaves the gate no
-// room, and what it sets then is what Stop restores.
-func TestPercentSetWhileTheRuntimeIsInCharge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := gcgatetest.NewHeap()
-		r := startRig(t, Options{Policy: PolicyThrough, MemoryLimitBytes: 120 * mib}, h)
-		await := func(live uint64, percent int) {
-			t.Helper()
-			h.Do(func() { h.Live = live })
-			for range 60_000 {
-				now := 0
-				if h.Do(func() { now = h.Percent }); now == percent {
-					return
-				}
-				time.Sleep(time.Millisecond)
-			}
-			t.Fatalf("GOGC is %d, want %d", h.Percent, percent)
-		}
-		await(100*mib, 100)
-		await(20*mib, -1)
-		await(100*mib, 100)
-		h.Do(func() { h.Percent = 70 }) // debug.SetGCPercent
-		await(20*mib, -1)
-		await(100*mib, 70)
-		await(20*mib, -1)
-		r.Stop()
-		h.Do(func() {
-			if h.Percent != 70 {
-				t.Errorf("after Stop GOGC is %d, want 70", h.Percent)
-			}
-		})
-		time.Sleep(time.Second) // a collection that runs ends
-	})
-}
-
-// TestPercentSetWhileTheGateIsInCharge: the gate stays in charge, says why the runtime has
-// collected, and Stop leaves the program's newest.
-func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
+// TestStopOfOneThatHangsWhileAway: where OnEvent does not return, Stop ends the refusals and has
+// the peers asked to put this process back, and what the control goroutine does later changes
+// nothing of that.
+func TestStopOfOneThatHangsWhileAway(t *testing.T) {
 	for _, c := range []struct {
-		o        Options
-		set, own int // GOGC of the program and of the gate
-		lines    int
+		name string
+		o    Options
+		at   State // in which OnEvent hangs
 	}{
-		{Options{Policy: PolicyThrough}, 70, -1, 1},
-		{Options{Policy: PolicyThrough}, 300, -1, 1}, // the trigger comes first
-		{Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, 70, 400, 1},
-		{Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, 700, 700, 1},
-		{Options{Policy: PolicyMemory, MemoryLimitBytes: 300 * mib}, 70, 70, 0}, // nothing to spend
+		{"shed", Options{Policy: PolicyShed}, StateDraining},
+		{"shed, about to", Options{Policy: PolicyShed}, StateAnnouncing},
+		{"drain", Options{Policy: PolicyDrain}, StateDraining},
+		{"drain, about to", Options{Policy: PolicyDrain}, StateAnnouncing},
+		{"shed and drain", Options{Policy: PolicyShed, Signals: []Signal{}}, StateCollecting},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			h := gcgatetest.NewHeap()
-			r := startRig(t, c.o, h)
-			time.Sleep(5 * time.Second)
-			h.Do(func() { h.Percent = c.set }) // debug.SetGCPercent
-			time.Sleep(20 * time.Second)
-			if got := h.GOGC(); got != c.own {
-				t.Errorf("GOGC %d set under %v: it is %d, want %d", c.set, c.o.Policy, got, c.own)
-			}
-			escaped := r.Stats().Escaped
-			time.Sleep(20 * time.Second)
-			if s := r.Stats(); s.Escaped != escaped || escaped > 1 {
-				t.Errorf("GOGC %d set under %v: the runtime goes on collecting: %d, then %d", c.set,
-					c.o.Policy, escaped, s.Escaped)
-			}
-			log := r.logged.String()
-			if n := strings.Count(log, "SetGCPercent"); n != c.lines ||
-				strings.Contains(log, "memory outside the heap") {
-				t.Errorf("GOGC %d set under %v: logged %d times, want %d:\n%s", c.set, c.o.Policy, n, c.lines, log)
-			}
-			want := c.set
-			if c.set == 300 { // once more, which the gate has not seen
-				want = 60
-				h.Do(func() { h.Percent = want })
-			}
-			r.Stop()
-			if got := h.GOGC(); got != want {
-				t.Errorf("after Stop under %v GOGC is %d, want %d", c.o.Policy, got, want)
-			}
-			time.Sleep(time.Second) // a collection that runs ends
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, turns, wake := &fakeSignal{}, &fakeTurns{}, make(chan struct{})
+				o := c.o
+				o.Turns, o.HoldTurn = turns, time.Millisecond
+				if o.Policy == PolicyDrain || o.Signals != nil {
+					o.Signals = []Signal{s}
+				}
+				h := gcgatetest.NewHeap()
+				r := &rig{heap: &countedHeap{Heap: h}}
+				o.Logger, o.Collector = slog.New(slog.NewTextHandler(&r.logged, nil)), h
+				o.OnEvent = func(e Event) {
+					if e.State == c.at {
+						<-wake
+					}
+				}
+				var err error
+				if r.Gate, err = Start(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+				r.until(t, c.at)
+				time.Sleep(time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Stop: %v, want its deadline", err)
+				}
+				readys, drains := 0, 0
+				check := func(when string) {
+					t.Helper()
+					if r.Refusing() || r.Remaining() != 0 || s.isDrained() {
+						t.Errorf("%s: refusing %v, out for %v, out to the peer: %v", when, r.Refusing(),
+							r.Remaining(), s.isDrained())
+					}
+				}
+				synctest.Wait()
+				check("after Stop")
+				s.set(func() { readys, drains = s.readys, s.drains })
+				time.Sleep(time.Second)
+				check("later")
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Stop again: %v, want its deadline", err)
+				}
+				close(wake)
+				for range 5 {
+					check("while it goes on")
+					time.Sleep(time.Millisecond)
+				}
+				r.Stop()
+				check("in the end")
+				s.set(func() {
+					if s.drains != drains || s.readys > readys+1 || c.at != StateAnnouncing && s.readys != readys {
+						t.Errorf("after Stop the peer got %d drains and %d times ready more",
+							s.drains-drains, s.readys-readys)
+					}
+				})
+				if turns.holders() != 0 {
+					t.Error("the turn is held")
+				}
+				time.Sleep(time.Second) // a collection that runs ends
+			})
 		})
 	}
 }

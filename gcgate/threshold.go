@@ -9,14 +9,14 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// thresholds are heap sizes in bytes at which something happens:
+// thresholds are heap sizes in bytes:
 //
 //	live     idle     trigger     hard   hardWithoutTurn   safetyLimit
 //	  |-------|----------|----------|---------|-----------------|
 //	       collect    collect    collect   collect           the runtime
 //	       in a gap   in turn    at once   undrained         collects
 //
-// Only the trigger and the idle threshold move between two collections. To move the safety limit
+// Only the trigger and the idle threshold move between two collections. A safety limit that moves
 // stops the world. A hard threshold that falls would collect without the turn.
 type thresholds struct {
 	live    uint64
@@ -24,62 +24,57 @@ type thresholds struct {
 	trigger uint64
 	hard    uint64
 
-	// hardWithoutTurn ends a drain without the turn, which begins at hard. It is half-way to where
-	// the runtime begins a cycle by itself.
+	// half-way from hard to where the runtime begins a cycle by itself
 	hardWithoutTurn uint64
 
-	// safetyLimit is the runtime's own limit, for when the gate failed to collect.
+	// the runtime's own limit, in case that the gate fails to collect
 	safetyLimit uint64
 	noRoom      bool
 
-	lowest, highest float64 // bounds of the trigger, before its jitter
-	least           float64 // bound of the trigger with it
+	lowest, highest float64 // bounds of the trigger before its jitter
+	least           float64 // bound with it
 	highestIdle     uint64  // the idle threshold if the trigger is higher
 }
 
 const (
-	// triggerShare and hardShare are how far the thresholds may be on the way from the live heap to
-	// where the limit may have the runtime begin a cycle by itself.
+	// How far the thresholds may be on the way from the live heap to where the runtime may begin a
+	// cycle by itself.
 	triggerShare, hardShare = 0.75, 0.9
 
-	// safetyRatio and safetyBytes keep the runtime clear of the hard threshold. The safety limit
-	// counts fragmentation, and the heap grows while the gate drains.
+	// These keep the runtime clear of the hard threshold, because the safety limit counts
+	// fragmentation, and the heap grows during a drain.
 	safetyRatio, safetyBytes = 1.25, 64 << 20
 
-	// limitStep is the part of a limit by which another must differ to be set, because that stops
-	// the world. A limit that falls always counts.
+	// A limit must differ by one limitStep-th to be set, because that stops the world.
 	limitStep = 16
 
-	// minTriggerShare of the memory limit is the most that Options.MinTriggerBytes may be.
+	// MinTriggerBytes may be minTriggerShare of the memory limit at most.
 	minTriggerShare = 0.8
 
-	// hardGrowth is how many times as far from the live heap as the trigger the hard threshold is,
-	// and hardGrowthTurns with turns. Without a limit, what exceeds hardGrowth may take
-	// hardShareAvailable of the machine's available memory.
+	// The hard threshold is hardGrowth times as far from the live heap as the trigger is. Without a
+	// limit, more than that takes at most hardShareAvailable of the machine's available memory.
 	hardGrowth, hardGrowthTurns = 1.75, 2.5
 	hardShareAvailable          = 0.25
 
-	idleBytes = 8 << 20 // less than that is not worth a collection in a gap
+	idleBytes = 8 << 20 // less is not worth a collection in a gap
 
-	// fillTime is how long the heap shall take to the trigger while there is memory for it.
+	// The trigger is the heap after fillTime, if there is memory for it.
 	fillTime = 2 * time.Second
 
-	// Up to where the trigger goes for that. A limit is for this process. What the machine has
-	// available is for others, too.
+	// That far at most. The machine's memory is for other processes, too.
 	limitShare     = 0.5
 	availableShare = 1. / 32
 	availableLimit = 512 << 20
 
-	// groupShare of a control group's limit is this process's memory limit. The group counts more
-	// than the Go runtime knows of, and kills.
+	// A control group counts more than Go knows of, and kills.
 	groupShare = 0.9
 )
 
 type allowance struct {
-	limit     int64 // of the process; math.MaxInt64: none
-	whole     int64 // the limit if no other process had a part of the control group
+	limit     int64 // math.MaxInt64: none
+	whole     int64 // if no other process had memory of the group
 	from      string
-	available uint64 // what the machine has to spare; 0: not known
+	available uint64 // of the machine; 0: not known
 }
 
 func allow(o *Options, requested int64, m memory) allowance {
@@ -99,8 +94,8 @@ func allow(o *Options, requested int64, m memory) allowance {
 	return a
 }
 
-// runtimeLimit is the runtime's limit while the limit leaves the gate no room. Other processes may
-// have their part of the group for a moment only.
+// runtimeLimit is the runtime's limit while the gate has no room. Other processes may need their
+// part of the group only briefly.
 func (a allowance) runtimeLimit(live, overhead uint64) int64 {
 	room := capacity.RoomForStart(float64(live), minTriggerRatio*float64(live)) + float64(overhead)
 	return max(a.limit, min(a.whole, int64(min(room, 1<<62))))
@@ -126,8 +121,7 @@ func (a allowance) highestTrigger(o *Options, overhead uint64) (bytes float64, w
 	return 0, "neither a limit nor the machine's available memory is known: set GOMEMLIMIT or MaxTriggerBytes"
 }
 
-// thresholdsFor returns the thresholds for a live heap, with the trigger at its lowest. overhead is
-// what the limit counts in addition to the heap.
+// thresholdsFor has the trigger at its lowest. The limit counts overhead bytes besides the heap.
 func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	t := thresholds{live: live}
 	budget := a.heap(overhead)
@@ -159,8 +153,8 @@ func (t *thresholds) needRoom(ratio float64) {
 	t.least = min(ratio, minTriggerRatio) * float64(t.live)
 }
 
-// useWholeLimit moves the thresholds nearer to the process's limit, while the runtime gets another
-// one. room is what the process's limit leaves to the heap.
+// useWholeLimit moves the thresholds near the process's limit, room bytes of heap, while the
+// runtime gets another one.
 func (t *thresholds) useWholeLimit(room float64, limit int64) {
 	live := float64(t.live)
 	way := room - live
@@ -171,8 +165,7 @@ func (t *thresholds) useWholeLimit(room float64, limit int64) {
 	t.follow(0, 0)
 }
 
-// follow moves the trigger to the heap after fillTime at a rate of allocation in bytes per second.
-// jitter is in [0, Options.Jitter].
+// follow moves the trigger to the heap after fillTime, at a rate in bytes per second.
 func (t *thresholds) follow(rate, jitter float64) {
 	live := float64(t.live)
 	trigger := min(max(t.lowest, live+rate*fillTime.Seconds()), t.highest)

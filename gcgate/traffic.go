@@ -2,6 +2,9 @@ package gcgate
 
 import (
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,7 +16,7 @@ const leastGap = 100 * time.Millisecond
 //	any goroutine         Enter, EnterKept, Exit
 //	                          | one atomic operation each
 //	                          v
-//	                      counter (counter.go)
+//	                      counter
 //	                          | look, up to a thousand times a second
 //	                          v
 //	control goroutine     traffic
@@ -31,9 +34,9 @@ type traffic struct {
 	looked   time.Time
 	inFlight int
 	entered  uint32        // modulo 2^32
-	movable  uint32        // of entered: a peer can send these elsewhere
-	total    uint64        // entered since the start
-	oldest   time.Duration // the least age of the oldest request in flight
+	movable  uint32        // of entered, those that a peer can send elsewhere
+	total    uint64        // since the start
+	oldest   time.Duration // least age of the oldest in flight
 
 	rate        float64
 	movableRate float64
@@ -42,9 +45,8 @@ type traffic struct {
 	silentSince time.Time
 	changed     time.Time
 
-	// Overlaps with mark phases. The gate notices cycles of others when they are over, so
-	// overlappedOther is an estimate.
-	overlapHalves   uint64 // twice the overlaps with the gate's own
+	// The gate notices cycles of others when they are over, so overlappedOther is an estimate.
+	overlapHalves   uint64 // twice the overlaps with the gate's cycles
 	overlappedOther float64
 	totalBefore     uint64
 	marked          time.Duration
@@ -59,7 +61,7 @@ func (t *traffic) look(now time.Time) {
 		t.rate += (float64(came)/dt.Seconds() - t.rate) * weight
 		t.movableRate += (float64(movable-t.movable)/dt.Seconds() - t.movableRate) * weight
 	}
-	if came > 0 || inFlight > 0 || dt > longestLook { // then this process stalled, and may have requests to read
+	if came > 0 || inFlight > 0 || dt > longestLook { // after a stall requests wait in sockets
 		t.silentSince = time.Time{}
 	}
 	if inFlight == 0 && t.silentSince.IsZero() {
@@ -82,8 +84,8 @@ func (t *traffic) silence() time.Duration {
 
 func (t *traffic) unchanged() time.Duration { return t.looked.Sub(t.changed) }
 
-// overlapOther counts the overlaps with cycles that began without the gate. marked is
-// Collector.Marked now, and running is how many requests were in flight before.
+// overlapOther counts overlaps with other cycles. running is how many requests were in flight
+// before.
 func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int) {
 	came := min(float64(t.total-t.totalBefore), max(marked-t.marked, 0).Seconds()*t.rate)
 	t.overlappedOther += float64(cycles)*float64(running) + came
@@ -91,8 +93,7 @@ func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int)
 
 func (t *traffic) cycleEnded(marked time.Duration) { t.totalBefore, t.marked = t.total, marked }
 
-// overlapOwn counts the overlaps with a mark phase of the gate's own. Half of those that entered
-// between the last two looks count.
+// overlapOwn counts overlaps with the gate's own mark phase, and half of those that entered lately.
 func (t *traffic) overlapOwn(inFlight int, entered, lately uint32) (n uint64) {
 	before := t.overlapped()
 	t.overlapHalves += 2*(uint64(inFlight)+uint64(entered)) + uint64(lately)
@@ -100,3 +101,147 @@ func (t *traffic) overlapOwn(inFlight int, entered, lately uint32) (n uint64) {
 }
 
 func (t *traffic) overlapped() uint64 { return t.overlapHalves / 2 }
+
+// A Ticket is a request in flight, from [Gate.Enter] to Exit.
+type Ticket struct{ n *atomic.Uint64 }
+
+// Exit ends the request. Call it exactly once, from any goroutine. A second call panics. The zero
+// Ticket does nothing.
+func (t Ticket) Exit() {
+	if t.n == nil {
+		return
+	}
+	if uint32(t.n.Add(^uint64(0))) == math.MaxUint32 {
+		t.n.Add(1) // the panic may be recovered
+		panic("gcgate: more calls of Ticket.Exit than of Enter: one of them ends its request twice")
+	}
+}
+
+// shard counts the requests of about one P. Enter and Exit are one atomic operation each, on a
+// cache line that other cores seldom use:
+//
+//	63        32 31         0
+//	+-----------+-----------+
+//	| entered   | in flight |   entered wraps around; in flight never stays below zero
+//	+-----------+-----------+
+//
+// Requests enter one of two such words at a time, for [counter.age].
+type shard struct {
+	n [2]atomic.Uint64
+	_ [112]byte // two cache lines, because the prefetcher takes pairs
+}
+
+const oneEntered = 1<<32 + 1
+
+// counter counts requests. Any goroutine may use it. A sync.Pool hands out shards, one for each P.
+type counter struct {
+	shards []shard
+	kept   []shard
+	next   atomic.Uint32
+	pool   sync.Pool
+
+	side   atomic.Uint32 // that requests enter now
+	turned time.Time     // owned by the control goroutine
+
+	watched atomic.Bool // the next request wakes the gate
+	wake    chan struct{}
+}
+
+func newCounter() *counter {
+	n := runtime.GOMAXPROCS(0)
+	c := &counter{shards: make([]shard, n), kept: make([]shard, n), wake: make(chan struct{}, 1)}
+	c.pool.New = func() any { return &c.shards[c.next.Add(1)%uint32(len(c.shards))] }
+	return c
+}
+
+func (c *counter) enter() Ticket {
+	s := c.pool.Get().(*shard)
+	n := &s.n[c.side.Load()&1]
+	n.Add(oneEntered)
+	c.pool.Put(s)
+	if c.watched.Load() {
+		c.wakeGate()
+	}
+	return Ticket{n}
+}
+
+func (c *counter) enterKept() Ticket {
+	n := &c.kept[c.next.Add(1)%uint32(len(c.kept))].n[c.side.Load()&1]
+	n.Add(oneEntered)
+	if c.watched.Load() {
+		c.wakeGate()
+	}
+	return Ticket{n}
+}
+
+func (c *counter) wakeGate() {
+	if c.watched.Swap(false) {
+		c.wakeSleeper()
+	}
+}
+
+func (c *counter) wakeSleeper() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watch lets the next request wake the gate. It returns false if one has entered since.
+func (c *counter) watch(entered uint32) bool {
+	c.watched.Store(true)
+	_, now := c.read()
+	return now == entered
+}
+
+// unwatch leaves the requests' cache line alone if it can.
+func (c *counter) unwatch() {
+	if c.watched.Load() {
+		c.watched.Store(false)
+	}
+}
+
+// read is not a snapshot. entered is modulo 2^32.
+func (c *counter) read() (inFlight int, entered uint32) {
+	inFlight, entered = sum(c.shards)
+	kept, enteredKept := sum(c.kept)
+	return inFlight + kept, entered + enteredKept
+}
+
+func (c *counter) readMovable() (inFlight int, entered uint32) { return sum(c.shards) }
+
+func sum(shards []shard) (inFlight int, entered uint32) {
+	for i := range shards {
+		for side := range shards[i].n {
+			n := shards[i].n[side].Load()
+			inFlight += int(uint32(n))
+			entered += uint32(n >> 32)
+		}
+	}
+	return inFlight, entered
+}
+
+// age returns the least age of the oldest request in flight, 0 if not known. Each second requests
+// turn to the other words if these are empty. What is still in the old words is older than that.
+func (c *counter) age(now time.Time) time.Duration {
+	other := 1 - c.side.Load()
+	if c.inFlight(other) > 0 {
+		return now.Sub(c.turned)
+	}
+	if now.Sub(c.turned) >= ageLook {
+		c.side.Store(other)
+		c.turned = now
+	}
+	return 0
+}
+
+const ageLook = time.Second
+
+func (c *counter) inFlight(side uint32) (n int) {
+	for _, shards := range [][]shard{c.shards, c.kept} {
+		for i := range shards {
+			n += int(uint32(shards[i].n[side].Load()))
+		}
+	}
+	return n
+}

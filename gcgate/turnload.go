@@ -11,40 +11,40 @@ import (
 
 // TurnStats tell how the turns suffice. evenkeel.dev/gcgate/capacity has the formulas.
 type TurnStats struct {
-	Held Duration // how long this replica has held turns, each from taking it to its release
+	Held Duration // from taking a turn to its release
 
-	Holding int // turns that this replica holds now
+	Holding int
 
-	// HeldUpBy names who has held the turn up for five seconds or more, "" otherwise. For the
-	// holder it is the peer that does not have this replica back, for a waiting replica the holder.
+	// HeldUpBy names who has held the turn up for five seconds or more, "" otherwise. The holder
+	// names its peer, a waiting replica names the holder.
 	HeldUpBy  string
 	HeldUpFor time.Duration
 
 	Replicas int // of the options; 0: not known
-	Turns    int // how many may be held at once; 0: there are none
+	Turns    int // at once; 0: there are none
 
-	// Load is the share of the time for which the turns would be held if all Replicas allocated as
-	// this one does. Above 1 the turns do not suffice. 0 means not known.
+	// Load is the share of the time for which turns would be held if all replicas allocated like
+	// this one. Above 1 the turns do not suffice. 0 is not known.
 	Load float64
 
 	// LongestWait is how long this replica would wait if all wanted the turn at once. Spare is how
-	// long its heap takes from the trigger to the hard threshold. 0 means not known.
+	// long its heap takes from the trigger to the hard threshold. 0 is not known.
 	LongestWait, Spare time.Duration
 }
 
 type turnLoad struct {
-	replicas int // 0: not known; it does not change
-	turns    int // 0: none; it does not change
+	replicas int // constant; 0: not known
+	turns    int // constant; 0: none
 
 	// The control goroutine owns these.
 	trigger      uint64 // before leaveTime
 	longestDrain time.Duration
-	failedDrain  time.Duration // the last drain, if this process was not quiet after it
-	assumed      time.Duration // time that an announcement may take each way, while few have shown it
+	failedDrain  time.Duration // 0: this process was quiet after it
+	assumed      time.Duration // each way, while few announcements have shown it
 
 	mu      sync.Mutex    // guards what follows
-	mean    time.Duration // moving average; 0: none was held yet
-	longest time.Duration // of the recent ones, each for twice the mean at most
+	mean    time.Duration // moving; 0: none yet
+	longest time.Duration // recently, at most twice the mean each
 	total   Duration
 }
 
@@ -55,8 +55,7 @@ func newTurnLoad(o *Options) *turnLoad {
 	return &turnLoad{replicas: o.Replicas, turns: turnCount(o.Turns)}
 }
 
-// learn notes how long a turn was held. A turn that was given up or lost predicts nothing. Any
-// goroutine may call it.
+// learn notes how long a turn was held. A lost turn predicts nothing. Any goroutine may call it.
 func (l *turnLoad) learn(held time.Duration, returned bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,9 +91,8 @@ func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 	return capacity.LongestWait(l.replicas, l.turns, held)
 }
 
-// learnDrain notes how long a drain took, and how much more it would have needed. It keeps the
-// longest, because a balancer that batches its changes takes a second for one drain and nothing for
-// the next.
+// learnDrain keeps the longest drain, because a balancer that batches its changes takes a second
+// for one and nothing for the next.
 func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 	l.longestDrain = max(took+more, l.longestDrain-l.longestDrain/8)
 	if l.failedDrain = took; isQuiet {
@@ -102,8 +100,7 @@ func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 	}
 }
 
-// lateAtMost is what the gate assumes of peers that have not shown yet how late they act. Envoy
-// batches changes for a second by default.
+// Peers may act this late, because Envoy batches changes for a second by default.
 const lateAtMost = 1200 * time.Millisecond
 
 func (l *turnLoad) halveAssumed() { l.assumed /= 2 }
@@ -119,7 +116,7 @@ func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 }
 
 // leaveTime lowers the trigger so that the heap takes at least wait from there to the hard
-// threshold, at a rate in bytes per second.
+// threshold. The rate is in bytes per second.
 func (t *thresholds) leaveTime(rate float64, drained, wait time.Duration) {
 	if early := float64(t.hard) - rate*wait.Seconds(); wait > 0 && early < float64(t.trigger) {
 		t.trigger = min(t.trigger, uint64(max(early, t.earliest(rate, drained))))
@@ -131,7 +128,7 @@ func (t *thresholds) earliest(rate float64, drained time.Duration) float64 {
 	return float64(t.live) + max((minTriggerRatio-1)*float64(t.live), rate*drained.Seconds()/4)
 }
 
-// meanRate is pace, in bytes per second, corrected for its beginning at 0.
+// meanRate is pace, corrected for its start at 0.
 func (h *heapWatch) meanRate() float64 {
 	if age := h.sampled.Sub(h.began).Seconds(); age > 0 {
 		return h.pace / -math.Expm1(-age)
@@ -139,8 +136,7 @@ func (h *heapWatch) meanRate() float64 {
 	return 0
 }
 
-// carriedRate is what this process allocates while others are drained, in bytes per second, or
-// since its last collection if that is more.
+// carriedRate is what this process allocates per second while others are drained.
 func (h *heapWatch) carriedRate() float64 {
 	rate := capacity.CarriedRate(h.meanRate(), h.turns.replicas, h.turns.turns)
 	if dt := h.sampled.Sub(h.collected); dt >= sampleMax/2 {
@@ -187,8 +183,7 @@ func (h *heapWatch) turnFigures() []any {
 	return figures
 }
 
-// turnsEnough is how many turns suffice with the present memory. ok is false if that many replicas
-// at once would leave none to serve.
+// turnsEnough is how many turns would suffice. ok is false if no replica would serve then.
 func (h *heapWatch) turnsEnough(held time.Duration) (k int, ok bool) {
 	n, t := h.turns.replicas, &h.thresholds
 	k = capacity.TurnsFor(float64(n)*h.meanRate(), h.room(), held, capacity.EasyLoad)

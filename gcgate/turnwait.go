@@ -12,7 +12,7 @@ const holderLook = time.Second
 type turnWait struct {
 	taker  *turnTaker
 	reason Reason
-	cycles uint64 // that had ended when the wait began
+	cycles uint64 // when the wait began
 	pause  time.Duration
 	err    error
 
@@ -25,7 +25,7 @@ type turnWait struct {
 func (w *turnWait) ask() Lease {
 	t := w.taker
 	if t.holding.Load() > 0 {
-		w.err = ErrHeld // by this process: some Turns would give it two
+		w.err = ErrHeld // some Turns would give this process two
 		return nil
 	}
 	name, acquire := "TryAcquire", t.tryAcquire
@@ -58,7 +58,7 @@ func (w *turnWait) rest() {
 	t := w.taker
 	for begin := time.Now(); !isClosed(t.stop) && !t.goesWithoutTurn() && !w.isObsolete(); w.look(w.err) {
 		if errors.Is(w.err, ErrHeld) && !t.heap.farFromHard() {
-			w.pause = turnPause // it may be free at any time, and is needed
+			w.pause = turnPause // it may be free at any time
 		}
 		left := w.pause - time.Since(begin)
 		if left <= 0 {
@@ -112,11 +112,10 @@ func (w *turnWait) end() {
 	}
 }
 
-// heldUp says who holds the turn up. The zero value says that nothing does. Any goroutine may use
-// it.
+// heldUp says who holds the turn up. The zero value is nobody. Any goroutine may use it.
 type heldUp struct {
 	mu    sync.Mutex // guards what follows
-	by    string     // "": it is not held up
+	by    string     // "": nobody
 	since time.Time
 }
 
@@ -145,7 +144,7 @@ func (t *turnTaker) holderName(err error) string {
 		defer t.calls.begin("Holders of Turns")()
 		return n.Holders()
 	}
-	if err == nil || err == ErrHeld { // not wrapped: it names no holder
+	if err == nil || err == ErrHeld { // unwrapped: names no holder
 		return ""
 	}
 	return err.Error()

@@ -3,8 +3,11 @@ package gcgate
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -137,30 +140,6 @@ func TestHardLeavesTimeForTurns(t *testing.T) {
 		}
 		if got != c.hard {
 			t.Errorf("%+v: hard at %d MiB", c, got)
-		}
-	}
-}
-
-// TestPlanKnowsTheGate: capacity has the thresholds of a gate with its default options.
-func TestPlanKnowsTheGate(t *testing.T) {
-	o, _ := Options{Turns: takenTurns()}.withDefaults()
-	const memory, replicas = 2 << 30, 8
-	for _, live := range []uint64{20, 100, 300} {
-		for _, rate := range []float64{1 * mib, 10 * mib, 400 * mib} {
-			th := thresholdsFor(&o, allowance{limit: memory}, live*mib, 0)
-			th.follow(rate, 0)
-			want := float64(th.hard-th.trigger) / capacity.CarriedRate(rate, replicas, 1)
-			got, err := capacity.Compare(capacity.Service{
-				Live: float64(live * mib), AllocRate: rate * replicas, Procs: 1,
-				Held: capacity.Exactly(.5),
-			}, capacity.Options{Memory: memory, Replicas: replicas})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if spare := got[capacity.WayGated].Spare; math.Abs(spare/want-1) > .01 {
-				t.Errorf("%d MiB live, %g bytes a second: %g s from the trigger to the hard threshold, of the gate %g",
-					live, rate, spare, want)
-			}
 		}
 	}
 }
@@ -339,5 +318,103 @@ func TestStartIsBoundedByItsContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.Stop(t.Context())
+	})
+}
+
+// TestStartTriesTheFiles of turns: the first word of a missing folder does not come when the heap
+// is full.
+func TestStartTriesTheFiles(t *testing.T) {
+	needsFlock(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	busy := filepath.Join(dir, "busy")
+	for _, path := range []string{file, busy + queueSuffix} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := FileTurns{Path: filepath.Join(dir, "held")}.TryAcquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release(t, held)
+	for _, c := range []struct {
+		name string
+		t    FileTurns
+		is   error  // nil: any
+		says string // "": Start returns no error
+	}{
+		{"no path", FileTurns{}, nil, "FileTurns.Path is empty"},
+		{"too many", FileTurns{Path: filepath.Join(dir, "many"), K: 65}, nil, "FileTurns.K: 65 is out of range"},
+		{"no folder", FileTurns{Path: filepath.Join(dir, "missing", "turn")}, fs.ErrNotExist, "make the folder"},
+		{"no folder at all", FileTurns{Path: filepath.Join(file, "turn")}, nil, "not a directory"},
+		{"no queue", FileTurns{Path: busy}, nil, "cannot wait in " + busy + queueSuffix},
+		{"held by another", FileTurns{Path: filepath.Join(dir, "held"), K: 2}, nil, ""},
+		{"free", FileTurns{Path: filepath.Join(dir, "free")}, nil, ""},
+	} {
+		h := gcgatetest.NewHeap()
+		h.Rate = 0
+		o := Options{Policy: PolicyThrough, Turns: c.t, Collector: h, Logger: slog.New(slog.DiscardHandler)}
+		g, err := Start(t.Context(), o)
+		if err == nil {
+			g.Stop(t.Context())
+		}
+		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) ||
+			c.is != nil && !errors.Is(err, c.is) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		}
+		if entries, _ := os.ReadDir(c.t.Path + queueSuffix); len(entries) > 0 {
+			t.Errorf("%s: it leaves %v in the queue", c.name, entries)
+		}
+	}
+}
+
+// invalidSignal cannot work on this machine.
+type invalidSignal struct{ fakeSignal }
+
+func (*invalidSignal) Validate() error { return errPeer }
+
+// absentTurns cannot be decided at first.
+type absentTurns struct {
+	fakeTurns
+	from time.Time
+}
+
+func (t *absentTurns) Check(context.Context) error {
+	if time.Now().Before(t.from) {
+		return errPeer
+	}
+	return nil
+}
+
+// TestStartTriesSignalsAndTurns: what is wrong here is an error, what is wrong elsewhere a warning
+// at once.
+func TestStartTriesSignalsAndTurns(t *testing.T) {
+	o := Options{Signals: []Signal{&invalidSignal{}}, Turns: &fakeTurns{}, Collector: gcgatetest.NewHeap()}
+	if _, err := Start(t.Context(), o); !errors.Is(err, errPeer) || !strings.Contains(err.Error(), "Options.Signals") {
+		t.Errorf("Start: %v, want what the signal says", err)
+	}
+	s := &absentSignal{fakeSignal{err: errPeer}}
+	synctest.Test(t, func(t *testing.T) {
+		turns := &absentTurns{from: time.Now().Add(3 * time.Second)}
+		h := gcgatetest.NewHeap()
+		h.Rate = 0
+		r := startRig(t, Options{Signals: []Signal{s}, Turns: turns}, h)
+		defer func() {
+			r.Stop()
+			time.Sleep(time.Second) // the last collection ends
+		}()
+		synctest.Wait()
+		for _, want := range []string{"a signal without a peer", "turns cannot be taken now"} {
+			if log := r.logged.String(); strings.Count(log, want) != 1 {
+				t.Errorf("the log does not say %q at once:\n%s", want, log)
+			}
+		}
+		s.set(func() { s.err = nil })
+		time.Sleep(5 * time.Second)
+		log := r.logged.String()
+		if strings.Count(log, "level=WARN") != 2 || strings.Count(log, "it is there now") != 2 {
+			t.Errorf("later the log says\n%s", log)
+		}
 	})
 }

@@ -1,18 +1,21 @@
 package gcgate
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
-// Periods of warnings.
 const (
-	warnEvery  = time.Minute      // between two lines about events of one kind
-	lastsEvery = 10 * time.Minute // likewise, while it lasts
+	warnEvery  = time.Minute      // between two lines of one kind
+	lastsEvery = 10 * time.Minute // while it lasts
 )
 
-// warnings log each kind of event at most once in its period, and say how often it happened. Any
+// warnings log each kind of event at most once in its period, and how often it happened. Any
 // goroutine may call the methods.
 type warnings struct {
 	log *slog.Logger
@@ -21,13 +24,13 @@ type warnings struct {
 	kinds map[string]*warning
 }
 
-// warning is one kind of event. The mutex of its warnings guards it.
+// warning is one kind of event, guarded by the mutex of its warnings.
 type warning struct {
-	logged time.Time // the last line; zero: none
+	logged time.Time // zero: never
 	times  int       // since it began
-	since  int       // of them, those after the last line
-	open   bool      // the log knows of it, and not yet that it is over
-	later  *record   // the newest event, which settle logs; nil: none
+	since  int       // since the last line
+	open   bool      // the log does not know of its end yet
+	later  *record   // for settle; nil: none
 }
 
 type record struct {
@@ -39,7 +42,7 @@ func newWarnings(log *slog.Logger) *warnings {
 	return &warnings{log: log, kinds: make(map[string]*warning)}
 }
 
-// warn logs an event. If its kind was logged within warnEvery, the newest event waits for settle.
+// warn logs an event, or within warnEvery of the last one keeps it for settle.
 func (w *warnings) warn(kind, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()
@@ -50,8 +53,8 @@ func (w *warnings) warn(kind, message string, args ...any) {
 	}, message, args)
 }
 
-// lasting logs an event of a kind that happens again and again until over is called: once in
-// lastsEvery, or after again if it was over in between.
+// lasting logs an event that repeats until over is called, once in lastsEvery. After over it waits
+// for again.
 func (w *warnings) lasting(kind string, again time.Duration, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()
@@ -59,7 +62,7 @@ func (w *warnings) lasting(kind string, again time.Duration, message string, arg
 	}, message, args)
 }
 
-// ongoing is lasting for what has happened once and goes on.
+// ongoing is lasting for what happened once and goes on.
 func (w *warnings) ongoing(kind, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.times, k.since = 1, 1
@@ -67,8 +70,7 @@ func (w *warnings) ongoing(kind, message string, args ...any) {
 	}, message, args)
 }
 
-// say logs an event if count says that its kind is due. It calls count with mu held. count returns
-// how many events the line is for.
+// say calls count with mu held. count returns how many events the line is for, and whether to log.
 func (w *warnings) say(kind string, count func(*warning, time.Time) (int, bool), message string, args []any) {
 	w.mu.Lock()
 	k := w.kinds[kind]
@@ -129,7 +131,7 @@ func (w *warnings) close(kinds []string) (times int) {
 	return times
 }
 
-// settle logs the events that have waited for their period to end.
+// settle logs the kept events whose period is over.
 func (w *warnings) settle(now time.Time) {
 	for {
 		r, times := w.nextLater(now)
@@ -167,15 +169,14 @@ func (w *warnings) has(kind string) bool {
 	return w.kinds[kind] != nil
 }
 
-// An Outage logs a failure that begins and ends again and again, at most once per minute. The
-// attribute "times" says how often it began. The zero value is ready. Its methods may be called
-// from any goroutine.
+// An Outage logs a failure that comes and goes, at most once per minute. The attribute "times" says
+// how often it began. The zero value is ready. Any goroutine may call its methods.
 type Outage struct {
 	mu sync.Mutex // guards what follows
 	of warning
 }
 
-// Began warns that the failure began, unless it did so within the last minute.
+// Began warns that the failure began, at most once per minute.
 func (o *Outage) Began(log *slog.Logger, message string, args ...any) {
 	o.mu.Lock()
 	o.of.happened()
@@ -186,7 +187,7 @@ func (o *Outage) Began(log *slog.Logger, message string, args ...any) {
 	}
 }
 
-// Over warns that the failure is over, if the log knows that it began.
+// Over warns that the failure is over, if the log has its begin.
 func (o *Outage) Over(log *slog.Logger, message string, args ...any) {
 	o.mu.Lock()
 	times := o.of.close()
@@ -194,4 +195,93 @@ func (o *Outage) Over(log *slog.Logger, message string, args ...any) {
 	if times > 0 {
 		log.Warn(message, withTimes(args, times)...)
 	}
+}
+
+const (
+	maxWarnings    = 5
+	maxWarningText = 1000
+)
+
+// A Warning is what a gate has logged at Warn or above.
+type Warning struct {
+	Time time.Time
+	Text string // message and attributes, 1,000 bytes at most
+}
+
+// keptLog remembers the last warnings, each message once. Any goroutine may use it.
+type keptLog struct {
+	mu   sync.Mutex    // guards what follows
+	list []keptWarning // the newest last
+}
+
+type keptWarning struct {
+	message string
+	Warning
+}
+
+func (k *keptLog) add(message string, w Warning) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.list = slices.DeleteFunc(k.list, func(old keptWarning) bool { return old.message == message })
+	if len(k.list) == maxWarnings {
+		k.list = slices.Delete(k.list, 0, 1)
+	}
+	k.list = append(k.list, keptWarning{message, w})
+}
+
+func (k *keptLog) warnings() (list []Warning) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, w := range k.list {
+		list = append(list, w.Warning)
+	}
+	return list
+}
+
+type keepingHandler struct {
+	slog.Handler
+	kept  *keptLog
+	attrs string
+}
+
+func (h *keepingHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn || h.Handler.Enabled(ctx, level)
+}
+
+func (h *keepingHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		text := strings.Builder{}
+		text.WriteString(r.Message)
+		text.WriteString(h.attrs)
+		r.Attrs(func(a slog.Attr) bool {
+			text.WriteString(attrText(a))
+			return text.Len() < maxWarningText
+		})
+		short := strings.ToValidUTF8(text.String()[:min(text.Len(), maxWarningText)], "")
+		h.kept.add(r.Message, Warning{r.Time, short})
+	}
+	if !h.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h *keepingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	text := h.attrs
+	for _, a := range attrs {
+		text += attrText(a)
+	}
+	return &keepingHandler{h.Handler.WithAttrs(attrs), h.kept, text}
+}
+
+func (h *keepingHandler) WithGroup(name string) slog.Handler {
+	return &keepingHandler{h.Handler.WithGroup(name), h.kept, h.attrs}
+}
+
+func attrText(a slog.Attr) string {
+	value := a.Value.Resolve().String()
+	if strings.ContainsAny(value, " \t\n") {
+		return fmt.Sprintf(" %s=%q", a.Key, value)
+	}
+	return fmt.Sprintf(" %s=%s", a.Key, value)
 }

@@ -1,6 +1,9 @@
 package gctrace
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 const (
 	maxPlaces  = 64
@@ -99,4 +102,107 @@ func find(pos position, b []byte, from int) int {
 		}
 	}
 	return -1
+}
+
+// lastLine takes what follows the last newline of the log.
+func (a *assembler) lastLine(b []byte) {
+	if !a.cutOff(b) {
+		a.endLine(b)
+		return
+	}
+	a.stats.Lines++
+	a.stats.Truncated = true
+}
+
+// cutOff reports whether b ends in the middle of a gctrace line, and drops that.
+func (a *assembler) cutOff(b []byte) bool {
+	var v values
+	if p, start := a.bestStart(&v, b, findGC(b), a.long); p.next >= posSpaceAt {
+		if p.next >= posForced || !begins(p.next, b[start+p.used:]) {
+			return false
+		}
+		a.giveUp()
+		return true
+	}
+	k := &a.broken
+	if k.next < posUtil || k.next >= posForced || a.long {
+		return false
+	}
+	for from := k.next; from >= k.floor(); from-- {
+		try := k.v
+		if p := match(&try, from, b, nil); p.used > 0 && p.next < posForced && begins(p.next, b[p.used:]) {
+			k.next = posGC
+			return true
+		}
+	}
+	return false
+}
+
+// begins reports whether rest may be the front part of the token at pos.
+func begins(pos position, rest []byte) bool {
+	if len(rest) == 0 {
+		return true
+	}
+	if pos > posGC && grammar[pos-1].decimal && string(rest) == "." {
+		return true
+	}
+	t := &grammar[pos]
+	return t.scale == 0 && (strings.HasPrefix(t.lit, string(rest)) || strings.HasPrefix(t.alt, string(rest)))
+}
+
+// Loggers and Docker put lines into strings of JSON. docker compose and kubectl prefix them.
+
+// unquote cuts b behind the JSON string around the gctrace line at index at, and decodes the escape
+// of ">". It changes b.
+func unquote(b []byte, at int) []byte {
+	if end := bytes.IndexByte(b[at:], '"'); end >= 0 {
+		b = b[:at+end]
+		for _, escape := range []string{`\`, `\n`, `\r`, `\`} { // the last two for a string within another one
+			for hasSuffix(b, escape) {
+				b = b[:len(b)-len(escape)]
+			}
+		}
+	}
+	const escaped = `\u003e`
+	kept := b[:at]
+	for rest := b[at:]; ; {
+		i := bytes.Index(rest, []byte(escaped))
+		if i < 0 {
+			return append(kept, rest...)
+		}
+		kept = append(append(kept, bytes.TrimRight(rest[:i], `\`)...), '>')
+		rest = rest[i+len(escaped):]
+	}
+}
+
+const (
+	maxSources    = 100 // processes of one log
+	maxSourceName = 100
+)
+
+// sourceOf returns the prefix of docker compose or kubectl, and its length in b. The length is 0
+// without one.
+//
+//	web_1  | gc 1 @0.125s ...
+//	[pod/web-1/main] gc 1 @0.125s ...
+func sourceOf(b []byte) (name []byte, length int) {
+	b = b[:min(len(b), maxSourceName)]
+	if hasPrefix(b, "[pod/") {
+		if end := bytes.Index(b, []byte("] ")); end > 0 {
+			return b[1:end], end + len("] ")
+		}
+		return nil, 0
+	}
+	n := 0
+	for n < len(b) && (class(b[n]) == 'a' || n > 0 && (isDigit(b[n]) || b[n] == '_' || b[n] == '-' || b[n] == '.')) {
+		n++
+	}
+	bar := n
+	for bar < len(b) && b[bar] == ' ' {
+		bar++
+	}
+	if n == 0 || bar == n || !hasPrefix(b[bar:], "| ") {
+		return nil, 0
+	}
+	return b[:n], bar + len("| ")
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/leaks"
 )
 
 // childEnv makes the test binary a program that collects and says what it took.
@@ -160,4 +162,12 @@ func within(t *testing.T, name string, got, want Value[time.Duration], low, high
 	if !ok1 || !ok2 || g < w+low || g > w+high {
 		t.Errorf("%s: %v by the metrics (%v), want %v to %v (%v)", name, g, ok1, w+low, w+high, ok2)
 	}
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		child()
+		return
+	}
+	leaks.Main(m)
 }

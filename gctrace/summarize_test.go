@@ -1,9 +1,12 @@
 package gctrace
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,5 +166,37 @@ func TestSummaryJSON(t *testing.T) {
 	b, err := json.Marshal(Summary{Wall: Wall{Pause: Of(time.Duration(0))}})
 	if want := `{"collections":0,"wall":{"pause_ns":0},"cpu":{},"heap":{}}`; err != nil || string(b) != want {
 		t.Errorf("%s, %v; want %s", b, err, want)
+	}
+}
+
+// FuzzFindGC holds findGC against bytes.Index.
+func FuzzFindGC(f *testing.F) {
+	for _, s := range []string{
+		"", "gc", "gc ", "0123456gc 9", "01234567gc 9", "ggc gc ", "hc gb gc\x00gc ",
+		"gcgcgcgcgcgcgc ",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for i := range b {
+			if got, want := findGC(b[i:]), bytes.Index(b[i:], []byte("gc ")); got != want {
+				t.Fatalf("findGC(%q) = %d, want %d", b[i:], got, want)
+			}
+		}
+	})
+}
+
+// TestValueString: a figure is printed as what it is, alone and in what has it.
+func TestValueString(t *testing.T) {
+	for want, v := range map[string]fmt.Stringer{
+		"0.58": Of(.58), "0": Of(0), "1.5ms": Of(1500 * time.Microsecond), "absent": Value[float64]{},
+	} {
+		if got := fmt.Sprint(v); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	s := fmt.Sprintf("%+v", Summary{CPUPercent: Of(.58)})
+	if !strings.Contains(s, "CPUPercent:0.58") || !strings.Contains(s, "Forced:absent") {
+		t.Errorf("%s", s)
 	}
 }

@@ -1,6 +1,10 @@
 package gctrace
 
-import "time"
+import (
+	"math"
+	"runtime/metrics"
+	"time"
+)
 
 // Summary is what the collector cost over a window. A figure that a source does not have is absent
 // ([Value]), never 0.
@@ -67,4 +71,68 @@ type Range struct {
 	Last Value[int64] `json:"last,omitzero"`
 	Mean Value[int64] `json:"mean,omitzero"`
 	Max  Value[int64] `json:"max,omitzero"`
+}
+
+// Stats counts what a [Scanner] has read so far.
+type Stats struct {
+	Lines int64 `json:"lines"` // with an unfinished last one
+	// not of the collector, such as those of gcpacertrace=1
+	Foreign     int64 `json:"foreign"`
+	ForcedLines int64 `json:"forced_lines"` // "GC forced", by the two-minute timer
+	Cycles      int64 `json:"cycles"`       // returned by Scan
+	// of Cycles, joined from pieces
+	Recovered int64 `json:"recovered"`
+	// lines of Go 1.5, which are not read
+	FivePhases int64 `json:"five_phases,omitzero"`
+
+	// Lost counts collections whose figures could not be read, by gaps in the numbers and by broken
+	// lines.
+	Lost int64 `json:"lost"`
+
+	// Truncated says that the log stops in the middle of a gctrace line. Lost does not include
+	// that.
+	Truncated bool `json:"truncated,omitzero"`
+}
+
+// pauses is the runtime's histogram of stop-the-world times. counts[i] of them lasted from
+// bounds[i] to bounds[i+1] seconds. Nobody writes to either.
+type pauses struct {
+	counts []uint64
+	bounds []float64
+	known  bool
+}
+
+func pausesOf(v metrics.Value) pauses {
+	if v.Kind() != metrics.KindFloat64Histogram {
+		return pauses{}
+	}
+	h := v.Float64Histogram()
+	return pauses{counts: h.Counts, bounds: h.Buckets, known: true}
+}
+
+// since estimates the sum of the pauses between two snapshots from the middle of each bucket. The
+// longest is an upper bound, absent without a pause.
+func (p pauses) since(before pauses) (sum, longest Value[time.Duration]) {
+	if !p.known || !before.known || before.counts != nil && len(before.counts) != len(p.counts) {
+		return sum, longest
+	}
+	total := 0.0
+	for i, n := range p.counts {
+		if before.counts != nil {
+			n -= min(before.counts[i], n)
+		}
+		if n == 0 {
+			continue
+		}
+		low, high := p.bounds[i], p.bounds[i+1]
+		if low < 0 {
+			low = 0
+		}
+		if math.IsInf(high, 1) {
+			high = low
+		}
+		total += float64(n) * (low + high) / 2
+		longest = Of(time.Duration(math.Ceil(high * 1e9)))
+	}
+	return Of(time.Duration(total * 1e9)), longest
 }

@@ -291,3 +291,5 @@ func TestParkableIsOfOneRequest(t *testing.T) {
 		}
 	})
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -11,14 +11,13 @@ import (
 	"evenkeel.dev/internal/enum"
 )
 
-// Arrivals is how the requests of the open loop follow each other.
+// Arrivals says how the requests of the open loop are spaced.
 type Arrivals int
 
 const (
-	// ArrivalsConstant spaces them evenly. No other process of the same rate queues less.
+	// ArrivalsConstant spaces them evenly.
 	ArrivalsConstant Arrivals = iota
-	// ArrivalsPoisson draws exponential gaps, as of many independent clients. The same Options.Seed
-	// gives the same times.
+	// ArrivalsPoisson draws exponential gaps, as many independent clients would make.
 	ArrivalsPoisson
 	// ArrivalsTimes uses Options.Times, which imply it.
 	ArrivalsTimes
@@ -34,17 +33,16 @@ func (a Arrivals) MarshalText() ([]byte, error) { return arrivalsNames.Marshal(a
 // UnmarshalText reads what MarshalText writes.
 func (a *Arrivals) UnmarshalText(b []byte) error { return arrivalsNames.Parse(b, a) }
 
-// Stage is a part of the open loop with its own rate: a step, or a ramp if From and To differ.
+// Stage is a part of the open loop with its own rate, or with a ramp.
 type Stage struct {
 	From     float64       `json:"from"` // requests per second at its start, 0 to MaxRate
 	To       float64       `json:"to"`   // at its end
 	Duration time.Duration `json:"duration_ns"`
 }
 
-// requests returns how many are due in the stage.
 func (s Stage) requests() float64 { return (s.From + s.To) / 2 * s.Duration.Seconds() }
 
-// at returns the nanoseconds of the stage after which n requests are due, n < requests.
+// at returns the nanoseconds after which n requests are due.
 func (s Stage) at(n float64) float64 {
 	if s.From == s.To {
 		return n * (1e9 / s.From)
@@ -52,7 +50,7 @@ func (s Stage) at(n float64) float64 {
 	if n <= 0 {
 		return 0
 	}
-	// The rate is From + slope t, so n = From t + slope t²/2, solved without cancellation.
+	// The rate is From + slope t, so n = From t + slope t²/2. This solution does not cancel.
 	slope := (s.To - s.From) / s.Duration.Seconds()
 	return 2e9 * n / (s.From + math.Sqrt(max(0, s.From*s.From+2*slope*n)))
 }
@@ -62,17 +60,16 @@ const (
 	maxTimes  = 100_000_000
 )
 
-// rounding is the share of a request that rounding alone may make due before the end.
+// rounding is the part of a request that rounding may add before the end.
 const rounding = 1e-6
 
-// schedule says when the requests of a phase are due. Each cursor gets the same times.
 type schedule struct {
-	stages   []Stage         // for ArrivalsConstant and ArrivalsPoisson. A stage without a duration has no end
-	times    []time.Duration // for ArrivalsTimes
+	stages   []Stage // one without a duration is endless
+	times    []time.Duration
 	arrivals Arrivals
 	seed     [2]uint64
 	requests int64 // at most
-	end      int64 // with times: nothing is due from then on
+	end      int64 // of times
 }
 
 func (o *Options) schedule(p phase) *schedule {
@@ -82,7 +79,7 @@ func (o *Options) schedule(p phase) *schedule {
 	}
 	switch {
 	case p.warmup:
-		s.seed[1] = 1 // the measured times do not depend on the warm-up
+		s.seed[1] = 1 // independent of the warm-up
 		if o.Arrivals == ArrivalsTimes {
 			s.arrivals = ArrivalsConstant
 		}
@@ -104,7 +101,6 @@ func (o *Options) schedule(p phase) *schedule {
 	return s
 }
 
-// warmupRate is the mean of the first stage that has requests, else Rate.
 func (o *Options) warmupRate() float64 {
 	for _, s := range o.Stages {
 		if s.requests() > 0 {
@@ -114,12 +110,11 @@ func (o *Options) warmupRate() float64 {
 	return o.Rate
 }
 
-// cursor returns a function that gives the nanoseconds from the phase's start to each request, in
-// order, and false at the end. It takes constant time and memory, and two cursors agree, so a
-// backlog needs no memory.
+// cursor returns a function that gives the nanoseconds to each request in order, and false at the
+// end. Two cursors agree, so a backlog needs no memory.
 func (s *schedule) cursor() func() (int64, bool) {
 	var n, stage int64
-	var level, before, offset float64 // requests so far, those before this stage, and its start
+	var level, before, offset float64 // requests so far and before this stage, and its start
 	rnd := rand.New(rand.NewPCG(s.seed[0], s.seed[1]))
 	return func() (int64, bool) {
 		if n >= s.requests {
@@ -149,36 +144,30 @@ func (s *schedule) cursor() func() (int64, bool) {
 	}
 }
 
-// requestsIn returns how many requests are due before d is over. A request that rounding puts
-// before the end belongs after it.
 func requestsIn(d time.Duration, rate float64) int64 {
 	return max(1, int64(math.Ceil(float64(d)*rate/1e9-rounding)))
 }
 
-// normalArrivals checks and completes the options of the schedule.
 func (o *Options) normalArrivals() *evenkeel.OptionError {
-	bad := func(option, format string, a ...any) *evenkeel.OptionError {
-		return evenkeel.NewOptionError("loadgen.Options", option, format, a...)
-	}
 	switch {
 	case !arrivalsNames.Has(o.Arrivals):
-		return bad("Arrivals", "%d; it is ArrivalsConstant, ArrivalsPoisson or ArrivalsTimes", int(o.Arrivals))
+		return optionError("Arrivals", "%d; it is ArrivalsConstant, ArrivalsPoisson or ArrivalsTimes", int(o.Arrivals))
 	case o.Arrivals == ArrivalsTimes && len(o.Times) == 0:
-		return bad("Times", "none; ArrivalsTimes needs the times at which requests are due")
+		return optionError("Times", "none; ArrivalsTimes needs the times at which requests are due")
 	case o.Arrivals == ArrivalsPoisson && len(o.Times) > 0:
-		return bad("Times", "they say when requests are due, as ArrivalsPoisson does; leave one out")
+		return optionError("Times", "they say when requests are due, as ArrivalsPoisson does; leave one out")
 	case len(o.Times) > 0 && len(o.Stages) > 0:
-		return bad("Times", "they say when requests are due, as Stages do; leave one out")
+		return optionError("Times", "they say when requests are due, as Stages do; leave one out")
 	case o.Rate > 0 && len(o.Times)+len(o.Stages) > 0:
-		return bad("Rate", "Stages and Times have rates of their own; leave it out")
+		return optionError("Rate", "Stages and Times have rates of their own; leave it out")
 	case len(o.Times) > maxTimes:
-		return bad("Times", "%d; at most %d", len(o.Times), maxTimes)
+		return optionError("Times", "%d; at most %d", len(o.Times), maxTimes)
 	case len(o.Stages) > maxStages:
-		return bad("Stages", "%d; at most %d", len(o.Stages), maxStages)
+		return optionError("Stages", "%d; at most %d", len(o.Stages), maxStages)
 	case len(o.Stages) > 0 && o.Duration > 0:
-		return bad("Duration", "the Stages have durations of their own; leave it out")
+		return optionError("Duration", "the Stages have durations of their own; leave it out")
 	case o.Arrivals == ArrivalsPoisson && !o.Open():
-		return bad("Arrivals", "a closed loop has none; give a Rate or Stages, too")
+		return optionError("Arrivals", "a closed loop has none; give a Rate or Stages, too")
 	}
 	if len(o.Times) > 0 {
 		return o.normalTimes()
@@ -187,12 +176,12 @@ func (o *Options) normalArrivals() *evenkeel.OptionError {
 	for i, s := range o.Stages {
 		name := fmt.Sprintf("Stages[%d]", i)
 		for _, rate := range []float64{s.From, s.To} {
-			if !(rate >= 0 && rate <= MaxRate) { // also NaN
-				return bad(name, "%v requests/s; it goes from 0 to %v", rate, MaxRate)
+			if !(rate >= 0 && rate <= MaxRate) { // NaN too
+				return optionError(name, "%v requests/s; it goes from 0 to %v", rate, MaxRate)
 			}
 		}
 		if s.Duration <= 0 || s.Duration > maxDuration-o.Duration {
-			return bad(name, "a duration of %v; it is positive, and all of them are at most %v", s.Duration,
+			return optionError(name, "a duration of %v; it is positive, and all of them are at most %v", s.Duration,
 				maxDuration)
 		}
 		o.Duration += s.Duration
@@ -200,11 +189,11 @@ func (o *Options) normalArrivals() *evenkeel.OptionError {
 	}
 	if len(o.Stages) > 0 {
 		if o.Rate = total / o.Duration.Seconds(); o.Rate < MinRate {
-			return bad("Stages", "%v requests/s on average; at least %v", o.Rate, MinRate)
+			return optionError("Stages", "%v requests/s on average; at least %v", o.Rate, MinRate)
 		}
 	}
 	if o.Arrivals == ArrivalsPoisson && o.Seed == 0 {
-		o.Seed = rand.Uint64N(1<<53-1) + 1 // a JSON reader keeps 53 bits
+		o.Seed = rand.Uint64N(1<<53-1) + 1 // exact in JSON readers
 	}
 	return nil
 }
@@ -213,8 +202,8 @@ func (o *Options) normalTimes() *evenkeel.OptionError {
 	o.Arrivals = ArrivalsTimes
 	last := o.Times[len(o.Times)-1]
 	if o.Times[0] < 0 || last > maxDuration || !slices.IsSorted(o.Times) {
-		return evenkeel.NewOptionError("loadgen.Options", "Times",
-			"they are not in order from 0 to %v; sort them, and count from the first", maxDuration)
+		return optionError("Times", "they are not in order from 0 to %v; sort them, and count from the first",
+			maxDuration)
 	}
 	if o.Duration == 0 {
 		o.Duration = last + 1

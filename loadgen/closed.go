@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// redial is how long a worker of the closed loop waits after a failed connect.
+// redial is the wait after a failure to connect.
 const redial = 10 * time.Millisecond
 
 // closedLoop sends the next request of a connection after the answer to the last.
 type closedLoop struct {
 	e       *engine
-	pool    *pool // over HTTP/2, or nil
+	pool    *pool // nil: no HTTP/2
 	streams []*stream
 	lanes   []lane
-	busy    atomic.Int64 // connections or streams with a request to send or to be answered
+	busy    atomic.Int64 // connections or streams
 
-	// Of a phase. Set before its first request.
+	// Of a phase.
 	ctx   context.Context
 	rec   *recorder
 	until int64 // nothing is sent from then on
 	most  int64 // requests
 	next  atomic.Int64
-	wg    sync.WaitGroup // busy connections
+	wg    sync.WaitGroup // of busy ones
 }
 
 func newClosedLoop(ctx context.Context, e *engine) *closedLoop {
@@ -69,11 +69,11 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 	l.wg.Wait()
 }
 
-// take makes the next request. It returns false at the end, and then one less is busy.
+// take makes the next request. At the end it returns false.
 func (l *closedLoop) take() (job, bool) {
 	due := l.e.now()
 	j := job{index: l.next.Add(1) - 1, due: due}
-	// Send the first, however late it is.
+	// The first is sent, however late it is.
 	if l.ctx.Err() == nil && (due < l.until || j.index == 0) && j.index < l.most {
 		return j, true
 	}
@@ -82,7 +82,6 @@ func (l *closedLoop) take() (job, bool) {
 	return job{}, false
 }
 
-// more is for streams of HTTP/2.
 func (l *closedLoop) more(*stream) (job, *recorder, bool) {
 	j, ok := l.take()
 	return j, l.rec, ok

@@ -3,12 +3,17 @@ package loadgen
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // oracle reads an answer with net/http, passing over 1xx as a Transport does.
@@ -36,7 +41,7 @@ func oracle(in []byte, head bool) (a answer, err error) {
 // The load generator measures services, it does not judge them, where the framing is clear.
 func tolerated(err error) string {
 	for part, why := range map[string]string{
-		"malformed MIME header line":      "a name or value with bytes that HTTP forbids: they do not matter to the framing",
+		"malformed MIME header line":      "bytes that HTTP forbids, which do not matter to the framing",
 		"cannot contain multiple Content": "the same length written in two ways, as 3 and 03",
 		"bare LF":                         "line feeds alone between chunks, as between headers",
 		"invalid CR in chunked line":      "a carriage return within a chunk extension",
@@ -149,7 +154,7 @@ func isASCII(s string) bool {
 func FuzzHistogramJSON(f *testing.F) {
 	var h Histogram
 	for i := range int64(100) {
-		h.record(i * i * 1e6)
+		h.Record(time.Duration(i * i * 1e6))
 	}
 	b, _ := h.MarshalJSON()
 	f.Add(b)
@@ -188,4 +193,125 @@ func FuzzHistogramJSON(f *testing.F) {
 			t.Errorf("again: %v, %d of %d", err, again.Count(), h.Count())
 		}
 	})
+}
+
+// handlers are the shapes that answers of net/http's server take.
+var handlers = map[string]http.HandlerFunc{
+	"/empty":   func(w http.ResponseWriter, r *http.Request) {},
+	"/hello":   answerOK,
+	"/missing": http.NotFound,
+	"/broken": func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "broken",
+			http.StatusInternalServerError)
+	},
+	"/moved": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/hello", http.StatusFound) },
+	"/none":  func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) },
+	"/same":  func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotModified) },
+	"/odd":   func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(799); io.WriteString(w, "odd") },
+	"/large": func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 1<<18)) },
+	"/sized": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "70000")
+		io.WriteString(w, strings.Repeat("x", 70000))
+	},
+	"/chunks": func(w http.ResponseWriter, r *http.Request) {
+		for i := range 20 {
+			io.WriteString(w, strings.Repeat("x", i*i*7))
+			w.(http.Flusher).Flush()
+		}
+	},
+	"/trailers": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", "X-Sum")
+		io.WriteString(w, "body")
+		w.Header().Set("X-Sum", "1")
+	},
+	"/hints": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Link", "</style.css>; rel=preload")
+		for range 3 {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		io.WriteString(w, "hinted")
+	},
+	"/close": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		io.WriteString(w, "closing")
+	},
+	"/plain": func(w http.ResponseWriter, r *http.Request) { // to the end of the connection
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			io.WriteString(c, "HTTP/1.0 200 OK\r\n\r\nas long as it lasts")
+			c.Close()
+		}
+	},
+	"/headers": func(w http.ResponseWriter, r *http.Request) {
+		for i := range 100 {
+			w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("y", 100))
+		}
+	},
+	"/gzip": func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			io.WriteString(z, strings.Repeat("x", 10000))
+			return
+		}
+		io.WriteString(w, strings.Repeat("x", 10000))
+	},
+	"/echo": func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		w.Write(b)
+	},
+	// body unread
+	"/reject": func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusForbidden) },
+}
+
+// The built-in client and net/http's see the same answers.
+func TestAsNetHTTP(t *testing.T) {
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/reject" && r.URL.Path != "/echo" {
+			io.Copy(io.Discard, r.Body)
+		}
+		handlers[r.URL.Path](w, r)
+	})
+	type seen struct {
+		Statuses map[int]int64
+		Bytes    int64
+		Failed   int64
+	}
+	for path := range handlers {
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			if method == "HEAD" && path == "/plain" {
+				continue // a body behind the answer to HEAD is the handler's fault
+			}
+			var want seen
+			for i, o := range []Options{
+				{Transport: &http.Transport{}},
+				{},
+				{Rate: 2000},
+				{DisableKeepAlive: true},
+				{Rate: 2000, Transport: &http.Transport{}},
+			} {
+				if o.DisableKeepAlive && path == "/reject" {
+					continue // closing with a body unread can reset the connection before the answer is read
+				}
+				o.Targets = []Target{{Method: method, URL: srv.URL + path}}
+				if method == "POST" {
+					o.Targets[0].Body = []byte(strings.Repeat("z", 20000))
+				}
+				o.Requests, o.Connections = 6, 3
+				r := run(t, o)
+				got := seen{r.Statuses, r.Bytes, r.Failed}
+				if i == 0 {
+					want = got
+				}
+				if d := cmp.Diff(want, got); d != "" || got.Failed != 0 {
+					t.Errorf("%s %s, rate %v, transport %v: %v\n%s", method, path, o.Rate, o.Transport != nil,
+						r.Failures, d)
+				}
+				if tr, ok := o.Transport.(*http.Transport); ok {
+					tr.CloseIdleConnections()
+				}
+			}
+		}
+	}
 }

@@ -40,7 +40,7 @@ func TestHistogramIsClose(t *testing.T) {
 	var sum float64
 	for range 5000 {
 		ns := int64(math.Exp(rnd.Float64() * math.Log(3.6e12))) // 1 ns to 1 h
-		h.record(ns)
+		h.Record(time.Duration(ns))
 		all = append(all, ns)
 		sum += float64(ns)
 	}
@@ -70,8 +70,8 @@ func TestHistogramEdges(t *testing.T) {
 	if h.h != nil {
 		t.Error("merging nothing made something")
 	}
-	h.record(-5)
-	h.record(math.MaxInt64)
+	h.Record(time.Duration(-5))
+	h.Record(time.Duration(math.MaxInt64))
 	if h.Count() != 2 || h.Quantile(0) > time.Microsecond || h.Max().Round(time.Minute) != time.Hour {
 		t.Errorf("%d, %v to %v", h.Count(), h.Quantile(0), h.Max())
 	}
@@ -111,13 +111,13 @@ func TestHistogramJSON(t *testing.T) {
 	for _, values := range [][]int64{nil, {1}, {0, 5e3, 5e3, 1e9, 3.6e12}} {
 		var h, back Histogram
 		for _, v := range values {
-			h.record(v)
+			h.Record(time.Duration(v))
 		}
 		b, err := json.Marshal(h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back.record(77) // decoding must forget it
+		back.Record(time.Duration(77)) // decoding must forget it
 		if err := json.Unmarshal(b, &back); err != nil || back.Count() != int64(len(values)) {
 			t.Errorf("%s: %v, %d", b, err, back.Count())
 		}
@@ -173,7 +173,7 @@ func TestHistogramBuckets(t *testing.T) {
 
 func TestHistogramJSONGarbage(t *testing.T) {
 	var good Histogram
-	good.record(1e6)
+	good.Record(time.Duration(1e6))
 	b, _ := json.Marshal(good)
 	for _, in := range []string{
 		"7", "{}", `"x"`, `"AAAA"`, `"AAAAAAAAAAAAAAAA"`, `"HISTFP////8="`, string(b[:len(b)/2]) + `"`,

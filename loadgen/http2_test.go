@@ -309,9 +309,9 @@ func TestHTTP2OptionErrors(t *testing.T) {
 		"Protocol ":        {Protocol: ProtocolHTTP1, Transport: instant{}},
 		"DisableKeepAlive": {Protocol: ProtocolHTTP2, DisableKeepAlive: true},
 		"Streams":          {Streams: -1},
-		"Streams ":         {Streams: MaxStreams + 1},
+		"Streams ":         {Streams: maxStreams + 1},
 		"Streams  ":        {Streams: 2, Protocol: ProtocolHTTP1},
-		"Streams   ":       {Streams: MaxStreams, Connections: MaxConnections},
+		"Streams   ":       {Streams: maxStreams, Connections: MaxConnections},
 		"Targets[0]": {
 			Protocol: ProtocolHTTP2,
 			Targets:  []Target{{URL: "http://h", Header: http.Header{"keep-alive": {"1"}}}},

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,8 @@ import (
 
 // lane carries one request at a time. One worker owns it.
 type lane interface {
-	// exchange sends a request and reads its answer to the end. sent is when it went out, or was
-	// first tried.
+	// exchange sends a request and reads its answer. sent is when it was first tried.
 	exchange(ctx context.Context, j job) (sent int64, a answer, err error)
-	// ready reports whether the next request has an open connection.
 	ready() bool
 }
 
@@ -29,10 +28,10 @@ func (e *engine) newLane(worker int) lane {
 	return &socketLane{e: e, conns: make([]*conn, len(e.hosts))}
 }
 
-// socketLane is the built-in client, with one connection per host.
+// socketLane is the built-in client of HTTP/1.1.
 type socketLane struct {
 	e     *engine
-	conns []*conn // by host, or nil
+	conns []*conn // by host; nil: not connected
 }
 
 func (l *socketLane) ready() bool { return len(l.conns) > 1 || l.conns[0] != nil }
@@ -66,7 +65,6 @@ func (l *socketLane) exchange(ctx context.Context, j job) (int64, answer, error)
 	}
 }
 
-// send writes a request to its host's open connection.
 func (l *socketLane) send(r *request, sent int64) error {
 	c := l.conns[r.host]
 	if err := c.SetDeadline(l.e.epoch.Add(time.Duration(sent) + l.e.o.Timeout)); err != nil {
@@ -76,7 +74,6 @@ func (l *socketLane) send(r *request, sent int64) error {
 	return err
 }
 
-// receive reads the answer, and keeps the connection if it may.
 func (l *socketLane) receive(r *request) (answer, error) {
 	c := l.conns[r.host]
 	a, err := readAnswer(c.br, r.head)
@@ -91,15 +88,14 @@ func (l *socketLane) discard(host int) {
 	l.conns[host] = nil
 }
 
-// again reports whether to send a failed request once more, because the server closed a kept
-// connection just as it went out (RFC 9112, 9.3.1). The next connection is new, so it happens once.
+// again reports whether to repeat a request, because the server may have closed a kept connection
+// just as it went out (RFC 9112, 9.3.1). The next connection is new, so this happens once.
 func (l *socketLane) again(r *request, kept, untouched bool, err error) bool {
 	return kept && untouched && r.replayable &&
 		(errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 			errors.Is(err, net.ErrClosed))
 }
 
-// tripLane carries requests over Options.Transport.
 type tripLane struct{ e *engine }
 
 func (l *tripLane) ready() bool { return true }
@@ -124,7 +120,6 @@ func (l *tripLane) exchange(ctx context.Context, j job) (int64, answer, error) {
 	return sent, answer{status: resp.StatusCode, bytes: n}, err
 }
 
-// callLane carries requests by Options.Call.
 type callLane struct {
 	e      *engine
 	worker int
@@ -137,15 +132,74 @@ func (l *callLane) exchange(ctx context.Context, _ job) (int64, answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.e.o.Timeout)
 	defer cancel()
 	err := l.e.o.Call(ctx, l.worker)
-	if err != nil && ctx.Err() != nil { // whatever the client calls it. gRPC has a status
+	if err != nil && ctx.Err() != nil { // such as a status of gRPC
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return sent, answer{}, err
 }
 
-// record exchanges one request and records how it ended.
 func (e *engine) record(ctx context.Context, ln lane, j job, rec *recorder) error {
 	sent, a, err := ln.exchange(ctx, j)
 	rec.ended(ctx, j, sent, e.now(), a, err)
 	return err
+}
+
+const readBufferBytes = 16 << 10
+
+// conn is a connection of HTTP/1.1. One goroutine reads.
+type conn struct {
+	net.Conn
+	br  *bufio.Reader
+	got int64 // bytes read, which the reader owns
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.got += int64(n)
+	return n, err
+}
+
+func (e *engine) dial(ctx context.Context, host int) (*conn, error) {
+	nc, err := e.connected(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: nc}
+	c.br = bufio.NewReaderSize(c, readBufferBytes)
+	return c, e.track(c)
+}
+
+// track notes an open connection. After the run it fails.
+func (e *engine) track(c io.Closer) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.conns == nil {
+		c.Close()
+		return dialError{net.ErrClosed, ClassConnect}
+	}
+	e.conns[c] = struct{}{}
+	e.connects.Add(1)
+	return nil
+}
+
+func (e *engine) drop(c io.Closer) {
+	c.Close()
+	e.mu.Lock()
+	delete(e.conns, c)
+	e.mu.Unlock()
+}
+
+// closeConns also refuses new connections.
+func (e *engine) closeConns() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := range e.conns {
+		c.Close()
+	}
+	for _, nc := range e.first {
+		if nc != nil {
+			nc.Close()
+		}
+	}
+	e.conns, e.first = nil, nil
 }

@@ -44,7 +44,7 @@ func TestMergeIsOneGenerator(t *testing.T) {
 			sent := due + rnd.Int64N(int64(3*time.Millisecond))
 			end := sent + int64(math.Exp(rnd.Float64()*math.Log(1e10)))
 			for _, r := range []*recorder{all, parts[rnd.IntN(n)]} {
-				r.pacer.record(sent - due)
+				r.pacer.Record(time.Duration(sent - due))
 				switch k := due % 40; {
 				case k < 36:
 					r.answered(job{due: due}, sent, end, answer{status: 200 + int(k), bytes: k})
@@ -252,9 +252,11 @@ func TestMergeOverload(t *testing.T) {
 // TestMergeKnowsEachField fails when a figure is added to Result and Merge does not add it: say
 // there what becomes of it, and its name here.
 func TestMergeKnowsEachField(t *testing.T) {
-	want := "Targets MoreTargets Connections Protocol Streams Rate Arrivals Seed Stages Timeout Warmup Started Duration Interrupted Unfinished UnfinishedMax" +
+	want := "Targets MoreTargets Connections Protocol Streams Rate Arrivals Seed Stages Timeout Warmup Started Duration Interrupted " +
+		"Unfinished UnfinishedMax" +
 		" Answered Failed Statuses Failures Bytes Connects Latency Service Late LateMax Pacer Overload Classes Series" +
-		" Name Share Answered Failed Statuses Failures Bytes Latency From To Duration Asked Answered Backlog Generator Text" +
+		" Name Share Answered Failed Statuses Failures Bytes Latency" +
+		" From To Duration Asked Answered Backlog Generator Text" +
 		" Interval Points Count Failed P50 P99 Max Histogram Class Count Example"
 	var got []string
 	for _, v := range []any{Result{}, TargetClass{}, Stage{}, Overload{}, Series{}, Point{}, Failure{}} {

@@ -111,7 +111,7 @@ func TestManyClasses(t *testing.T) {
 	}
 	targets[7].Class = "seven"
 	r := run(t, Options{Targets: targets, Requests: 200})
-	if len(r.Classes) != 2 || r.Classes[0].Name != OtherTargets || r.Classes[0].Answered != 199 ||
+	if len(r.Classes) != 2 || r.Classes[0].Name != otherTargets || r.Classes[0].Answered != 199 ||
 		r.Classes[1].Name != "seven" || r.Classes[1].Answered != 1 {
 		t.Errorf("%+v", r.Classes)
 	}
@@ -187,7 +187,7 @@ func TestOverload(t *testing.T) {
 	} {
 		got := ""
 		if o := tt.f.overload(0, 0, 0); o != nil {
-			got = o.String()
+			got = o.Text
 		}
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

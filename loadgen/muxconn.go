@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -17,15 +18,12 @@ import (
 )
 
 const (
-	// muxWindow is what a server may send ahead. The client throws it away, and never holds the
-	// server up.
+	// muxWindow is what a server may send ahead, so this client never holds it up.
 	muxWindow = 1 << 30
-	// muxFrameBytes is the largest frame that we accept, HTTP/2's default.
-	muxFrameBytes = 16 << 10
-	// muxHeaderBytes is the longest header field that we accept.
+	// muxFrameBytes is HTTP/2's default.
+	muxFrameBytes  = 16 << 10
 	muxHeaderBytes = 1 << 20
-	// muxLastID is the last stream number.
-	muxLastID = 1<<31 - 1
+	muxLastID      = 1<<31 - 1
 )
 
 var (
@@ -34,18 +32,17 @@ var (
 	errGoAway    = errors.New("the server ended the connection (GOAWAY)")
 )
 
-// muxState is the state of a connection. It only rises.
+// muxState only rises.
 type muxState int
 
 const (
-	muxOpening muxState = iota // not connected, or without the server's SETTINGS. Requests wait in pending
+	muxOpening muxState = iota // before the server's SETTINGS; requests wait in pending
 	muxOpen
-	muxClosing // no more requests. It closes when those under way end
+	muxClosing // no new requests; it closes after the last
 	muxClosed
 )
 
-// muxConn is an HTTP/2 connection. Frames and HPACK are x/net's. The goroutine of run reads. Any
-// goroutine may start a request.
+// muxConn is an HTTP/2 connection, on x/net's frames and HPACK. The goroutine of run reads.
 type muxConn struct {
 	p    *pool
 	line *line
@@ -54,41 +51,41 @@ type muxConn struct {
 	// Owned by the reader.
 	frames  *http2.Framer
 	header  *hpack.Decoder
-	status  int   // of the header block that is being read
-	headEnd bool  // that block ends its stream
-	got     int64 // when the last bytes came
+	status  int // of the header block under way
+	headEnd bool
+	got     int64
 	credit  uint32
 	goAway  http2.ErrCode
-	gone    bool // the server said goAway
+	gone    bool
 
-	wake chan struct{} // for the goroutine that writes. nil: the one that has a request writes
+	wake chan struct{} // of writeOn; nil: who has a request writes
 
 	mu             sync.Mutex // guards all below
 	state          muxState
-	nc             net.Conn  // set once, before the state muxOpen
-	pending        []*stream // requests that wait for a stream, oldest first, at most Streams
+	nc             net.Conn  // set once, before muxOpen
+	pending        []*stream // waiting, oldest first
 	streams        map[uint32]*stream
-	oldest, newest *stream // of streams, by when they were sent
+	oldest, newest *stream // in the order of sending
 	nextID         uint32
 	most           int   // streams at a time
-	armed          int64 // when the reader looks for time-outs; 0: never
+	armed          int64 // reader's deadline; 0: none
 
-	writer  *http2.Framer // writes to out
+	writer  *http2.Framer // into out
 	encoder *hpack.Encoder
-	block   bytes.Buffer // a header, encoded
-	out     []byte       // to be written
+	block   bytes.Buffer
+	out     []byte
 	spare   []byte
-	writing bool  // a goroutine writes, and will write what is added to out
-	window  int64 // what the server accepts on the connection
-	initial int64 // at first on each stream
-	frame   int   // the longest frame that the server accepts
+	writing bool  // a goroutine writes all of out
+	window  int64 // of the connection
+	initial int64 // of streams
+	frame   int   // longest
 	blocked []*stream
 }
 
 func newMuxConn(l *line, host int) *muxConn {
 	c := &muxConn{
 		p: l.p, line: l, host: host, nextID: 1, most: l.p.e.o.Streams, streams: map[uint32]*stream{},
-		window: 65535, initial: 65535, frame: muxFrameBytes, // until the server's SETTINGS: RFC 9113, 6.5.2
+		window: 65535, initial: 65535, frame: muxFrameBytes, // until SETTINGS: RFC 9113, 6.5.2
 	}
 	c.writer = http2.NewFramer((*muxOut)(c), nil)
 	c.encoder = hpack.NewEncoder(&c.block)
@@ -100,7 +97,7 @@ func newMuxConn(l *line, host int) *muxConn {
 	return c
 }
 
-// muxOut is where a muxConn's frames are put together.
+// muxOut collects frames to write.
 type muxOut muxConn
 
 func (o *muxOut) Write(b []byte) (int, error) {
@@ -108,7 +105,6 @@ func (o *muxOut) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// run connects, reads until the connection ends, and ends what is left on it.
 func (c *muxConn) run() {
 	e := c.p.e
 	nc, err := e.connected(c.p.ctx, c.host)
@@ -127,10 +123,10 @@ func (c *muxConn) run() {
 	c.mu.Unlock()
 	c.line.forget(c)
 	if !opened && e.o.Rate == 0 {
-		sleep(c.p.ctx, redial) // do not hammer a service that is down
+		sleep(c.p.ctx, redial) // the service may be down
 	}
 	for _, s := range over {
-		// As for HTTP/1.1: the server may have closed the connection just as the request went out.
+		// The server may have closed the connection just as the request went out.
 		s.retry(c, at, times(1, s.req.replayable && c.got < s.sent && s.id > 1), err)
 	}
 	for _, s := range waiting {
@@ -151,7 +147,6 @@ func (c *muxConn) abandoned(above uint32) (over []*stream) {
 	return over
 }
 
-// serve reads frames until the connection ends, and returns why.
 func (c *muxConn) serve(nc net.Conn) error {
 	if c.wake != nil {
 		done := make(chan struct{})
@@ -193,7 +188,6 @@ func (c *muxConn) serve(nc net.Conn) error {
 	}
 }
 
-// cause turns the reason for the end into one of [classify].
 func (c *muxConn) cause(err error) error {
 	var broken http2.ConnectionError
 	switch {
@@ -205,7 +199,7 @@ func (c *muxConn) cause(err error) error {
 	return err
 }
 
-// muxIn is the reader of frames. Before it blocks, it writes what the frames caused.
+// muxIn writes what the last frames caused before it blocks.
 type muxIn muxConn
 
 func (in *muxIn) Read(b []byte) (int, error) {
@@ -223,8 +217,7 @@ func (in *muxIn) Read(b []byte) (int, error) {
 	}
 }
 
-// expire ends requests that timed out. It returns false if the time-out is the opening
-// connection's.
+// expire ends requests that timed out. It returns false if connecting did.
 func (c *muxConn) expire() bool {
 	now := c.p.e.now()
 	c.mu.Lock()
@@ -245,8 +238,7 @@ func (c *muxConn) expire() bool {
 		c.pending = c.pending[1:]
 	}
 	if dead && c.state == muxOpen {
-		// No byte came since the request was sent. What follows has better chances on another
-		// connection.
+		// No byte came since then, so other requests go to another connection.
 		c.state = muxClosing
 		moved, c.pending = c.pending, nil
 	}
@@ -266,8 +258,8 @@ func (c *muxConn) expire() bool {
 	return true
 }
 
-// arm sets the reader's deadline to the first request's, unless an earlier one is set. So it moves
-// once in a Timeout. The caller holds mu.
+// arm sets the reader's deadline, unless it is set. So it moves once in a Timeout. The caller holds
+// mu.
 func (c *muxConn) arm() {
 	if c.armed != 0 || c.state == muxOpening {
 		return
@@ -285,7 +277,6 @@ func (c *muxConn) arm() {
 	_ = c.nc.SetReadDeadline(at) // the next read finds a dead connection
 }
 
-// remove removes a stream. The caller holds mu.
 func (c *muxConn) remove(s *stream) {
 	delete(c.streams, s.id)
 	if s.prev != nil {
@@ -301,17 +292,12 @@ func (c *muxConn) remove(s *stream) {
 	s.prev, s.next = nil, nil
 	if s.rest != nil {
 		s.rest = nil
-		for i, b := range c.blocked {
-			if b == s {
-				c.blocked = append(c.blocked[:i], c.blocked[i+1:]...)
-				break
-			}
-		}
+		c.blocked = slices.DeleteFunc(c.blocked, func(b *stream) bool { return b == s })
 	}
 }
 
-// proceed starts waiting requests, and closes a closing connection without streams. The reader
-// calls it with mu.
+// proceed starts waiting requests, or closes a closing connection without streams. The reader calls
+// it with mu.
 func (c *muxConn) proceed(now int64) {
 	for c.state == muxOpen && len(c.pending) > 0 && len(c.streams) < c.most {
 		s := c.pending[0]
@@ -323,7 +309,6 @@ func (c *muxConn) proceed(now int64) {
 	}
 }
 
-// field sees a field of the header that is being read.
 func (c *muxConn) field(f hpack.HeaderField) {
 	if f.Name == ":status" && len(f.Value) == 3 && f.Value[0] != '-' && f.Value[0] != '+' {
 		c.status, _ = strconv.Atoi(f.Value)

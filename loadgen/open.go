@@ -3,42 +3,41 @@ package loadgen
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
 
-// directBytes is the largest request that the pacer writes itself: it fits any socket's empty
-// send buffer, so that the write cannot block the schedule.
+// directBytes is the largest request that the pacer writes itself. It fits an empty send buffer, so
+// the write cannot block the schedule.
 const directBytes = 4 << 10
 
-// sender carries one request at a time for the open loop: a worker, or a stream of HTTP/2.
+// sender is a worker, or a stream of HTTP/2. It carries one request at a time.
 type sender interface {
-	// hold is called with openLoop.mu held, when an idle sender is about to be assigned a job.
+	// hold is called with openLoop.mu held, before assign.
 	hold()
-	// assign gives an idle sender a job, after hold.
 	assign(j job, rec *recorder)
-	// ready reports whether it can be idle: else it has to end.
+	// ready reports whether it can be idle. Otherwise it must end.
 	ready() bool
 }
 
-// openLoop sends requests when they are due. The pacer hands each to an idle sender, to a new
-// one while there are fewer than there may be, or to the backlog, which senders take from when
-// they have an answer.
+// openLoop sends requests when they are due. The pacer gives each to an idle sender, to a new one,
+// or to the backlog. A sender that has its answer takes from the backlog.
 //
 // Lock order: openLoop.mu, then worker.mu.
 type openLoop struct {
 	e      *engine
-	ctx    context.Context // of the run; senders outlive a phase
-	direct bool            // the pacer writes requests of HTTP/1.1 itself
-	pool   *pool           // over HTTP/2; else nil
-	wg     sync.WaitGroup  // of workers
+	ctx    context.Context // of the run, because senders outlive a phase
+	direct bool            // the pacer writes HTTP/1.1 requests itself
+	pool   *pool           // nil: no HTTP/2
+	wg     sync.WaitGroup
 
 	mu      sync.Mutex // guards all below
 	rec     *recorder
-	due     func() int64 // when the job head was due; called once for each job, in order
+	due     func() int64 // when the job head was due, called once for each job
 	head    int64        // the backlog is the jobs head <= index < tail
 	tail    int64        // jobs before it were due
-	idle    []sender     // last in, first out: hot connections first
+	idle    []sender     // hot connections first
 	senders int
 	pending int64         // due and not ended
 	quiet   chan struct{} // closed when drained; nil while pacing
@@ -61,12 +60,12 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 	l.mu.Lock()
 	l.rec, l.head, l.tail, l.quiet = rec, 0, 0, nil
 	l.due = func() int64 {
-		due, _ := oldest() // there is one: the pacer's cursor has been there
+		due, _ := oldest() // the pacer's cursor was there
 		return rec.from + due
 	}
 	l.mu.Unlock()
 
-	// A phase with a duration ends Drain after it, even if the pacer itself is late.
+	// A phase ends Drain after its duration, even if the pacer is late.
 	end := int64(math.MaxInt64)
 	if p.duration > 0 {
 		end = rec.from + int64(p.duration+l.e.o.Drain)
@@ -80,7 +79,7 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 	l.drain(ctx, end)
 }
 
-// pace releases each job when it is due, counted from rec.from. Its goroutine must end with it.
+// pace releases each job when it is due. Its goroutine must end with it.
 func (l *openLoop) pace(ctx context.Context, rec *recorder, end int64, next func() (int64, bool)) {
 	nap := l.e.newNap()
 	for first := true; ; first = false {
@@ -98,24 +97,19 @@ func (l *openLoop) pace(ctx context.Context, rec *recorder, end int64, next func
 			_, more = next()
 		}
 		if ctx.Err() == nil {
+			// The pacer had no time for these, so they join the backlog.
 			rec.skipped = n
-			l.behind(n)
+			l.mu.Lock()
+			l.tail += n
+			l.pending += n
+			l.mu.Unlock()
 		}
 		return
 	}
 }
 
-// behind puts the last n requests of a phase, which the pacer had no time for, into the backlog.
-func (l *openLoop) behind(n int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tail += n
-	l.pending += n
-}
-
-// sleepUntil reports whether the time came before ctx ended.
 func (e *engine) sleepUntil(ctx context.Context, t int64, nap func(ns int64)) bool {
-	const slice = int64(50 * time.Millisecond) // how long ctx may go unseen
+	const slice = int64(50 * time.Millisecond) // between looks at ctx
 	for ctx.Err() == nil {
 		left := t - e.now()
 		if left <= 0 {
@@ -126,7 +120,6 @@ func (e *engine) sleepUntil(ctx context.Context, t int64, nap func(ns int64)) bo
 	return false
 }
 
-// release makes the next job due.
 func (l *openLoop) release() {
 	l.mu.Lock()
 	l.tail++
@@ -139,7 +132,7 @@ func (l *openLoop) release() {
 		s.hold()
 		l.mu.Unlock()
 		s.assign(j, rec)
-	// else the number may be that of one that is still in its call
+	// After the run a number could be that of a worker still in its call.
 	case l.senders < l.e.inFlight() && l.ctx.Err() == nil:
 		j, rec, i := l.oldest(), l.rec, l.senders
 		l.senders++
@@ -155,21 +148,19 @@ func (l *openLoop) release() {
 	}
 }
 
-// oldest takes the oldest job of the backlog, which there must be. Called with mu held.
+// oldest takes from the backlog, which is not empty. The caller holds mu.
 func (l *openLoop) oldest() job {
 	j := job{index: l.head, due: l.due()}
 	l.head++
 	return j
 }
 
-// more is for streams of HTTP/2.
 func (l *openLoop) more(s *stream) (job, *recorder, bool) {
 	j, rec, ok, _ := l.next(s)
 	return j, rec, ok
 }
 
-// next ends a sender's job and gives it the oldest of the backlog. Without one the sender is
-// idle if it can be, else it has to end.
+// next ends a sender's job and gives it another. Without one the sender is idle, or must end.
 func (l *openLoop) next(s sender) (j job, rec *recorder, ok, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,21 +183,20 @@ func (l *openLoop) next(s sender) (j job, rec *recorder, ok, idle bool) {
 	return job{}, nil, false, false
 }
 
-// retire takes an idle worker out; false when the pacer has just given it a job.
+// retire removes an idle worker. It returns false if the pacer has just given it a job.
 func (l *openLoop) retire(w *worker) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, v := range l.idle {
-		if v == sender(w) {
-			l.idle = append(l.idle[:i], l.idle[i+1:]...)
-			l.senders--
-			return true
-		}
+	i := slices.Index(l.idle, sender(w))
+	if i < 0 {
+		return false
 	}
-	return false
+	l.idle = slices.Delete(l.idle, i, i+1)
+	l.senders--
+	return true
 }
 
-// drain waits until every job has ended. The backlog has Drain from now, and until end at most.
+// drain waits until every job has ended. The backlog has Drain, and until end at most.
 func (l *openLoop) drain(ctx context.Context, end int64) {
 	l.mu.Lock()
 	if l.pending == 0 {
@@ -225,10 +215,9 @@ func (l *openLoop) drain(ctx context.Context, end int64) {
 	case <-t.C:
 	}
 	l.giveUp(ctx.Err() == nil)
-	<-quiet // what is in flight ends by its own timeout, or because its connection is closed
+	<-quiet // ends by timeout, or because its connection is closed
 }
 
-// giveUp empties the backlog: as unsent where its time is over, else as unfinished.
 func (l *openLoop) giveUp(late bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

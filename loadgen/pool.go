@@ -8,30 +8,28 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// feeder is a loop as the streams of HTTP/2 see it.
 type feeder interface {
-	// more ends a stream's job and gives it the next. Where it gives none the stream is idle, or over.
+	// more ends a stream's job and gives it the next. Without one the stream is idle, or over.
 	more(s *stream) (j job, rec *recorder, ok bool)
 }
 
-// pool has the connections of a run over HTTP/2. No goroutine waits for an answer: a connection's
-// reader ends the requests whose answers it reads and sends the next on their streams, all that one
-// read brought in one write.
+// pool has the HTTP/2 connections of a run. No goroutine waits for an answer. A connection's reader
+// ends the requests whose answers it reads. Then it sends the next ones in one write.
 //
-//	pool ──> line, as many as Connections ──> muxConn, one a host
-//	           └──> stream, as many as Streams: one request at a time, on the connection to its host
+//	pool ──> line, as many as Connections ──> muxConn, one for each host
+//	           └──> stream, as many as Streams: one request at a time
 //
-// A stream is owned by the loop while it is idle and by a connection from muxConn.start until its
-// request has ended; then for a moment by the connection's reader, which asks the loop for more.
+// The loop owns an idle stream. From muxConn.start until its request has ended, the connection owns
+// it. Then the connection's reader owns it while it asks the loop for more.
 //
-// Lock order: none of openLoop.mu, line.mu and muxConn.mu is taken with another held.
+// Lock order: no goroutine takes one of openLoop.mu, line.mu and muxConn.mu while it holds another.
 type pool struct {
 	e      *engine
 	ctx    context.Context
 	loop   feeder
-	direct bool // whoever has a request writes it: what a connection's streams send fits its send buffer
+	direct bool // all requests of a connection fit its send buffer, so a stream's user writes
 	lines  []*line
-	wg     sync.WaitGroup // the connections' goroutines
+	wg     sync.WaitGroup
 }
 
 func newPool(ctx context.Context, e *engine, loop feeder) *pool {
@@ -42,7 +40,7 @@ func newPool(ctx context.Context, e *engine, loop feeder) *pool {
 	return p
 }
 
-// stream makes the i-th stream, in order. One goroutine at a time may call it.
+// stream makes the streams in order, for one goroutine at a time.
 func (p *pool) stream(i int) *stream {
 	k := i / p.e.o.Streams
 	if k == len(p.lines) {
@@ -51,15 +49,14 @@ func (p *pool) stream(i int) *stream {
 	return &stream{line: p.lines[k]}
 }
 
-// line is what one of Options.Connections is over HTTP/2: a connection to each host.
+// line is one of Options.Connections.
 type line struct {
 	p     *pool
 	mu    sync.Mutex
-	conns []*muxConn // by host; nil where there is none, or none that takes more; guarded by mu
+	conns []*muxConn // by host; nil: none with room; guarded by mu
 }
 
-// send has a stream's request sent on the connection to its host, which is made where there is none.
-// by is the connection whose reader calls, nil for others.
+// send connects to the host if necessary. by is the connection whose reader calls, or nil.
 func (l *line) send(s *stream, by *muxConn) {
 	host := s.req.host
 	s.sent = l.p.e.now()
@@ -82,7 +79,7 @@ func (l *line) send(s *stream, by *muxConn) {
 	}
 }
 
-// forget has no more requests sent on a connection.
+// forget takes a connection out of use for new requests.
 func (l *line) forget(c *muxConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,33 +88,31 @@ func (l *line) forget(c *muxConn) {
 	}
 }
 
-// stream carries one request at a time over HTTP/2. See pool for who owns it.
+// stream carries one request at a time.
 type stream struct {
 	line *line
 
 	job    job
 	rec    *recorder
 	req    *request
-	resent int   // how often it was sent again
-	sent   int64 // when it went out, or when it came to a connection that could not send it yet
+	resent int   // how often
+	sent   int64 // or first waited
 
-	// While the request is on a connection, guarded by its mu.
+	// The connection's mu guards these.
 	id         uint32
-	prev, next *stream // in the order of sending
-	status     int     // 0: none yet
-	bytes      int64   // of the answer's body
-	credit     uint32  // received, and not yet given back to the server's window
-	window     int64   // what the server lets us send
-	rest       []byte  // of the request's body
+	prev, next *stream
+	status     int    // 0: none yet
+	bytes      int64  // of the body
+	credit     uint32 // not yet returned to the server's window
+	window     int64  // what the server accepts
+	rest       []byte // of the request's body
 }
 
-// hold is for a worker: an idle stream needs no lock, since nothing happens to it.
+// An idle stream needs no lock, and send connects if necessary.
 func (s *stream) hold() {}
 
-// ready says that an idle stream can have a request: a connection is made where there is none.
 func (s *stream) ready() bool { return true }
 
-// assign sends a job on an idle stream.
 func (s *stream) assign(j job, rec *recorder) { s.begin(j, rec, nil) }
 
 func (s *stream) begin(j job, rec *recorder, by *muxConn) {
@@ -126,7 +121,7 @@ func (s *stream) begin(j job, rec *recorder, by *muxConn) {
 	s.line.send(s, by)
 }
 
-// end records how the stream's request ended, at a time, and goes on with the next.
+// end records how a request ended, and goes on with the next.
 func (s *stream) end(by *muxConn, at int64, a answer, err error) {
 	p := s.line.p
 	s.rec.ended(p.ctx, s.job, s.sent, at, a, err)
@@ -135,12 +130,10 @@ func (s *stream) end(by *muxConn, at int64, a answer, err error) {
 	}
 }
 
-// resends is how often a request is sent again that a GOAWAY without an error has refused, as the
-// server ends the connection after some requests: the same one may be too late on several.
-// net/http's client goes on for as long, and waits between (Transport.RoundTrip of HTTP/2).
+// resends limits how often a GOAWAY without an error may refuse a request. A server that ends
+// connections after some requests may do so on several. net/http's client has the same limit.
 const resends = 6
 
-// times is how often a request is sent again: n, where that is allowed.
 func times(n int, allowed bool) int {
 	if allowed {
 		return n
@@ -148,7 +141,7 @@ func times(n int, allowed bool) int {
 	return 0
 }
 
-// retry sends a request again, where it was sent again less often than that, else it ends it.
+// retry sends a request again, at most limit times, else it ends it.
 func (s *stream) retry(by *muxConn, at int64, limit int, err error) {
 	if s.resent >= limit || s.line.p.ctx.Err() != nil {
 		s.end(by, at, answer{}, err)
@@ -158,17 +151,15 @@ func (s *stream) retry(by *muxConn, at int64, limit int, err error) {
 	s.line.send(s, by)
 }
 
-// header returns the request's fields.
 func (s *stream) header() []hpack.HeaderField {
 	if s.req.fields == nil {
-		// It is well-formed: preparedHTTP2 and the wire of HTTP/1.1 have checked it.
+		// preparedHTTP2 has checked it.
 		fs, _ := s.req.target.fields()
 		return fs
 	}
 	return s.req.fields
 }
 
-// timeout is when the stream's request is given up.
 func (s *stream) timeout() int64 { return s.sent + int64(s.line.p.e.o.Timeout) }
 
 func (p *pool) time(ns int64) time.Time { return p.e.epoch.Add(time.Duration(ns)) }

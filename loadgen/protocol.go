@@ -23,12 +23,11 @@ type Protocol int
 
 // The protocols. In JSON they have the names of ALPN.
 const (
-	// ProtocolAuto is HTTP/2 where all Targets are https and their servers offer it (ALPN), else
-	// HTTP/1.1: as curl does. One run speaks one protocol, which the Result has.
+	// ProtocolAuto is HTTP/2 if all servers offer it by ALPN, else HTTP/1.1.
 	ProtocolAuto Protocol = iota
 	// ProtocolHTTP1 is HTTP/1.1.
 	ProtocolHTTP1
-	// ProtocolHTTP2 is HTTP/2: over TLS by ALPN, over plain TCP with prior knowledge (h2c).
+	// ProtocolHTTP2 is HTTP/2, by ALPN over TLS, or with prior knowledge over TCP (h2c).
 	ProtocolHTTP2
 )
 
@@ -36,34 +35,31 @@ var protocolNames = enum.Of[Protocol]("loadgen", "a protocol", "auto", "http/1.1
 
 func (p Protocol) String() string { return protocolNames.String(p) }
 
-// MarshalText writes auto, http/1.1 or h2. It fails for another value.
+// MarshalText writes auto, http/1.1 or h2.
 func (p Protocol) MarshalText() ([]byte, error) { return protocolNames.Marshal(p) }
 
 // UnmarshalText reads what MarshalText writes.
 func (p *Protocol) UnmarshalText(b []byte) error { return protocolNames.Parse(b, p) }
 
-// normalProtocol checks the options of the protocol.
 func (o *Options) normalProtocol() *evenkeel.OptionError {
-	bad := func(option, format string, a ...any) *evenkeel.OptionError {
-		return evenkeel.NewOptionError("loadgen.Options", option, format, a...)
-	}
 	switch {
 	case !protocolNames.Has(o.Protocol):
-		return bad("Protocol", "%d; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", int(o.Protocol))
+		return optionError("Protocol", "%d; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", int(o.Protocol))
 	case o.Protocol != ProtocolAuto && (o.Transport != nil || o.Call != nil):
-		return bad("Protocol", "it is the built-in client's, which Transport and Call stand for; leave it out")
+		return optionError("Protocol", "it is the built-in client's, which Transport and Call stand for; leave it out")
 	case o.Protocol == ProtocolHTTP2 && o.DisableKeepAlive:
-		return bad("DisableKeepAlive", "HTTP/2 keeps its connections; leave it out, or choose ProtocolHTTP1")
-	case o.Streams < 0 || o.Streams > MaxStreams:
-		return bad("Streams", "%d; it goes from 1 to %d", o.Streams, MaxStreams)
+		return optionError("DisableKeepAlive", "HTTP/2 keeps its connections; leave it out, or choose ProtocolHTTP1")
+	case o.Streams < 0 || o.Streams > maxStreams:
+		return optionError("Streams", "%d; it goes from 1 to %d", o.Streams, maxStreams)
 	case o.Streams > 1 && o.Protocol == ProtocolHTTP1:
-		return bad("Streams", "%d, but HTTP/1.1 has one request at a time on a connection; leave it out", o.Streams)
+		return optionError("Streams", "%d, but HTTP/1.1 has one request at a time on a connection; leave it out",
+			o.Streams)
 	}
 	o.Streams = max(o.Streams, 1)
 	return nil
 }
 
-// preparedHTTP2 prepares the requests for HTTP/2 where it may be spoken; it reports whether it may.
+// preparedHTTP2 prepares requests for HTTP/2, and reports whether the run may speak it.
 func (e *engine) preparedHTTP2() (bool, error) {
 	o := &e.o
 	if o.Protocol == ProtocolHTTP1 || o.Transport != nil || o.Call != nil || o.DisableKeepAlive {
@@ -80,12 +76,12 @@ func (e *engine) preparedHTTP2() (bool, error) {
 		if o.Protocol == ProtocolAuto {
 			return false, nil
 		}
-		return false, evenkeel.NewOptionError("loadgen.Options", fmt.Sprintf("Targets[%d]", i), "%v", err)
+		return false, optionError(fmt.Sprintf("Targets[%d]", i), "%v", err)
 	}
 	return true, nil
 }
 
-// fields are the header of a request as HTTP/2 has it (RFC 9113, 8.2 and 8.3.1).
+// fields returns the header of an HTTP/2 request (RFC 9113, 8.2 and 8.3.1).
 func (t Target) fields() ([]hpack.HeaderField, error) {
 	r, err := t.httpRequest()
 	if err != nil {
@@ -103,7 +99,8 @@ func (t Target) fields() ([]hpack.HeaderField, error) {
 	for k, vs := range r.Header {
 		switch k {
 		case "Upgrade", "Keep-Alive", "Proxy-Connection":
-			return nil, fmt.Errorf("header %s is one of HTTP/1.1's connections; HTTP/2 has none of them: leave it out, or choose HTTP/1.1", k)
+			return nil, fmt.Errorf("header %s is one of HTTP/1.1's connections; HTTP/2 has none of them: leave it out, "+
+				"or choose HTTP/1.1", k)
 		}
 		for _, v := range vs {
 			fs = append(fs, hpack.HeaderField{Name: strings.ToLower(k), Value: v})
@@ -118,9 +115,8 @@ func (t Target) fields() ([]hpack.HeaderField, error) {
 
 var errNoHTTP2 = errors.New("the server does not offer HTTP/2 (h2, by ALPN)")
 
-// negotiate decides between HTTP/1.1 and HTTP/2 where that is left to the servers: it connects to
-// each once, and the run's first connections are those. A server that cannot be reached decides for
-// HTTP/1.1: its requests will fail either way.
+// negotiate chooses the protocol if the servers decide. It connects to each once, and the run uses
+// those connections first. A server that does not answer decides for HTTP/1.1.
 func (e *engine) negotiate(ctx context.Context) {
 	if !e.http2 || e.o.Protocol == ProtocolHTTP2 {
 		return
@@ -150,7 +146,7 @@ func (e *engine) negotiate(ctx context.Context) {
 	e.first = first
 }
 
-// connected returns a connection to a host: negotiate's, or a new one.
+// connected returns negotiate's connection to a host, or a new one.
 func (e *engine) connected(ctx context.Context, host int) (nc net.Conn, err error) {
 	e.mu.Lock()
 	if e.first != nil {
@@ -171,7 +167,7 @@ func (e *engine) connected(ctx context.Context, host int) (nc net.Conn, err erro
 	return nc, err
 }
 
-// connect connects to a host, with these protocols to choose from where it has TLS.
+// connect connects to a host. TLS chooses among the protocols.
 func (e *engine) connect(ctx context.Context, h host, protocols ...string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()

@@ -1,32 +1,30 @@
 package loadgen
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
 	"time"
 )
 
-// job is one request to send: which, and when it was due. Times are nanoseconds since the
-// engine's clock started.
+// job is a request to send. Times are nanoseconds since the engine's epoch.
 type job struct {
 	index int64 // into the requests, in turn
 	due   int64
 }
 
-// recorder gathers what a phase measures. One lock: about 100 ns a request.
+// recorder collects what a phase measures. Its lock takes about 100 ns per request.
 type recorder struct {
 	open bool // the loop
 	from int64
 	seen func(due, end int64) // called with mu held
 
 	classes *classes
-	target  func(job) int // of classes; nil where there are none
+	target  func(job) int // nil: no classes
 
-	pacer   Histogram // owned by the pacer's goroutine until it has ended, as the two below
-	behind  int64     // how late the pacer was with its last request, ns
-	skipped int64     // requests that it did not come to
+	pacer   Histogram // these three are the pacer's until it ends
+	behind  int64     // of its last request, ns
+	skipped int64     // requests at the end
 
 	mu      sync.Mutex // guards all below
 	last    int64      // end of the last answer
@@ -37,7 +35,7 @@ type recorder struct {
 	flow    *flow
 }
 
-// tally counts how requests ended. Guarded by its recorder's mu.
+// tally counts how requests ended. The recorder's mu guards it.
 type tally struct {
 	answered, failed, bytes int64
 	statuses                [1000]int64
@@ -52,14 +50,13 @@ func newRecorder(open bool, from int64) *recorder {
 	}
 }
 
-// classify has the recorder keep figures for each class; target tells which target a job is for.
 func (r *recorder) classify(c *classes, target func(job) int) {
 	if len(c.names) > 0 {
 		r.classes, r.target, r.byClass = c, target, make([]tally, len(c.names))
 	}
 }
 
-// tallies calls f for the tally of all requests and for that of a job's class. Called with mu held.
+// tallies calls f for all requests and the job's class. The caller holds mu.
 func (r *recorder) tallies(j job, f func(*tally)) {
 	f(&r.all)
 	if r.target != nil {
@@ -67,13 +64,11 @@ func (r *recorder) tallies(j job, f func(*tally)) {
 	}
 }
 
-// paced records how late the pacer was with a request. The pacer's goroutine calls it.
 func (r *recorder) paced(late int64) {
 	r.behind = late
-	r.pacer.record(late)
+	r.pacer.Record(time.Duration(late))
 }
 
-// answered records one answer.
 func (r *recorder) answered(j job, sent, end int64, a answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +84,6 @@ func (r *recorder) answered(j job, sent, end int64, a answer) {
 	r.flow.ended(j.due-r.from, end-r.from, true)
 }
 
-// failed records one failure.
 func (r *recorder) failed(j job, sent, end int64, err error) {
 	c := classify(err)
 	r.mu.Lock()
@@ -97,14 +91,14 @@ func (r *recorder) failed(j job, sent, end int64, err error) {
 	r.failure(c, j, sent, end, err)
 }
 
-// unsent records a request that no connection was free for in time. A backlog may have millions.
+// unsent avoids classify, because a backlog may have millions.
 func (r *recorder) unsent(j job, end int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failure(ClassUnsent, j, end, end, errUnsent)
 }
 
-// failure records a failure of a class. Called with mu held.
+// failure records a failure. The caller holds mu.
 func (r *recorder) failure(c Class, j job, sent, end int64, err error) {
 	r.tallies(j, func(t *tally) {
 		f := t.failures[c]
@@ -123,7 +117,7 @@ func (r *recorder) failure(c Class, j job, sent, end int64, err error) {
 	r.flow.ended(j.due-r.from, end-r.from, false)
 	r.last = max(r.last, end)
 	switch {
-	case c == ClassUnsent: // it waited, but has no time of sending
+	case c == ClassUnsent: // it was never sent
 		r.latency(j, end)
 		b.record(end - j.due)
 	case c.waited():
@@ -132,7 +126,6 @@ func (r *recorder) failure(c Class, j job, sent, end int64, err error) {
 	}
 }
 
-// unfinished records a request that the end of the run cut off.
 func (r *recorder) unfinished(j job, end int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +134,7 @@ func (r *recorder) unfinished(j job, end int64) {
 	r.flow.unfinished(j.due - r.from)
 }
 
-// ended records how a request ended; ctx is the run's.
+// ended takes the run's ctx.
 func (r *recorder) ended(ctx context.Context, j job, sent, end int64, a answer, err error) {
 	switch {
 	case err == nil:
@@ -153,14 +146,14 @@ func (r *recorder) ended(ctx context.Context, j job, sent, end int64, a answer, 
 	}
 }
 
-// took records the times of a request that was sent. Called with mu held.
+// took records a sent request. The caller holds mu.
 func (r *recorder) took(j job, sent, end int64) {
 	r.last = max(r.last, end)
 	r.latency(j, end)
 	if !r.open {
 		return
 	}
-	r.res.Service.record(end - sent)
+	r.res.Service.Record(time.Duration(end - sent))
 	late := time.Duration(sent - j.due)
 	if late > LateAfter {
 		r.res.Late++
@@ -168,13 +161,12 @@ func (r *recorder) took(j job, sent, end int64) {
 	r.res.LateMax = max(r.res.LateMax, late)
 }
 
-// latency records one request's time. Called with mu held.
 func (r *recorder) latency(j job, end int64) {
-	r.tallies(j, func(t *tally) { t.latency.record(end - j.due) })
+	r.tallies(j, func(t *tally) { t.latency.Record(time.Duration(end - j.due)) })
 	r.seen(j.due, end)
 }
 
-// result returns what was measured. The pacer has ended by then.
+// result returns what was measured, after the pacer has ended.
 func (r *recorder) result() *Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +188,7 @@ func (r *recorder) result() *Result {
 func (t *tally) result() TargetClass {
 	c := TargetClass{Answered: t.answered, Failed: t.failed, Bytes: t.bytes, Latency: t.latency}
 	for s, n := range t.statuses {
-		if n > 0 && s > 0 { // a Call has none
+		if n > 0 && s > 0 { // a Call has no status
 			if c.Statuses == nil {
 				c.Statuses = map[int]int64{}
 			}
@@ -206,13 +198,10 @@ func (t *tally) result() TargetClass {
 	for _, f := range t.failures {
 		c.Failures = append(c.Failures, *f)
 	}
-	slices.SortFunc(c.Failures, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
-	})
+	slices.SortFunc(c.Failures, mostFirst)
 	return c
 }
 
-// overload says whether the backlog grew to the end. The pacer has ended by then.
 func (r *recorder) overload(rate float64) *Overload {
 	if !r.open {
 		return nil
@@ -222,7 +211,6 @@ func (r *recorder) overload(rate float64) *Overload {
 	return r.flow.overload(rate, r.behind, r.skipped)
 }
 
-// progress fills in what the recorder knows.
 func (r *recorder) progress(p *Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,24 +9,21 @@ import (
 	"strconv"
 )
 
-// Bounds on what an answer may hold before it is refused.
 const (
 	maxHeaderBytes   = 1 << 20
 	maxInformational = 16 // 1xx answers before the final one
 )
 
-// errProtocol is wrapped by every complaint about an answer's form.
 var errProtocol = errors.New("malformed HTTP/1.1 answer")
 
-// answer is what the load generator keeps of a response.
 type answer struct {
 	status int
 	bytes  int64 // of body
 	close  bool  // the connection cannot be used again
 }
 
-// readAnswer reads one response and throws its body away (RFC 9112, sections 4, 6 and 7).
-// It allocates nothing for a well-formed answer with a length or in chunks.
+// readAnswer reads one response without its body (RFC 9112, sections 4, 6 and 7). It allocates
+// nothing for a well-formed answer with a length or in chunks.
 func readAnswer(br *bufio.Reader, head bool) (answer, error) {
 	for range maxInformational + 1 {
 		a, f, err := readHead(br)
@@ -42,12 +39,11 @@ func readAnswer(br *bufio.Reader, head bool) (answer, error) {
 	return answer{}, fmt.Errorf("%w: more than %d informational answers", errProtocol, maxInformational)
 }
 
-// framing says where a body ends.
 type framing struct {
 	length    int64 // -1: not given
 	chunked   bool
-	close     bool // Connection: close
-	keepAlive bool // Connection: keep-alive
+	close     bool
+	keepAlive bool
 	took      bool // the last header line was one of these
 }
 
@@ -92,8 +88,8 @@ func readHead(br *bufio.Reader) (answer, framing, error) {
 	return a, f, nil
 }
 
-// header takes the three fields that matter. A line that continues the one before (obsolete
-// folding: RFC 9112, 5.2) is passed over, but those three must not be folded.
+// header takes the three fields that matter, which must not be folded. It skips other folded lines
+// (obsolete: RFC 9112, 5.2).
 func (f *framing) header(line []byte, first bool) error {
 	if line[0] == ' ' || line[0] == '\t' {
 		if first || f.took {
@@ -156,7 +152,7 @@ func discardChunks(br *bufio.Reader) (total int64, err error) {
 			return total, unexpected(err)
 		}
 		left = maxHeaderBytes
-		if i := bytes.IndexByte(line, ';'); i >= 0 { // chunk extensions mean nothing to us
+		if i := bytes.IndexByte(line, ';'); i >= 0 { // skip extensions
 			line = line[:i]
 		}
 		n, err := strconv.ParseUint(string(bytes.TrimRight(line, " \t")), 16, 62)
@@ -204,8 +200,8 @@ func discard(br *bufio.Reader, n int64) (int64, error) {
 	return done, nil
 }
 
-// readLine returns the next line without its end; it is valid until the next read. left is
-// what the head may still hold.
+// readLine returns a line without its end, valid until the next read. left is the rest of the
+// head's limit.
 func readLine(br *bufio.Reader, left *int) ([]byte, error) {
 	line, err := br.ReadSlice('\n')
 	*left -= len(line)
@@ -233,7 +229,6 @@ func unexpected(err error) error {
 	return err
 }
 
-// asciiEqualFold compares with a string in lower case.
 func asciiEqualFold(a []byte, lower string) bool {
 	if len(a) != len(lower) {
 		return false

@@ -48,7 +48,11 @@ var wellFormed = []struct {
 		name: "close in a list", in: "HTTP/1.1 200 OK\r\nConnection: upgrade , close\r\nContent-Length: 0\r\n\r\n",
 		want: answer{status: 200, close: true},
 	},
-	{name: "close wins", in: "HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n", want: answer{status: 200, close: true}},
+	{
+		name: "close wins",
+		in:   "HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
+		want: answer{status: 200, close: true},
+	},
 	{name: "to the end", in: "HTTP/1.1 200 OK\r\n\r\nall of it", want: answer{status: 200, bytes: 9, close: true}},
 	{name: "to the end, empty", in: "HTTP/1.1 200 OK\r\n\r\n", want: answer{status: 200, close: true}},
 	{
@@ -209,7 +213,8 @@ func TestReadAnswerMalformed(t *testing.T) {
 
 func TestReadAnswerAllocates(t *testing.T) {
 	for name, in := range map[string]string{
-		"length":  "HTTP/1.1 200 OK\r\nDate: Mon, 02 Jan 2006 15:04:05 GMT\r\nConnection: keep-alive\r\nContent-Type: text/plain\r\nContent-Length: 12345678\r\n\r\n",
+		"length": "HTTP/1.1 200 OK\r\nDate: Mon, 02 Jan 2006 15:04:05 GMT\r\nConnection: keep-alive\r\n" +
+			"Content-Type: text/plain\r\nContent-Length: 12345678\r\n\r\n",
 		"chunked": chunkedHead + "3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\nTrailer: value\r\n\r\n",
 		"early":   "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
 	} {

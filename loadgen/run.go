@@ -2,15 +2,17 @@ package loadgen
 
 import (
 	"context"
+	"io"
 	"math"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Run puts load on the targets until the options' bounds are reached or ctx ends, and returns
-// what it measured. When ctx ends, Result.Interrupted is set, and what was due and not answered
-// is counted in Result.Unfinished alone. The only errors are of type *evenkeel.OptionError: a service that is down
-// gives a Result full of failures.
+// Run puts load on the targets until a limit of the options is reached or ctx ends, and returns
+// what it measured. If ctx ends, Result.Interrupted is set. Every error is an
+// *evenkeel.OptionError. If the service is down, the Result has failures.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o, err := o.normal()
 	if err != nil {
@@ -23,11 +25,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return e.load(ctx), nil
 }
 
-// load puts the load on, once.
 func (e *engine) load(caller context.Context) *Result {
 	o := e.o
-	// The loops see no deadline, only the end: else a dial could fail by a deadline of ctx just
-	// before ctx is over, and count as a time-out of the service.
+	// The loops see no deadline, because a dial could fail at ctx's and count as the service's
+	// timeout.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
 	defer cancel()
 	if caller.Err() != nil {
@@ -78,13 +79,13 @@ func (e *engine) load(caller context.Context) *Result {
 	}
 	res.MoreTargets = len(e.reqs) - len(res.Targets)
 	if res.Overload = rec.overload(o.Rate); res.Overload != nil && len(o.Stages) == 0 && len(o.Times) == 0 {
-		res.Overload.Answered = res.Throughput() // the rate that readers see elsewhere
+		res.Overload.Answered = res.Throughput() // as readers see elsewhere
 		res.Overload.Text = res.Overload.sentence()
 	}
 	return res
 }
 
-// Check returns what Run would say of the options, without running them.
+// Check returns the error that Run would return, without a run.
 func Check(o Options) error {
 	o, err := o.normal()
 	if err == nil {
@@ -93,13 +94,12 @@ func Check(o Options) error {
 	return err
 }
 
-// loop is a way to decide when to send.
+// loop decides when to send.
 type loop interface {
-	// run puts load on until the phase's bounds or ctx, and until no request is in flight.
+	// run returns after the phase or ctx ends, when no request is in flight.
 	run(ctx context.Context, p phase, rec *recorder)
-	// load returns how many requests are in flight, and how many are due and could not be sent yet.
 	load() (inFlight, backlog int64)
-	// wait returns when the loop's goroutines have ended; connections are closed by then.
+	// wait returns when the loop's goroutines have ended.
 	wait()
 }
 
@@ -120,11 +120,9 @@ func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	return rec
 }
 
-// overtime is how long after a phase's duration the answers to what was sent last may take
-// unmentioned.
+// overtime is how late answers may be before report mentions them.
 const overtime = 250 * time.Millisecond
 
-// report calls OnProgress until done.
 func (e *engine) report(l loop, p phase, rec *recorder, done <-chan struct{}) {
 	t := time.NewTicker(e.o.ProgressInterval)
 	defer t.Stop()
@@ -154,4 +152,63 @@ func (e *engine) report(l loop, p phase, rec *recorder, done <-chan struct{}) {
 		e.o.OnProgress(now)
 		last = now
 	}
+}
+
+type engine struct {
+	o        Options
+	reqs     []request
+	hosts    []host
+	round    []int // indexes into reqs; nil: in order
+	classes  classes
+	epoch    time.Time
+	http2    bool // before negotiate: perhaps
+	connects atomic.Int64
+
+	newNap      func() func(ns int64) // called in the pacer's goroutine
+	dialContext func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu    sync.Mutex             // guards the rest
+	conns map[io.Closer]struct{} // open ones; nil after the run
+	first []net.Conn             // negotiate's unused ones, by host
+}
+
+func newEngine(o Options) (*engine, error) {
+	reqs, hosts, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), conns: map[io.Closer]struct{}{}}
+	if e.newNap, e.dialContext = newNap, o.DialContext; o.DialContext == nil {
+		e.dialContext = new(net.Dialer).DialContext
+	}
+	if e.round, e.classes, err = mix(o.Targets); err != nil {
+		return nil, err
+	}
+	e.http2, err = e.preparedHTTP2()
+	return e, err
+}
+
+// now returns monotonic nanoseconds.
+func (e *engine) now() int64 { return int64(time.Since(e.epoch)) }
+
+func (e *engine) request(j job) *request { return &e.reqs[e.target(j)] }
+
+func (e *engine) target(j job) int {
+	if e.round != nil {
+		return e.round[j.index%int64(len(e.round))]
+	}
+	return int(j.index % int64(len(e.reqs)))
+}
+
+func (e *engine) inFlight() int {
+	if e.http2 {
+		return e.o.Connections * e.o.Streams
+	}
+	return e.o.Connections
+}
+
+type phase struct {
+	warmup   bool
+	requests int64         // 0: no limit
+	duration time.Duration // 0: no limit
 }

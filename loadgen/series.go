@@ -1,13 +1,16 @@
 package loadgen
 
 import (
+	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 const (
-	seriesBins     = 400 // at most; then bins are joined two by two
+	seriesBins     = 400
 	seriesInterval = 20 * time.Millisecond
 	seriesDigits   = 2
 )
@@ -15,7 +18,7 @@ const (
 // Series is latency over time, by the time a request was due.
 type Series struct {
 	Interval time.Duration `json:"interval_ns"`
-	Points   []Point       `json:"points"` // Points[i] starts at i x Interval after the first measured request was due
+	Points   []Point       `json:"points"` // Points[i] starts i Intervals after the first measured request was due
 }
 
 // Point is one interval of a Series. Its latencies are within 1%.
@@ -26,14 +29,47 @@ type Point struct {
 	P99    time.Duration `json:"p99_ns"`
 	Max    time.Duration `json:"max_ns"`
 
-	Histogram Packed `json:"histogram,omitzero"` // that the latencies are taken from, of two digits: what Merge adds
+	Histogram Packed `json:"histogram,omitzero"` // of the latencies, which Merge adds
 }
 
-// series collects a Series: bins of one interval, joined when there are too many.
-type series struct {
-	interval int64
-	bins     []bin
+// bins divide time into at most seriesBins intervals. Beyond that it joins them two by two.
+type bins[B any] struct {
+	interval int64 // ns
+	list     []B
+	add      func(to *B, from B)
 }
+
+func newBins[B any](add func(*B, B)) bins[B] {
+	return bins[B]{interval: int64(seriesInterval), add: add}
+}
+
+// at returns the bin of a time in nanoseconds since the start.
+func (s *bins[B]) at(t int64) *B {
+	t = max(t, 0)
+	for t/s.interval >= seriesBins {
+		s.join()
+	}
+	for int64(len(s.list)) <= t/s.interval {
+		s.list = append(s.list, *new(B))
+	}
+	return &s.list[t/s.interval]
+}
+
+func (s *bins[B]) join() {
+	half := (len(s.list) + 1) / 2
+	for i := range half {
+		b := s.list[2*i]
+		if 2*i+1 < len(s.list) {
+			s.add(&b, s.list[2*i+1])
+		}
+		s.list[i] = b
+	}
+	clear(s.list[half:])
+	s.list = s.list[:half]
+	s.interval *= 2
+}
+
+type series struct{ bins[bin] }
 
 type bin struct {
 	latency *hdr.Histogram
@@ -41,35 +77,7 @@ type bin struct {
 	count   int64
 }
 
-func newSeries() *series { return &series{interval: int64(seriesInterval)} }
-
-// at returns the bin of a time in nanoseconds since the start.
-func (s *series) at(t int64) *bin {
-	i := int(max(t, 0) / s.interval)
-	for i >= seriesBins {
-		s.join()
-		i = int(max(t, 0) / s.interval)
-	}
-	for len(s.bins) <= i {
-		s.bins = append(s.bins, bin{})
-	}
-	return &s.bins[i]
-}
-
-func (s *series) join() {
-	n := 0
-	for i := 0; i < len(s.bins); i += 2 {
-		b := s.bins[i]
-		if i+1 < len(s.bins) {
-			b.add(s.bins[i+1])
-		}
-		s.bins[n] = b
-		n++
-	}
-	clear(s.bins[n:])
-	s.bins = s.bins[:n]
-	s.interval *= 2
-}
+func newSeries() *series { return &series{newBins((*bin).add)} }
 
 func (b *bin) add(c bin) {
 	b.failed += c.failed
@@ -90,8 +98,8 @@ func (b *bin) record(ns int64) {
 }
 
 func (s *series) result() Series {
-	r := Series{Interval: time.Duration(s.interval), Points: make([]Point, len(s.bins))}
-	for i, b := range s.bins {
+	r := Series{Interval: time.Duration(s.interval), Points: make([]Point, len(s.list))}
+	for i, b := range s.list {
 		p := Point{Count: b.count, Failed: b.failed}
 		if b.latency != nil {
 			p.P50 = time.Duration(b.latency.ValueAtQuantile(50))
@@ -102,4 +110,130 @@ func (s *series) result() Series {
 		r.Points[i] = p
 	}
 	return r
+}
+
+// Overload says that the open loop's backlog grew to the end.
+type Overload struct {
+	// Asked is how many requests per second were due in the second half of the window.
+	Asked float64 `json:"asked_per_s"`
+	// Answered is Result.Throughput. If the rate changes, it is that of the second half.
+	Answered float64 `json:"answered_per_s"`
+	Backlog  int64   `json:"backlog"` // due and not ended when the last request was due
+
+	// Generator says that the load generator itself was as far behind, and not the service.
+	Generator bool `json:"generator,omitempty"`
+
+	Text string `json:"text"` // all of it, in one sentence
+}
+
+func (o *Overload) sentence() string {
+	asked, answered := perSecond(o.Asked), perSecond(o.Answered)
+	if o.Generator {
+		return fmt.Sprintf("the load generator got to %s/s; %s/s is more than it can send from here: "+
+			"the service's limit is not known", answered, asked)
+	}
+	return fmt.Sprintf("the service answered %s/s; %s/s is more than it can do", answered, asked)
+}
+
+// perSecond writes at least three digits, and commas between thousands.
+func perSecond(x float64) string {
+	if x < 100 {
+		return strconv.FormatFloat(x, 'g', 3, 64)
+	}
+	s := strconv.FormatFloat(math.Round(x), 'f', 0, 64)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// flow counts over time what came due and what ended.
+type flow struct{ bins[flowBin] }
+
+type flowBin struct {
+	due, ended int64
+	answered   int64 // of ended
+	waited     int64 // by the answered since they were due, ns
+}
+
+func newFlow() *flow { return &flow{newBins((*flowBin).add)} }
+
+func (b *flowBin) add(c flowBin) {
+	b.due += c.due
+	b.ended += c.ended
+	b.answered += c.answered
+	b.waited += c.waited
+}
+
+// ended counts a request that was answered or failed.
+func (f *flow) ended(due, end int64, answered bool) {
+	f.unfinished(due)
+	b := f.at(end)
+	b.ended++
+	if answered {
+		b.answered++
+		b.waited += end - due
+	}
+}
+
+func (f *flow) unfinished(due int64) { f.at(due).due++ }
+
+// The queue in front of a service that keeps up grows and shrinks. An overload is a queue that grew
+// in each of the last four eighths of the window, while answers took ever longer. The first half
+// does not count, because a service may need it to warm up.
+const (
+	overloadBins   = 40   // of the window at least: 0.8 s
+	overloadGrowth = .005 // of what was due in an eighth
+	overloadTotal  = .01  // of what was due in the second half
+	overloadWait   = 1.1  // times as long in the last eighth as in the first of the second half
+)
+
+// overload returns nil unless the backlog grew to the end. rate is 0 if it changed. The pacer's
+// last request was behind by so many nanoseconds, and it skipped so many requests at the end.
+func (f *flow) overload(rate float64, behind, skipped int64) *Overload {
+	n := 0 // bins before that of the last request due
+	for i, b := range f.list {
+		if b.due > 0 {
+			n = i
+		}
+	}
+	if n < overloadBins {
+		return nil
+	}
+	sum := func(from, to int) (s flowBin) {
+		for _, b := range f.list[from:to] {
+			s.add(b)
+		}
+		return s
+	}
+	var eighths [4]flowBin
+	var half flowBin
+	for k := range eighths {
+		e := sum(n*(k+4)/8, n*(k+5)/8)
+		if growth := float64(e.due - e.ended); growth < 1 || growth < overloadGrowth*float64(e.due) {
+			return nil
+		}
+		eighths[k] = e
+		half.add(e)
+	}
+	if float64(half.due-half.ended) < overloadTotal*float64(half.due) || half.answered == 0 {
+		return nil
+	}
+	first, last := &eighths[0], &eighths[3]
+	if first.answered > 0 && last.answered > 0 &&
+		float64(last.waited)/float64(last.answered) < overloadWait*float64(first.waited)/float64(first.answered) {
+		return nil // slow from the first to the last, as a long poll is
+	}
+	all := sum(0, n)
+	seconds := (time.Duration(n-n/2) * time.Duration(f.interval)).Seconds()
+	o := &Overload{
+		Asked: float64(half.due) / seconds, Answered: float64(half.answered) / seconds,
+		Backlog: all.due - all.ended,
+	}
+	if rate > 0 && math.Abs(o.Asked/rate-1) < .02 {
+		o.Asked = rate
+	}
+	o.Generator = max(float64(behind)/1e9*o.Asked, float64(skipped)) > float64(o.Backlog)/2
+	o.Text = o.sentence()
+	return o
 }

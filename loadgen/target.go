@@ -3,6 +3,7 @@ package loadgen
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -12,24 +13,21 @@ import (
 	"strconv"
 
 	"golang.org/x/net/http2/hpack"
-
-	"evenkeel.dev"
 )
 
-// request is a Target made ready to send.
+// request is a Target ready to send.
 type request struct {
-	host       int                 // index into hosts of the run
-	wire       []byte              // head and body as HTTP/1.1 sends them
+	host       int                 // index into hosts
+	wire       []byte              // as HTTP/1.1
 	head       bool                // the answer has no body
-	replayable bool                // may be sent again when a kept connection turns out to be dead
+	replayable bool                // if a kept connection proves dead
 	target     Target              // for Options.Transport
-	fields     []hpack.HeaderField // for HTTP/2; nil: not made yet
+	fields     []hpack.HeaderField // nil: no HTTP/2
 }
 
-// host is where a connection goes.
 type host struct {
 	addr string // host:port
-	tls  string // server name, or "" for plain TCP
+	tls  string // "": plain TCP
 }
 
 func prepare(o Options) (reqs []request, hosts []host, err error) {
@@ -37,7 +35,7 @@ func prepare(o Options) (reqs []request, hosts []host, err error) {
 	for i, t := range o.Targets {
 		r, h, err := t.prepare(o.DisableKeepAlive)
 		if err != nil {
-			return nil, nil, evenkeel.NewOptionError("loadgen.Options", fmt.Sprintf("Targets[%d]", i), "%v", err)
+			return nil, nil, optionError(fmt.Sprintf("Targets[%d]", i), "%v", err)
 		}
 		k, ok := seen[h]
 		if !ok {
@@ -87,8 +85,7 @@ func (t Target) prepare(closeAfter bool) (request, host, error) {
 	return request{wire: wire, head: t.Method == http.MethodHead, replayable: replayable(t), target: t}, h, nil
 }
 
-// wire lays the request out as net/http does, and reads it back to see that no header was
-// dropped or changed on the way.
+// wire writes the request as net/http does, and reads it back to see that it kept each header.
 func (t Target) wire(closeAfter bool) ([]byte, error) {
 	r, err := t.httpRequest()
 	if err != nil {
@@ -152,3 +149,112 @@ func (t Target) httpRequest() (*http.Request, error) {
 	r.Header.Del("Host")
 	return r, nil
 }
+
+// MaxTargets limits the targets, and the requests of a [Round].
+const MaxTargets = 1 << 20
+
+const (
+	maxClasses   = 64
+	otherTargets = "other targets" // the class of those without a class, beyond maxClasses
+)
+
+// Round returns the order of the targets that Run repeats, as indexes. A target of weight 3 is in
+// it three times, evenly spread. An error is an *evenkeel.OptionError.
+func Round(targets []Target) ([]int, error) {
+	if len(targets) > MaxTargets {
+		return nil, optionError("Targets", "%d; there may be %d", len(targets), MaxTargets)
+	}
+	common := 0
+	for i := range targets {
+		w := targets[i].Weight
+		if w < 0 || w > MaxTargets {
+			return nil, optionError(fmt.Sprintf("Targets[%d].Weight", i),
+				"%d; it goes from 1 to %d, or is 0 for 1", w, MaxTargets)
+		}
+		common = greatestCommon(common, targets[i].weight())
+	}
+	type turn struct {
+		place  float64 // 0 to 1
+		target int
+	}
+	var turns []turn
+	for i := range targets {
+		w := targets[i].weight() / common
+		if len(turns)+w > MaxTargets {
+			return nil, optionError("Targets", "a round of their weights has over %d requests: write smaller weights",
+				MaxTargets)
+		}
+		for k := range w {
+			turns = append(turns, turn{(float64(k) + .5) / float64(w), i})
+		}
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.place, b.place) })
+	round := make([]int, len(turns))
+	for i, t := range turns {
+		round[i] = t.target
+	}
+	return round, nil
+}
+
+// mix returns no round for the targets' own order, and no classes if there is one.
+func mix(targets []Target) (round []int, c classes, err error) {
+	if slices.ContainsFunc(targets, func(t Target) bool { return t.Weight != 0 }) || len(targets) > MaxTargets {
+		if round, err = Round(targets); err != nil {
+			return nil, c, err
+		}
+	}
+	if c, err = classesOf(targets); len(c.names) < 2 {
+		c = classes{}
+	}
+	return round, c, err
+}
+
+func (t *Target) weight() int { return max(t.Weight, 1) }
+
+func greatestCommon(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+type classes struct {
+	of    []int // class of each target
+	names []string
+	share []float64 // of the requests
+}
+
+// classesOf names classes without a name "METHOD URL". If those are too many, they are one class.
+func classesOf(targets []Target) (classes, error) {
+	c := group(targets, (*Target).class)
+	if len(c.names) > maxClasses {
+		c = group(targets, func(t *Target) string { return cmp.Or(t.Class, otherTargets) })
+	}
+	if len(c.names) > maxClasses {
+		return c, optionError("Targets", "%d classes; there may be %d", len(c.names), maxClasses)
+	}
+	return c, nil
+}
+
+func group(targets []Target, name func(*Target) string) (c classes) {
+	index := map[string]int{}
+	total := 0.
+	for i := range targets {
+		t := &targets[i]
+		k, ok := index[name(t)]
+		if !ok {
+			k = len(c.names)
+			index[name(t)] = k
+			c.names, c.share = append(c.names, name(t)), append(c.share, 0)
+		}
+		c.of = append(c.of, k)
+		c.share[k] += float64(t.weight())
+		total += float64(t.weight())
+	}
+	for k := range c.share {
+		c.share[k] /= total
+	}
+	return c
+}
+
+func (t *Target) class() string { return cmp.Or(t.Class, cmp.Or(t.Method, "GET")+" "+t.URL) }

@@ -7,23 +7,21 @@ import (
 
 // worker has a lane of the open loop and the goroutine that reads its answers.
 //
-// A direct worker is idle in a read of its connection: the pacer writes the next request past
-// it, and the answer wakes it. So one wake-up serves a request, and a connection that the
-// server closes while idle is noticed at once. Any other worker is idle at jobs.
+// An idle direct worker reads from its connection, to which the pacer writes the next request. So
+// one wake-up serves a request, and a closed connection shows at once. Any other worker waits at
+// jobs.
 type worker struct {
 	l    *openLoop
 	lane lane
-	jobs chan job // for a worker that is not direct
+	jobs chan job // not used by a direct worker
 
-	mu       sync.Mutex // guards what assign sets, from before the write until after it
+	mu       sync.Mutex // guards the rest; held during assign's write
 	assigned bool
 	job      job
 	sent     int64
 	rec      *recorder
 }
 
-// run carries the first job and then whatever the loop has, until the connection or the run
-// ends.
 func (w *worker) run(j job, rec *recorder) {
 	e := w.l.e
 	for ok := true; ; {
@@ -53,7 +51,7 @@ func (w *worker) run(j job, rec *recorder) {
 			if w.l.retire(w) {
 				return
 			}
-			j = <-w.jobs // the pacer has just taken it: the job must be ended
+			j = <-w.jobs // the pacer has just taken this worker
 			ok, rec = true, w.l.recorder()
 		}
 	}
@@ -65,24 +63,23 @@ func (l *openLoop) recorder() *recorder {
 	return l.rec
 }
 
-// calm takes the last request's deadline off the connection before it goes idle.
+// calm removes the last deadline from the connection.
 func (w *worker) calm() {
 	if c := w.lane.(*socketLane).conns[0]; c != nil {
-		_ = c.SetDeadline(time.Time{}) // a dead connection shows at the next read
+		_ = c.SetDeadline(time.Time{})
 	}
 }
 
-// ready reports whether the next request can be sent on what stands.
 func (w *worker) ready() bool { return w.lane.ready() }
 
-// hold keeps a direct worker that finds its connection dead from ending before it has its job.
+// hold keeps a direct worker from ending before it has its job.
 func (w *worker) hold() {
 	if w.l.direct {
 		w.mu.Lock()
 	}
 }
 
-// assign hands an idle worker a job; on a direct one's connection it is sent at once.
+// assign gives an idle worker a job. A direct one's goes out at once.
 func (w *worker) assign(j job, rec *recorder) {
 	if !w.l.direct {
 		w.jobs <- j
@@ -93,12 +90,11 @@ func (w *worker) assign(j job, rec *recorder) {
 	s := w.lane.(*socketLane)
 	w.assigned, w.job, w.sent, w.rec = true, j, e.now(), rec
 	if err := s.send(e.request(j), w.sent); err != nil {
-		s.conns[0].Close() // its reader learns of it and tries again where that is allowed
+		s.conns[0].Close() // its reader notices, and may send again
 	}
 }
 
-// await reads the next answer on an idle direct worker's connection and records it. It
-// reports false when the worker has to end: the connection died while idle.
+// await reads and records the next answer. It returns false if the connection died while idle.
 func (w *worker) await() bool {
 	s := w.lane.(*socketLane)
 	c := s.conns[0]
@@ -112,7 +108,7 @@ func (w *worker) await() bool {
 			s.discard(0)
 			return false
 		}
-		w.mu.Lock() // the pacer has it: wait until it has written
+		w.mu.Lock() // wait for the pacer's write
 	}
 	w.assigned = false
 	j, sent, rec := w.job, w.sent, w.rec

@@ -7,7 +7,7 @@ import "evenkeel.dev/internal/enum"
 type Cause uint8
 
 // The causes. A new one goes at the end, and needs a name in causeNames, words in
-// reqtrace/verdict/words.go, a colour in internal/chart/causes.css, and rows in
+// internal/verdict/words.go, a colour in internal/chart/causes.css, and rows in
 // docs/explain.md and docs/reference/explain-json.md.
 const (
 	CauseUnknown    Cause = iota

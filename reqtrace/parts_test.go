@@ -2,8 +2,11 @@ package reqtrace
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -95,7 +98,7 @@ func TestReportJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range r.Blocks {
-		r.Blocks[i].Slow = nil // is for Compare of reqtrace/verdict, and not written
+		r.Blocks[i].Slow = nil // is for Compare of internal/verdict, and not written
 	}
 	for i := range r.Slowest {
 		r.Slowest[i].Clock, r.Slowest[i].Began, r.Slowest[i].Ran = 0, time.Time{}, "" // these are not written
@@ -119,5 +122,30 @@ func TestReportJSON(t *testing.T) {
 	}
 	if err := cut.UnmarshalText([]byte("middle")); err == nil {
 		t.Error("there is no such edge")
+	}
+}
+
+// BenchmarkAnalyze reads a recorded trace: what a change costs is seen in its allocations, whatever
+// else the machine does.
+func BenchmarkAnalyze(b *testing.B) {
+	packed, err := os.Open("testdata/go1.27.trace.gz")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		b.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Analyze(b.Context(), bytes.NewReader(data), Options{}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

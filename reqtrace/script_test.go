@@ -1,12 +1,14 @@
 package reqtrace
 
 import (
+	"sort"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/exp/trace"
 
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -204,3 +206,18 @@ func (s *script) want(parts map[Cause]int64) Request {
 func took(b Blame, c Cause, site string, d time.Duration) bool {
 	return b.Cause == c && b.Site == site && b.Time == d
 }
+
+// TestSearchBack: it finds what sort.Search finds, wherever that is.
+func TestSearchBack(t *testing.T) {
+	t.Parallel()
+	for n := range 70 {
+		for first := range n + 1 {
+			f := func(i int) bool { return i >= first }
+			if got, want := searchBack(n, f), sort.Search(n, f); got != want {
+				t.Fatalf("of %d, from %d on: %d, want %d", n, first, got, want)
+			}
+		}
+	}
+}
+
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/exp/trace"
 
@@ -278,5 +279,101 @@ func TestCandidates(t *testing.T) {
 	}
 	if want := "\n  main.(*pool).worker (20 times)"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%v lacks %q", err, want)
+	}
+}
+
+// TestHandlerLookedFor: while a mux looks for the route, neither what it calls nor the middleware
+// around it is the handler.
+func TestHandlerLookedFor(t *testing.T) {
+	frames := []frame{
+		{trace.StackFrame{Func: "net/http.(*ServeMux).matchOrRedirect"}, ownerStd},
+		{trace.StackFrame{Func: "net/http.(*ServeMux).findHandler"}, ownerStd},
+		{trace.StackFrame{Func: "net/http.(*ServeMux).ServeHTTP"}, ownerStd},
+		{trace.StackFrame{Func: "main.logging.func1"}, ownerProgram},
+		{trace.StackFrame{Func: "net/http.HandlerFunc.ServeHTTP"}, ownerStd},
+	}
+	if h := handlerOf(frames); h != -1 {
+		t.Errorf("the handler is frame %d, want none", h)
+	}
+}
+
+// TestHandlerByValue tests that middleware which calls the next handler as a function value is
+// passed over once its line has called two handlers. Two calls on one line are not middleware, and
+// neither is a handler that calls something.
+func TestHandlerByValue(t *testing.T) {
+	s := newSites()
+	for i, tt := range []struct {
+		callee, middleware string
+		pc                 uint64 // of the middleware's call
+		line               uint64
+		want               int
+	}{
+		{"main.(*api).search", "main.observed.func1", 3, 30, 2}, // it could still be a handler
+		{"main.(*api).search", "main.observed.func1", 3, 30, 2},
+		{"main.(*api).store", "main.observed.func1", 4, 30, 2}, // another call on that line
+		{"main.(*api).store", "main.observed.func1", 3, 30, 0},
+		{"main.(*api).search", "main.observed.func1", 3, 30, 0},
+		{"main.(*api).search", "main.run.counted.func1", 5, 40, 1}, // limited calls search too
+		{"main.(*api).store", "main.run.counted.func2", 6, 40, 0},  // a copy
+		{"main.(*api).store", "main.(*api).report", 5, 50, 2},      // a handler, and a function that it calls
+		{"main.(*api).search", "main.(*api).report", 5, 50, 2},
+	} {
+		frames := []frame{
+			{trace.StackFrame{Func: tt.callee}, ownerProgram},
+			{trace.StackFrame{Func: tt.middleware, PC: tt.pc, Line: tt.line}, ownerProgram},
+			{trace.StackFrame{Func: "main.run.(*api).limited.func6", PC: 7}, ownerProgram},
+			{trace.StackFrame{Func: "net/http.HandlerFunc.ServeHTTP"}, ownerStd},
+		}
+		if tt.middleware == "main.(*api).report" {
+			frames = append(frames[:2], frames[3])
+			tt.want--
+		}
+		if h := s.handler(frames); h != tt.want {
+			t.Errorf("%d: the handler is frame %d, want %d", i, h, tt.want)
+		}
+	}
+}
+
+// TestJobsOfOthers: a worker's jobs before the request's own are the others', though nobody waited
+// for what came of them and the worker never had to wait for one. What it does several times for
+// one job is the request's, where it was idle before.
+func TestJobsOfOthers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		usual int  // waits in each job before
+		idle  bool // the worker was, until the request sent its job
+		want  map[Cause]int64
+	}{
+		"a full queue":           {1, false, map[Cause]int64{CauseRunning: 20, CauseChannel: 70, CauseSleep: 30}},
+		"one job of three waits": {1, true, map[Cause]int64{CauseRunning: 30, CauseSleep: 90}},
+		"jobs of several waits":  {2, false, map[Cause]int64{CauseRunning: 30, CauseSleep: 90}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := holds(newScript(t, 4), 2)
+			s.at(11).create(0, 3).run(3, 3).wait(3, "chan receive", "main.other")
+			for i := range int64(minJobs) { // each takes 4 µs
+				for j := range int64(tt.usual) {
+					s.at(20+4*i+j).wait(2, "sleep", "time.Sleep", "main.work").at(21+4*i+j).wake(0, 2).run(2, 2)
+				}
+				s.at(23+4*i).wake(2, 3).run(3, 3).wait(3, "chan receive", "main.other")
+			}
+			if tt.idle {
+				s.at(90).wait(2, "chan receive", "main.work")
+			}
+			serve(s)
+			if s.at(105); tt.idle {
+				s.wake(1, 2).run(2, 2)
+			}
+			s.wait(1, "chan receive", "main.submit")
+			for i := range int64(3) {
+				s.at(110+35*i).wait(2, "sleep", "time.Sleep", "main.work").at(140+35*i).wake(0, 2).run(2, 2)
+			}
+			s.at(215).release(2, 1, "main.work").run(1, 1)
+			r := done(s.at(220)).want(tt.want)
+			if b := r.Sites[0]; tt.want[CauseChannel] > 0 &&
+				(b.Cause != CauseChannel || b.Site != "main.submit (x.go:7)" || b.Doing != CauseSleep ||
+					b.Time != 60*time.Microsecond) {
+				t.Errorf("%+v", b)
+			}
+		})
 	}
 }

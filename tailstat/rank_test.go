@@ -1,8 +1,10 @@
 package tailstat
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -155,6 +157,134 @@ func TestLevels(t *testing.T) {
 			if c.want > .05 || math.Abs(got-c.want) > 4*math.Sqrt(.05*.95/trials) {
 				t.Errorf("%s, %d runs: %.4f of intervals miss, want %.4f", c.name, n, got, c.want)
 			}
+		}
+	}
+}
+
+// TestTrials holds the statistic of each trial against that of the values drawn, in order, as the textbooks have it.
+func TestTrials(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 9))
+	some := func(n int) (xs []float64) {
+		for range n {
+			xs = append(xs, rng.NormFloat64())
+		}
+		return append(xs, xs[0]) // two runs may be alike
+	}
+	draw := func(rng *rand.Rand, from []float64, n int, shift float64) (xs []float64) {
+		for range n {
+			xs = append(xs, shift+from[rng.IntN(len(from))])
+		}
+		return xs
+	}
+	signedRank := func(d []float64) (w int) {
+		slices.SortFunc(d, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
+		for i, v := range d {
+			if v <= 0 {
+				w += i + 1
+			}
+		}
+		return w
+	}
+	rankSum := func(base, head []float64) (w int) {
+		for _, y := range head {
+			for _, x := range base {
+				if x >= y {
+					w++
+				}
+			}
+		}
+		return w
+	}
+	paired, loose := pairedNoise(some(9), .1, .95), looseNoise(some(7), some(11), .95)
+	for _, runs := range []int{1, 3, 10, 100} {
+		for _, shift := range []float64{.001, .3, 5} {
+			seed := func() *rand.Rand { return rand.New(rand.NewPCG(uint64(runs), 1)) }
+			want, pairs, sums := seed(), paired.pairedTrial(seed(), runs, runs, shift), 0
+			for range 20 {
+				w := signedRank(draw(want, paired.base, runs, shift))
+				if got := pairs(); got != w {
+					t.Fatalf("%d rounds, %v apart: %d, want %d", runs, shift, got, w)
+				}
+				sums += w
+			}
+			want, sets := seed(), loose.looseTrial(seed(), runs, runs+1, shift)
+			for range 20 {
+				base := draw(want, loose.base, runs, 0)
+				w := rankSum(base, draw(want, loose.head, runs+1, shift))
+				if got := sets(); got != w {
+					t.Fatalf("%d and %d runs, %v apart: %d, want %d", runs, runs+1, shift, got, w)
+				}
+				sums += w
+			}
+			if shift < 1 && sums == 0 {
+				t.Errorf("%d runs, %v apart: all statistics are 0", runs, shift)
+			}
+		}
+	}
+}
+
+// TestSigns holds the bits' ranks against a slice's.
+func TestSigns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		var s signs
+		var all []bool
+		for n := range MaxRounds {
+			rank := rng.IntN(n + 1)
+			above := 0
+			for _, positive := range all[rank:] {
+				if positive {
+					above++
+				}
+			}
+			if got := s.above(rank); got != above {
+				t.Fatalf("%d above rank %d of %d, want %d", got, rank, n, above)
+			}
+			positive := rng.IntN(2) == 1
+			s.insert(rank, positive)
+			all = slices.Insert(all, rank, positive)
+		}
+		for i, positive := range all {
+			if got := s[i/64]>>(i%64)&1 == 1; got != positive {
+				t.Fatalf("rank %d is positive: %v, want %v", i, got, positive)
+			}
+		}
+	}
+}
+
+// TestLooks goes on with noise whose size changes and whose neighbours are alike, and looks after each round: the
+// share of sequences in which any interval misses the truth is the level.
+func TestLooks(t *testing.T) {
+	const sequences = 1000
+	for _, rounds := range []int{9, 18} {
+		rng := rand.New(rand.NewPCG(7, uint64(rounds)))
+		level := 1 - perLook(.05, rounds)
+		wrong := 0
+		for range sequences {
+			var d []float64
+			size := 1.0
+			missed := false
+			for range rounds {
+				size = .8*size + .4*math.Exp(2*rng.NormFloat64()) // a machine with its good and its bad minutes
+				x := size
+				if rng.IntN(2) == 0 { // the order was random
+					x = -x
+				}
+				d = append(d, .3+x)
+				e, err := SignedRank(d, level)
+				if err != nil {
+					t.Fatal(err)
+				}
+				missed = missed || e.Low > .3 || e.High < .3
+			}
+			if missed {
+				wrong++
+			}
+		}
+		got := float64(wrong) / sequences
+		t.Logf("%d rounds: each look's level %.4f, %.4f of sequences err", rounds, 1-level, got)
+		if got > .05+4*math.Sqrt(.05*.95/sequences) || got < .02 {
+			t.Errorf("%d rounds: %.4f of sequences err, want 0.05 at most", rounds, got)
 		}
 	}
 }

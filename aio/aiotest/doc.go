@@ -4,7 +4,7 @@
 // testing/synctest bubble with virtual time. It behaves like io_uring or epoll, and a seed decides
 // faults: short transfers, wrong readiness, late or reordered completions, missing memory, and
 // cancellations. So a test sees in milliseconds, and again with the same seed, what a network does
-// in weeks. [Sockets] makes connections of the operating system for a Watcher of aio.New.
+// in weeks.
 //
 // The network in memory has no latency. Close each Watcher before its bubble ends.
 package aiotest

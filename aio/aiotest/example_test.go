@@ -8,10 +8,9 @@ import (
 	"evenkeel.dev/aio/aiotest"
 )
 
-// A ReadFull gets its bytes although every transfer is short, on every run with this seed alike.
+// A ReadFull gets its bytes although transfers are short or cancelled, on every run with this seed.
 func Example() {
-	w, err := aiotest.NewWatcher(aio.Options{},
-		aiotest.Options{Seed: 7, Faults: aiotest.Faults{ShortRead: 1, Cancelled: .5}})
+	w, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{Seed: 7, Faults: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -3,12 +3,11 @@
 package gaio
 
 import (
+	"errors"
 	"runtime"
-
-	"evenkeel.dev/aio"
 )
 
-func bindThread(int) error { return &aio.UnsupportedError{Feature: "CPU affinity", Need: "Linux"} }
+func bindThread(int) error { return errors.ErrUnsupported }
 
 // mayRunOn accepts any CPU that exists.
 func mayRunOn(cpu int) bool { return cpu >= 0 && cpu < runtime.NumCPU() }

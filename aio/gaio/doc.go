@@ -8,8 +8,7 @@
 // error of the delegation comes by WaitIO.
 //
 // The garbage collector closes a forgotten connection or Watcher, which may take minutes. A
-// connection is not forgotten while an operation is pending, or while it is in the results of the
-// last WaitIO.
+// connection with a pending operation, or in the results of the last WaitIO, is not forgotten.
 //
 // See package aio for ownership, limits and backends. [Over] allows other options. An operation
 // costs a map look-up and two short locks more than aio's, and allocates nothing.
@@ -18,8 +17,7 @@
 //
 //   - WaitIO does the work. gaio has goroutines for it, with two hand-offs for each batch.
 //   - A second goroutine in WaitIO gets ErrWaiting. In gaio each takes the other's results.
-//   - There is one swap buffer, valid until the next WaitIO. Copy a part before you write it. A read that
-//     finds it full waits for the next WaitIO. In gaio it gets 16 bytes.
+//   - A read that finds the one swap buffer full waits for the next WaitIO. In gaio it gets 16 bytes.
 //   - After Close, WaitIO returns pending operations with ErrWatcherClosed. gaio drops them.
 //   - ErrDeadline is os.ErrDeadlineExceeded, and ErrPollerClosed is ErrWatcherClosed.
 //   - A read into an empty buffer that is not nil gets ErrEmptyBuffer. gaio returns io.EOF.
@@ -29,6 +27,5 @@
 //   - The call that submits the first operation delegates the connection before it returns.
 //   - A connection has a queue of 2^20 operations. One more gets ErrQueueFull.
 //
-// gaio's own tests pass over this package on each backend. CONTRIBUTING.md says how to run them.
-// [Over], [Watcher.Shutdown] and [Watcher.Stats] are new.
+// gaio's own tests pass on each backend. [Over], [Watcher.Shutdown] and [Watcher.Stats] are new.
 package gaio

@@ -6,6 +6,7 @@ import (
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/gaio"
 	"evenkeel.dev/aio/internal/aiosuite"
+	"evenkeel.dev/internal/leaks"
 )
 
 // Of the suite, by short names.
@@ -57,3 +58,5 @@ func echo(w *gaio.Watcher, r gaio.OpResult) {
 		_ = w.Read(nil, r.Conn, r.Buffer[:cap(r.Buffer)])
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

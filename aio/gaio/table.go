@@ -2,6 +2,7 @@ package gaio
 
 import (
 	"io"
+	"log/slog"
 	"net"
 	"reflect"
 	"runtime"
@@ -13,7 +14,6 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// kind is the call that submits an operation.
 type kind uint8
 
 const (
@@ -37,25 +37,24 @@ type refused struct {
 	err  error
 }
 
-// maxSpare is how many ops are kept for reuse.
 const maxSpare = 8192
 
-// table maps net.Conns to handles. It is separate from the Watcher, so that the garbage collector
-// can find a forgotten Watcher.
+// table maps net.Conns to handles. It is not in the Watcher, so that the garbage collector finds a
+// forgotten Watcher.
 //
 // Lock order: waiting, mu. mu is not held during calls of the user's code or of aio.
 type table struct {
 	watcher   *aio.Watcher
-	forgotten func(*entry) // forget, as a value that is allocated once
+	forgotten func(*entry) // forget, allocated once
 	affinity  atomic.Int32 // the CPU to bind to, plus one. 0: none
 
-	waiting sync.Mutex // held by the goroutine in WaitIO. It guards results
+	waiting sync.Mutex // in WaitIO. It guards results
 	results []OpResult
 
 	mu       sync.Mutex
 	attached sync.Cond          // over mu: a delegation has ended
-	conns    map[uintptr]*entry // by address. It does not keep connections alive
-	spare    []*op              // for reuse
+	conns    map[uintptr]*entry // by address, which keeps no connection alive
+	spare    []*op
 	closed   bool
 	gcFound  uint32
 	gcClosed uint32
@@ -79,8 +78,7 @@ func newTable(w *aio.Watcher) *table {
 	return t
 }
 
-// identity returns the address of conn. It must be a pointer, because a copy would be another
-// connection.
+// identity returns the address of conn, a pointer, because a copy would be another connection.
 func identity(conn net.Conn) (*byte, error) {
 	v := reflect.ValueOf(conn)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -91,9 +89,8 @@ func identity(conn net.Conn) (*byte, error) {
 
 func addr(at *byte) uintptr { return reflect.ValueOf(at).Pointer() }
 
-// find returns the entry of the connection at that address, or nil. The caller holds mu, which find
-// releases during a delegation. The weak pointer tells whether the address was reused before the
-// cleanup ran.
+// find returns the entry of the connection at that address, or nil. It releases mu, which the
+// caller holds, during a delegation. The weak pointer tells whether the address was reused.
 func (t *table) find(at *byte) *entry {
 	for {
 		e := t.conns[addr(at)]
@@ -107,8 +104,7 @@ func (t *table) find(at *byte) *entry {
 	}
 }
 
-// submit submits an operation. A refusal comes as a result: by aio, or by a post without a
-// connection.
+// submit submits an operation. A refusal comes as a result.
 func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	at, err := identity(conn)
 	if err != nil {
@@ -155,11 +151,11 @@ func begin(c *aio.Conn, k kind, tag any, buf []byte, deadline time.Time) error {
 	return c.Read(tag, buf, deadline)
 }
 
-// delegate attaches conn. The caller holds mu, which delegate releases, because conn's Close may be
-// the user's code and may use the Watcher for other connections.
+// delegate attaches conn. It releases mu, which the caller holds, because conn's Close may be the
+// user's code and may use the Watcher.
 func (t *table) delegate(conn net.Conn, at *byte) (*entry, error) {
 	e := &entry{key: addr(at), ident: weak.Make(at)}
-	before := t.conns[e.key] // of a collected connection, before its forget
+	before := t.conns[e.key] // a collected connection's
 	t.conns[e.key] = e
 	t.mu.Unlock()
 	if before != nil {
@@ -191,7 +187,6 @@ func (t *table) forget(e *entry) {
 	}
 }
 
-// collect closes a collected connection and counts it.
 func (t *table) collect(e *entry) {
 	_ = e.conn.Close()
 	t.mu.Lock()
@@ -279,7 +274,6 @@ func (t *table) result(r *aio.Result) OpResult {
 	return g
 }
 
-// tag returns the tag of an operation. The caller holds mu.
 func (t *table) tag(ctx any, conn net.Conn) any {
 	if ctx == nil {
 		return conn
@@ -294,10 +288,34 @@ func (t *table) tag(ctx any, conn net.Conn) any {
 	return o
 }
 
-// keep keeps o for reuse. The caller holds mu.
 func (t *table) keep(o *op) {
 	*o = op{}
 	if len(t.spare) < maxSpare {
 		t.spare = append(t.spare, o)
+	}
+}
+
+// setAffinity returns over after Close.
+func (t *table) setAffinity(cpu int, over error) error {
+	if !mayRunOn(cpu) {
+		return ErrCPUID
+	}
+	t.mu.Lock()
+	closed := t.closed
+	t.mu.Unlock()
+	if closed {
+		return over
+	}
+	t.affinity.Store(int32(cpu) + 1)
+	return nil
+}
+
+// bind binds the goroutine in WaitIO, if the system permits it.
+func (t *table) bind() {
+	if cpu := int(t.affinity.Swap(0)) - 1; cpu >= 0 {
+		runtime.LockOSThread()
+		if err := bindThread(cpu); err != nil {
+			slog.Default().Warn("gaio: the thread of WaitIO could not be bound", "cpu", cpu, "error", err)
+		}
 	}
 }

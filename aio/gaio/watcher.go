@@ -25,14 +25,13 @@ type OpResult struct {
 
 	// Buffer is the buffer of the submission, which the caller owns again. Buffer[:Size] was
 	// transferred. After a read with a nil buffer, IsSwapBuffer is set, and Buffer is valid until
-	// the next WaitIO. It is nil if the kernel kept it. See aio.Watcher.Close.
+	// the next WaitIO. It is nil if the kernel kept it.
 	Buffer       []byte
 	IsSwapBuffer bool
 	Size         int
 
-	// Error is nil, io.EOF at the peer's end, ErrDeadline, ErrWatcherClosed, io.ErrClosedPipe after
-	// a Free, another error of this package, or a syscall.Errno such as ECONNRESET. It is not
-	// wrapped.
+	// Error is nil, io.EOF at the peer's end, io.ErrClosedPipe after a Free, an error of this
+	// package, or a syscall.Errno such as ECONNRESET. It is not wrapped.
 	Error error
 }
 
@@ -40,17 +39,15 @@ type OpResult struct {
 // one at a time is in WaitIO. The garbage collector closes a forgotten Watcher.
 type Watcher struct{ t *table }
 
-// maxBytes is the limit of aio.Options.MaxQueuedBytes, because gaio has none.
+// gaio has no such limits. These are the largest that aio.Options allows.
 const maxBytes = 1 << 40
 
-// maxQueued is the limit of aio.Options.MaxQueued.
 const maxQueued = 1 << 20
 
 // NewWatcher returns a Watcher with defaults.
 func NewWatcher() (*Watcher, error) { return NewWatcherSize(0) }
 
-// NewWatcherSize returns a Watcher whose swap buffer has bufsize bytes, or 64 KiB for 0. A
-// connection may have 2^20 operations.
+// NewWatcherSize returns a Watcher whose swap buffer has bufsize bytes, or 64 KiB for 0.
 func NewWatcherSize(bufsize int) (*Watcher, error) {
 	w, err := aio.New(aio.Options{
 		SwapSize: bufsize, MaxQueued: maxQueued, MaxQueuedBytes: maxBytes,
@@ -62,8 +59,7 @@ func NewWatcherSize(bufsize int) (*Watcher, error) {
 	return Over(w), nil
 }
 
-// Over returns a Watcher over w, which it owns from then on, for other options. gaio has no such
-// function.
+// Over returns a Watcher over w, which it owns, for other options. gaio has no such function.
 func Over(w *aio.Watcher) *Watcher {
 	t := newTable(w)
 	g := &Watcher{t}
@@ -77,52 +73,43 @@ func (w *Watcher) Read(ctx any, conn net.Conn, buf []byte) error {
 	return w.ReadTimeout(ctx, conn, buf, aio.NoDeadline)
 }
 
-// ReadTimeout is Read with a deadline, or none if it is zero. It is tried once even after the
-// deadline.
+// ReadTimeout is Read with a deadline, or none if it is zero. It is tried once even after that.
 func (w *Watcher) ReadTimeout(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	return w.t.submit(read, ctx, conn, buf, deadline)
 }
 
-// ReadFull submits a read that is over when buf is full. At the deadline, or the peer's end, Size
-// says how much was read.
+// ReadFull submits a read that is over when buf is full. Size says how much was read.
 func (w *Watcher) ReadFull(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	return w.t.submit(readFull, ctx, conn, buf, deadline)
 }
 
-// Write submits a write of all of buf, which the watcher owns until WaitIO returns the operation.
-// Copy a part of the swap buffer before you write it.
+// Write submits a write of all of buf. Copy a part of the swap buffer before you write it.
 func (w *Watcher) Write(ctx any, conn net.Conn, buf []byte) error {
 	return w.WriteTimeout(ctx, conn, buf, aio.NoDeadline)
 }
 
-// WriteTimeout is Write with a deadline, or none if it is zero. Size says how much was written.
+// WriteTimeout is Write with a deadline, or none if it is zero.
 func (w *Watcher) WriteTimeout(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	return w.t.submit(write, ctx, conn, buf, deadline)
 }
 
-// WaitIO drives the watcher until operations are over, and returns each once. The slice and swap
-// buffers in it are valid until the next call by any goroutine. A second call at the same time
-// returns ErrWaiting.
-//
-// After Close it returns pending operations with ErrWatcherClosed, and then ErrWatcherClosed
-// itself. Another error means that the operating system refused to wait.
+// WaitIO is [aio.Watcher.WaitIO].
 func (w *Watcher) WaitIO() ([]OpResult, error) {
 	defer runtime.KeepAlive(w)
 	return w.t.waitIO()
 }
 
 // Free closes conn at once, delegated or not. Pending operations are tried once and then end with
-// io.ErrClosedPipe. It may be called again.
+// io.ErrClosedPipe.
 func (w *Watcher) Free(conn net.Conn) error { return w.t.free(conn) }
 
 // Close closes all delegated connections. WaitIO returns pending operations with ErrWatcherClosed.
-// Close always returns nil, and may be called again.
 func (w *Watcher) Close() error {
 	w.t.close()
 	return nil
 }
 
-// Shutdown is [aio.Watcher.Shutdown]: pending writes finish before it closes.
+// Shutdown is [aio.Watcher.Shutdown].
 func (w *Watcher) Shutdown(ctx context.Context) error {
 	defer w.t.close()
 	return w.t.watcher.Shutdown(ctx)
@@ -131,15 +118,12 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 // Stats is [aio.Watcher.Stats]. Refused operations count as posts.
 func (w *Watcher) Stats() aio.Stats { return w.t.watcher.Stats() }
 
-// SetPollerAffinity is SetLoopAffinity, because one thread does both. After Close it fails with
-// ErrPollerClosed.
+// SetPollerAffinity is SetLoopAffinity. After Close it fails with ErrPollerClosed.
 func (w *Watcher) SetPollerAffinity(cpu int) error { return w.t.setAffinity(cpu, ErrPollerClosed) }
 
-// SetLoopAffinity locks the goroutine in WaitIO to its thread, from the next call on, and the
-// thread to a CPU by the system's number. It fails with ErrCPUID if this process may not run on it,
-// and after Close with ErrConnClosed.
+// SetLoopAffinity binds the goroutine in WaitIO to a CPU, from the next call on. It fails with
+// ErrCPUID if this process may not run on it, and after Close with ErrConnClosed.
 func (w *Watcher) SetLoopAffinity(cpu int) error { return w.t.setAffinity(cpu, ErrConnClosed) }
 
-// GetGC returns how many delegated connections the garbage collector found, and how many of these
-// are closed.
+// GetGC returns how many delegated connections the garbage collector found, and how many it closed.
 func (w *Watcher) GetGC() (found, closed uint32) { return w.t.getGC() }

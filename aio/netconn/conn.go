@@ -46,15 +46,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, c.wrap("write", err)
 }
 
-// CloseWrite ends the sending side after a Write that is under way. The Conn can still be read. No
-// deadline applies.
+// CloseWrite ends the sending side after a Write that is under way. No deadline applies.
 func (c *Conn) CloseWrite() error {
 	_, _, err := c.out.do(c.shut, nil)
 	return c.wrap("close", err)
 }
 
-// Close closes the connection at once, as aio.Conn.Close does. Other calls that are under way, and
-// a second Close, return net.ErrClosed.
+// Close closes the connection at once. Other calls that are under way, and a second Close, return
+// net.ErrClosed.
 func (c *Conn) Close() error {
 	if c.closed.Swap(true) {
 		return c.wrap("close", net.ErrClosed)
@@ -68,7 +67,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline makes Reads fail at t, including one that is under way. The zero time means no
-// deadline. A later deadline lets Reads go on.
+// deadline.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.set(t, &c.in)
 }
@@ -112,7 +111,6 @@ func (c *Conn) shut(tag any, _ []byte, _ time.Time) error {
 	return c.handle.CloseWrite(tag, aio.NoDeadline)
 }
 
-// usable returns an error if the Conn is closed.
 func (c *Conn) usable(op string) error {
 	if c.closed.Load() {
 		return c.wrap(op, net.ErrClosed)
@@ -141,10 +139,46 @@ func plain(op string, err error) error {
 	return err
 }
 
-// network returns the network of an address, or "" for nil.
 func network(a net.Addr) string {
 	if a == nil {
 		return ""
 	}
 	return a.Network()
+}
+
+// listener is a net.Listener whose connections are Conns.
+type listener struct {
+	handle *aio.Listener
+	in     side
+	closed atomic.Bool
+}
+
+// NewListener returns a net.Listener whose Accept returns a *[Conn], for an http.Server or
+// tls.NewListener. A lack of descriptors delays Accept and is not an error. Close closes the
+// handle. After that, and after the Watcher's Close, methods return net.ErrClosed.
+func NewListener(handle *aio.Listener) net.Listener { return &listener{handle: handle} }
+
+func (l *listener) Accept() (net.Conn, error) {
+	_, accepted, err := l.in.do(l.accept, nil)
+	if err != nil {
+		return nil, l.wrap("accept", err)
+	}
+	return New(accepted), nil
+}
+
+func (l *listener) accept(tag any, _ []byte, deadline time.Time) error {
+	return l.handle.Accept(tag, deadline)
+}
+
+func (l *listener) Close() error {
+	if l.closed.Swap(true) {
+		return l.wrap("close", net.ErrClosed)
+	}
+	return l.handle.Close()
+}
+
+func (l *listener) Addr() net.Addr { return l.handle.Addr() }
+
+func (l *listener) wrap(op string, err error) error {
+	return &net.OpError{Op: op, Net: network(l.Addr()), Addr: l.Addr(), Err: plain(op, err)}
 }

@@ -7,22 +7,13 @@
 //
 // Operations progress only while a goroutine is in aio.Watcher.WaitIO. That is [Drive] in a
 // goroutine of its own, or the program's loop, which gives each result to [Deliver]. That goroutine
-// must not call Read or Write, because it would wait for itself.
+// must not call methods of a Conn, because it would wait for itself.
 //
-// # Semantics
-//
-// They are those of *net.TCPConn. Errors are *net.OpError, except io.EOF. A missed deadline is
-// os.ErrDeadlineExceeded, and use after Close is net.ErrClosed, also if the Watcher was closed. A
-// new deadline applies to operations under way. Any goroutine may call the methods. A Write is sent
-// in one piece.
-//
-// No limit of aio.Options refuses an operation, because the caller blocks. But its bytes count
-// towards MaxWatcherBytes.
-//
-// # Caveats
+// The semantics are those of *net.TCPConn. Any goroutine may call the methods. Errors are
+// *net.OpError, except io.EOF. A Write is sent in one piece. No limit of aio.Options refuses an
+// operation, because the caller blocks, but its bytes count towards MaxWatcherBytes.
 //
 // A Read or Write switches to the goroutine in WaitIO and back. If each of your connections has a
 // blocking goroutine anyway, *net.TCPConn is faster. There is no ReadFrom or WriteTo, so io.Copy
-// does not use sendfile. If aio.Watcher.Close could not get a buffer back from the kernel, do not
-// use that buffer again.
+// does not use sendfile.
 package netconn

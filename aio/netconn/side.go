@@ -10,19 +10,19 @@ import (
 
 // side is one direction of a Conn, or a listener. An idle Conn has two, so it is small.
 type side struct {
-	mu          sync.Mutex // held during a submission, so before the watcher's locks
+	mu          sync.Mutex // taken before the watcher's locks
 	deadline    time.Time
-	first, last *call // calls in their order. The first has its turn until it leaves
+	first, last *call // the first has its turn until it leaves
 }
 
-// call is a Read, a Write or another call, and the tag of its operation. The side's mu guards its
-// fields. It waits by a Cond, which testing/synctest lets move between bubbles, unlike a channel.
+// call is a Read, a Write or another call, and the tag of its operation, guarded by the side's mu.
+// It waits by a Cond, which testing/synctest lets move between bubbles, unlike a channel.
 type call struct {
 	proactor.Waits
 	side    *side
-	next    *call     // in the queue of its side
+	next    *call
 	wake    sync.Cond // it is first, or its operation is over
-	pending bool      // its operation was submitted, and is not over
+	pending bool      // submitted, and not over
 	n       int
 	conn    *aio.Conn
 	err     error
@@ -31,7 +31,6 @@ type call struct {
 // calls are reused. An idle Conn has none.
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// submit is [aio.Conn.Read] or the like.
 type submit func(tag any, buf []byte, deadline time.Time) error
 
 // do waits for its turn, submits an operation, and waits for its result.
@@ -52,7 +51,6 @@ func (s *side) do(submit submit, p []byte) (n int, accepted *aio.Conn, err error
 	return k.n, k.conn, k.err
 }
 
-// join appends a call to the queue. The caller holds mu.
 func (s *side) join() *call {
 	k := calls.Get().(*call)
 	k.side, k.wake.L = s, &s.mu
@@ -65,7 +63,6 @@ func (s *side) join() *call {
 	return k
 }
 
-// leave ends the turn of the first call. The caller holds mu.
 func (s *side) leave() {
 	k := s.first
 	if s.first = k.next; s.first == nil {
@@ -84,7 +81,6 @@ func (k *call) end(r aio.Result) {
 	k.wake.Signal()
 }
 
-// setDeadline sets the deadline, also of an operation under way.
 func (s *side) setDeadline(handle *aio.Conn, t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,4 +88,40 @@ func (s *side) setDeadline(handle *aio.Conn, t time.Time) {
 	if s.first != nil && s.first.pending {
 		_ = handle.SetDeadline(s.first, t) // the operation may be over
 	}
+}
+
+// Drive carries out the operations of w's Conns until w is closed, and then returns nil. Give it a
+// goroutine of its own. It drops other results. A program that has such calls WaitIO itself, and
+// [Deliver].
+//
+// If another goroutine is in WaitIO, Drive returns aio.ErrWaiting. If the operating system refuses
+// to wait, it closes w and returns the reason.
+func Drive(w *aio.Watcher) error {
+	var failed error
+	for {
+		results, err := w.WaitIO()
+		switch err {
+		case nil:
+		case aio.ErrWatcherClosed:
+			return failed
+		case aio.ErrWaiting:
+			return err
+		default:
+			failed = err
+			_ = w.Close()
+		}
+		for _, r := range results {
+			Deliver(r)
+		}
+	}
+}
+
+// Deliver completes the Read or Write that r belongs to, and returns false if r is not a Conn's. It
+// does not block. Call it once for every result, even after the Watcher's Close.
+func Deliver(r aio.Result) bool {
+	k, ok := r.Tag.(*call)
+	if ok {
+		k.end(r)
+	}
+	return ok
 }

@@ -1,5 +1,7 @@
 //go:build linux
 
+// Package explain has the cases of package reqtrace: what its analysis costs, and the lock that it
+// finds in the search service. The tests of package planted show whether it names the right causes.
 package explain
 
 import (
@@ -102,4 +104,9 @@ func refreshed(ctx context.Context, r *harness.Run, url string) error {
 	r.Set("median", report.Median.Mean.Seconds()*1e3)
 	r.Set("p99+", report.Tail.Mean.Seconds()*1e3)
 	return nil
+}
+
+// Cases returns the cases.
+func Cases() []harness.Case {
+	return []harness.Case{searchCase(), analysisCase()}
 }

@@ -3,8 +3,10 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,5 +53,47 @@ func TestAwaitQuietEnds(t *testing.T) {
 	}
 	if err := AwaitQuiet(context.Background(), 0, &out); err != nil {
 		t.Error(err)
+	}
+}
+
+// allowed returns the cores that a child may use.
+func allowed() (string, error) {
+	out, err := exec.Command("sh", "-c", "grep Cpus_allowed_list /proc/$$/status").Output()
+	return strings.TrimSpace(strings.TrimPrefix(string(out), "Cpus_allowed_list:")), err
+}
+
+// TestCoreIsOfThoseAllowed: where only the last core may be used, the first of those is that one.
+func TestCoreIsOfThoseAllowed(t *testing.T) {
+	last := runtime.NumCPU() - 1
+	if err := Pinned(last, func() error {
+		want, err := allowed()
+		if err != nil {
+			return err
+		}
+		if _, err := strconv.Atoi(want); err != nil {
+			return fmt.Errorf("it may use %s, want one core", want)
+		}
+		return Pinned(0, func() error { // of the thread, which has one
+			got, err := allowed()
+			if err == nil && got != want {
+				err = fmt.Errorf("it may use %s, want %s", got, want)
+			}
+			return err
+		})
+	}); err != nil {
+		t.Error(err)
+	}
+	if err := Pinned(last+1, func() error { return nil }); err == nil {
+		t.Errorf("there is a core %d", last+1)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	const line = "123 (a (b) c) S 1 123 123 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 7 0 1000 0 0\n"
+	if got, err := parseStat(line); got != 3*time.Second || err != nil {
+		t.Errorf("%v, %v, want 3 s", got, err)
+	}
+	if _, err := parseStat("123 (x) S"); err == nil {
+		t.Error("a short line is read")
 	}
 }

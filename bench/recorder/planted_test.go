@@ -14,8 +14,8 @@ import (
 
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/machine"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 var full = harness.TestFlags()

@@ -17,7 +17,7 @@ const convertHelp = `
 evenkeel convert [flags] FILE
 
 Makes a run.json of what another tool wrote, or writes a run's histogram for other tools. It finds
-the format of FILE by its contents: vegeta, wrk2, k6, hey, ab, HdrHistogram, go test -bench, a list.
+the format of FILE by its contents: vegeta, wrk2, k6, hey, HdrHistogram, a list.
 
   evenkeel convert -o vegeta.json results.gob       results of vegeta, for evenkeel compare
   evenkeel convert -unit 1ms latencies.txt          a list with a latency per line
@@ -31,7 +31,7 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("convert", convertHelp)
 	from := fs.String("from", "", "read this `format` (default: by the contents)")
 	to := fs.String("to", "",
-		"write this `format`: hgrm, hlog, csv or prometheus (default: run)")
+		"write this `format`: hgrm or hlog (default: run)")
 	output := fs.String("o", "", "write to this `file` (default: standard output)")
 	unit := "values are multiples of this `duration` (default 1ms in a .hgrm, 1ns in an .hlog)"
 	fs.Func("unit", unit, func(s string) (err error) {
@@ -100,7 +100,6 @@ func readForeign(name string, o exchange.Options) (*runfile.File, error) {
 	return f, nil
 }
 
-// chooseRun finds the run that which names. "" means the only run.
 func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 	var found []*runfile.Run
 	var all []string

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +23,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/perfetto"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 const explainHelp = `
@@ -40,7 +41,7 @@ standard input, the HOST:PORT of a server with net/http/pprof, or the URL of a r
 docs/explain.md says how to read the report.
 `
 
-// demoTrace is four seconds of examples/search at 300 requests/s with -alloc=lean -refresh=locked
+// demoTrace is 4 s of examples/search at 300 requests/s, with -alloc=lean -refresh=locked
 // -ttl=1500ms and a feed of 200 ms, built with -trimpath.
 //
 //go:embed demo.trace.gz
@@ -154,7 +155,6 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	return nil
 }
 
-// wrong finds flags and traces that do not go together, and flags that would do nothing.
 func (f *explainFlags) wrong(names []string) error {
 	switch {
 	case len(names) == 0 && f.against != nil:
@@ -215,7 +215,6 @@ func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags
 	return v.WriteText(a.Stdout, o)
 }
 
-// verdictOn is traces.Verdict that also knows the trace of -demo.
 func verdictOn(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
@@ -226,10 +225,90 @@ func verdictOn(
 	return demoName, v, err
 }
 
-// newExplained names the trace. A page leads into a file.
 func newExplained(name, source string) page.Trace {
 	if name != source || name == demoName {
 		return page.Trace{Name: source}
 	}
 	return page.Trace{Name: source, File: name}
+}
+
+func against(
+	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, limits explain.Limits,
+	o reqtrace.Options,
+) error {
+	sides := [2][]string{f.against, names}
+	for i := range sides {
+		var err error
+		if sides[i], err = expand(sides[i]); err != nil {
+			return a.Wrong(fs, "%v", err)
+		}
+	}
+	if err := cli.CanSave(append(sides[0], sides[1]...), f.html); err != nil {
+		return err
+	}
+	ctx, release := a.Catch(ctx)
+	defer release()
+	var reports [2][]*reqtrace.Report
+	var broken error
+	for i, list := range sides {
+		for _, name := range list {
+			source, v, err := verdictOn(ctx, a, name, 0, !f.noProfile, o)
+			if err != nil {
+				return wrongOption(a, fs, source, err)
+			}
+			r := v.Report()
+			if r.Requests == 0 {
+				return fmt.Errorf("%s: %s", source, v.Sentence)
+			}
+			if r.Broken != "" {
+				broken = errors.Join(broken, fmt.Errorf("%s: %w: what stands before is compared (%s)", source,
+					reqtrace.ErrBroken, r.Broken))
+			}
+			reports[i] = append(reports[i], r)
+		}
+	}
+	c, err := verdict.Compare(reports[0], reports[1], "old", "new")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(a.SavePage(f.html, func(w io.Writer) error { return page.Change(w, c) }),
+		printChange(a, c, sides, f))
+	lines, limitErr := limits.CheckChange(c)
+	a.Say("explain", lines...)
+	// The rest of a broken trace may exceed a limit that its beginning keeps.
+	return cmp.Or(errors.Join(err, broken), limitErr)
+}
+
+// expand returns the files that match. A name without a file may be a URL.
+func expand(patterns []string) (names []string, err error) {
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		_, notThere := os.Stat(p)
+		switch {
+		case fetch.IsURL(p), notThere == nil: // even if it reads as a pattern
+			found = []string{p}
+		case err != nil:
+			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
+		case found == nil && strings.ContainsAny(p, "*["):
+			return nil, fmt.Errorf("no file matches %q", p)
+		case found == nil:
+			found = []string{p}
+		}
+		for _, name := range found { // a file counts once, a URL each time
+			if fetch.IsURL(name) || !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
+
+func printChange(a *cli.App, c *verdict.Change, sides [2][]string, f *explainFlags) error {
+	switch {
+	case f.json:
+		return explain.WriteChange(a.Stdout, sides, c)
+	case f.html == cli.ToStdout:
+		return nil
+	}
+	return c.WriteText(a.Stdout, verdict.Options{Color: a.Style.Color, Width: a.Width})
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -339,5 +340,93 @@ func TestAnalyzeInterrupted(t *testing.T) {
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if _, err := traces.Analyze(ctx, "pipe", in, reqtrace.Options{}); err != cli.ErrInterrupted {
 		t.Errorf("%v, want %v", err, cli.ErrInterrupted)
+	}
+}
+
+// TestExplainCutOff: what can be read of a trace that is cut off is explained, with a warning. A
+// limit that a part of the trace keeps is not kept; one that the part exceeds is exceeded.
+func TestExplainCutOff(t *testing.T) {
+	packed, err := os.Open("../../reqtrace/testdata/go1.26.trace.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "cut.trace")
+	if err := os.WriteFile(name, b[:len(b)*3/4], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout := []string{
+		"% of the extra time is waiting for a mutex. main.(*cache).refresh (main.go:43)",
+		"! The trace is cut off or corrupt. The report is of the ",
+	}
+	said := []string{"evenkeel explain: " + name + ": the trace is cut off or corrupt; take it again, and wait for " +
+		"its end"}
+	call("explain", name).check(t, cli.ExitOK, stdout, said)
+	call("explain", "-fail-if", "gc>90%", name).check(t, cli.ExitFailed, stdout, said)
+	call("explain", "-fail-if", "lock>50%", name).check(t, cli.ExitLimit, stdout, []string{"-fail-if lock>50%: it is "})
+	call("explain", "-json", name).check(t, cli.ExitOK, []string{`"broken": "after `, "cut off or corrupt"}, said)
+
+	whole, err := os.ReadFile(packed.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, whole[:len(whole)*3/4], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// gzip that is cut off
+	call("explain", name).check(t, cli.ExitOK, stdout[1:], []string{"the report is of what stands before"})
+}
+
+// TestExplainURL takes a trace of this very process while it serves.
+func TestExplainURL(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer func() { cancel(); wg.Wait() }()
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			if res, err := srv.Client().Get(srv.URL); err == nil {
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+	r := call("explain", strings.TrimPrefix(srv.URL, "http://")+"/?seconds=0.3")
+	for end := time.Now().Add(time.Minute); r.code == cli.ExitFailed && strings.Contains(r.stderr, "request") &&
+		time.Now().Before(end); {
+		r = call("explain", srv.URL+"/debug/pprof/trace?seconds=1") // a busy machine
+	}
+	r.check(t, cli.ExitOK, []string{"The slowest 1% take", "whole requests (without marks)"},
+		[]string{"taking a trace of 0.3 s from http://"})
+}
+
+// TestExplainRecorder explains what a recorder has, and asks for nothing beside it.
+func TestExplainRecorder(t *testing.T) {
+	b, err := os.ReadFile("../../reqtrace/testdata/go1.26.trace.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/evenkeel/snapshot", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(b) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) { t.Errorf("asked for %s", q.URL) })
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	r := call("explain", srv.URL+"/debug/evenkeel/")
+	r.check(t, cli.ExitOK, []string{"The slowest 1% take", "whole requests"}, nil)
+	if strings.Contains(r.stderr, "taking a trace") || strings.Contains(r.stderr, "profile") {
+		t.Error(r.stderr)
 	}
 }

@@ -137,7 +137,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if err := c.failIf.Known(classNames(c.options.Targets)); err != nil {
 		return err
 	}
-	// Each share would have the service collect.
+	// With shares, each profile would make the service collect.
 	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.Share != nil || c.client.Unix != "") {
 		c.pprof = "off"
 		return nil

@@ -1,5 +1,5 @@
-// Command evenkeel measures a Go service's latency under load, and says what its garbage collector
-// costs and why its slowest requests are slow. evenkeel -h lists the subcommands.
+// Command evenkeel measures a Go service's latency under load, and says why its slowest requests
+// are slow.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 type subcommand struct {
@@ -88,4 +89,30 @@ evenkeel COMMAND -h shows examples and flags. Flags may stand before or after op
 Exit codes: 0 done. 1 failed, or no request got a status of 2xx or 3xx. 2 wrong command line.
 3 a -fail-if is exceeded. 4 a -fail-if is inconclusive. 130 interrupted, after a report.
 `)
+}
+
+const versionHelp = `
+evenkeel version [-json]
+
+Prints the version of evenkeel, or the commit that it was built from.
+`
+
+func runVersion(_ context.Context, a *cli.App, args []string) error {
+	fs := a.NewFlags("version", versionHelp)
+	asJSON := fs.Bool("json", false, "print JSON, with the machine")
+	operands, err := a.Operands(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(operands) > 0 {
+		return a.Wrong(fs, "what is %q?", operands[0])
+	}
+	if !*asJSON {
+		_, err := fmt.Fprintln(a.Stdout, runfile.Tool())
+		return err
+	}
+	return cli.WriteJSON(a.Stdout, struct {
+		Tool    string          `json:"tool"`
+		Machine runfile.Machine `json:"machine"`
+	}{runfile.Tool(), runfile.ThisMachine()})
 }

@@ -19,9 +19,9 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/replicas"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 var lockKey = history.Key{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: "GET /orders"}

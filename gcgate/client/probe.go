@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	probeFrom    = 0.7 // of the announced time, to which a gate adds a margin of a quarter
+	probeFrom    = 0.7 // of the announced time, which has a margin
 	probeEvery   = 20 * time.Millisecond
-	probeSeldom  = 100 * time.Millisecond // pause if it announces more than a second
+	probeSeldom  = 100 * time.Millisecond // after an announcement above a second
 	probeTimeout = time.Second
-	probeLife    = 30 * time.Second // from the first probe to the last
+	probeLife    = 30 * time.Second
 )
 
 func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) {
@@ -30,7 +30,7 @@ func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), inband.MaxDrain+probeLife)
 	g.stop = cancel
-	host := hostOf(req) // the gate's middleware answers for it
+	host := hostOf(req)
 	p.probes.Go(func() {
 		defer p.comeBack(g)
 		p.watch(ctx, g, host, sent+int64(probeFrom*float64(d)))
@@ -58,7 +58,7 @@ func (p *pool) comeBack(g *target) {
 	g.drained.Store(0)
 }
 
-// watch probes g from time from on until it is back, for probeLife at most.
+// watch probes g from time from on, until it is back or probeLife is over.
 func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
 	if !sleep(ctx, time.Duration(from-p.clock())) {
 		return
@@ -126,14 +126,14 @@ func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return 0, errors.New(resp.Status)
 	case resp.StatusCode != http.StatusNoContent:
-		// The answer is from in front of the middleware, so the announced time decides.
+		// Something in front of the middleware answered, so the announced time decides.
 		return max(0, time.Duration(g.drained.Load()-p.clock())), nil
 	default:
 		return 0, nil
 	}
 }
 
-// discard reads a short body to its end, so that its connection can be used again.
+// discard reads a short body, so that its connection can be used again.
 func discard(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 4<<10)
 	body.Close()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// target is one replica as a Transport sees it. Times are in ns of pool.clock.
+// target is one replica. Times are in ns of pool.clock.
 //
 //	in service --announcement--> drained --probe says back, or 30 s--> in service
 //	in service --dial fails, or timeouts--> left out --time is over: one request tries--> in service
@@ -21,15 +21,15 @@ type target struct {
 	host   string
 	base   http.RoundTripper
 
-	drained atomic.Int64 // until when, as it said; 0: in service
+	drained atomic.Int64 // until when; 0: in service
 	back    atomic.Int64
-	out     atomic.Int64 // until when it is left out; 0: not
+	out     atomic.Int64 // until when; 0: in service
 	fails   atomic.Uint32
 
 	heard  atomic.Int64
-	served atomic.Int64 // when the request was sent that this answered
+	served atomic.Int64 // when the last answered request was sent
 
-	stop    context.CancelFunc // ends its watch; nil: none runs. Guarded by pool.mu
+	stop    context.CancelFunc // nil: no watch runs; guarded by pool.mu
 	silence silence
 }
 
@@ -68,7 +68,7 @@ func (g *target) answered() {
 	}
 }
 
-// tries reports whether a request may try a target that is left out: one, when its time is over.
+// tries lets one request try a target whose time is over.
 func (g *target) tries(now int64) bool {
 	until := g.out.Load()
 	return until != 0 && now >= until && g.drained.Load() == 0 && g.out.CompareAndSwap(until, now+int64(maxOut))
@@ -82,17 +82,17 @@ type pool struct {
 	targets []*target
 	next    atomic.Uint32
 
-	mu     sync.Mutex  // guards target.stop and silence, and leave against close
-	closed atomic.Bool // set under mu
+	mu     sync.Mutex // guards target.stop, silence, and leave against close
+	closed atomic.Bool
 	probes sync.WaitGroup
 }
 
 // clock is nanoseconds since the first request, never 0.
 func (p *pool) clock() int64 { return int64(time.Since(p.epoch)) | 1 }
 
-// pick returns the target for the next attempt, nil if all were tried: one in service, in turn,
-// else the one that is back soonest. A request tries one that is left out only if it could be sent
-// again, or if no such request came for maxOut.
+// pick returns the next target in service, in turn, or the one that is back soonest, or nil if all
+// were tried. A request tries one that is left out only if it could be sent again, or if no such
+// request came for maxOut.
 func (p *pool) pick(tried []bool, again bool) *target {
 	now, n := p.clock(), uint32(0)
 	for i, g := range p.targets {
@@ -107,7 +107,7 @@ func (p *pool) pick(tried []bool, again bool) *target {
 		}
 	}
 	if n > 0 {
-		k := p.next.Add(1) % n // over those in service: the one after a gap gets no double share
+		k := p.next.Add(1) % n // no double share for the one after a gap
 		for i, g := range p.targets {
 			if tried[i] || !g.serves() {
 				continue
@@ -135,16 +135,16 @@ func (p *pool) soonest(tried []bool) *target {
 
 const silentLimit = 3
 
-// silence is what is known of requests that a target has let time out. pool.mu guards it.
+// silence is what is known of timeouts. pool.mu guards it.
 type silence struct {
-	row  int   // in a row, without an answer in between
-	from int64 // when the first of them was sent
+	row  int   // without an answer in between
+	from int64 // when the first was sent
 	last int64
 	left int64
 }
 
-// silent notes that a request to g timed out, and reports whether g is left out for that. If no
-// other target answers, the handlers are slow, or the network is down.
+// silent notes a timeout, and reports whether g is left out for it. If no other target answers, the
+// handlers are slow, or the network is down.
 func (p *pool) silent(g *target, sent int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,8 +175,7 @@ func (p *pool) answersBut(g *target, from int64) bool {
 	return false
 }
 
-// isTimeout reports whether err, of req, is a timeout. A cancellation says nothing about the
-// target.
+// isTimeout reports whether err is a timeout. A cancellation says nothing about the target.
 func isTimeout(req *http.Request, err error) bool {
 	if d, ok := req.Context().Deadline(); ok && time.Until(d) <= 0 {
 		return true

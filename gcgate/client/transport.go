@@ -14,14 +14,12 @@ import (
 	"evenkeel.dev/gcgate/internal/inband"
 )
 
-// A Transport is an [http.RoundTripper] that spreads requests over the replicas of a service, and
-// keeps them off a replica that collects. The replicas need an httpgate.InBand signal or
-// gcgate.PolicyShed.
+// A Transport is an [http.RoundTripper] that spreads requests over replicas, and keeps them off one
+// that collects. The replicas need an httpgate.InBand signal or gcgate.PolicyShed.
 //
-// Targets take turns. One that announces a drain gets no request until a probe, a GET of its "/",
-// says that it is back. If all are drained, the one that is back soonest serves. A target that
-// cannot be dialed, or lets three requests in a row time out, is left out for 100 ms, doubling up
-// to 2 s.
+// A target that announces a drain gets no request until a probe, a GET of its "/", says that it is
+// back. If all are drained, the one that is back soonest serves. A target that cannot be dialed, or
+// lets three requests in a row time out, is left out for 100 ms, doubling up to 2 s.
 //
 // A request is sent again, once to each other target at most, if its body is available again and
 //
@@ -29,8 +27,7 @@ import (
 //   - the connection could not be dialed; or
 //   - the connection broke before the answer's header, and the request is idempotent.
 //
-// A Transport may be used from many goroutines. Do not copy it, nor change its fields after the
-// first request.
+// Any goroutine may use a Transport. Do not copy it, nor change its fields after the first request.
 type Transport struct {
 	// Base sends each request to its target. Its *net.OpError of Op "dial" must mean that nothing
 	// was sent. Default: nil, a clone of http.DefaultTransport for each target, with up to 256 idle
@@ -38,12 +35,12 @@ type Transport struct {
 	Base http.RoundTripper
 
 	// Targets are the replicas' base URLs, scheme and host, as in "http://10.0.0.7:8080". The Host
-	// header stays what the caller set. No default. Limit: 1024.
+	// header stays the caller's. No default. Limit: 1024.
 	Targets []string
 
 	once sync.Once
 	err  error
-	own  bool // the targets' bases are ours to close
+	own  bool // the bases are ours to close
 	pool pool
 }
 
@@ -52,7 +49,7 @@ const (
 	idlePerTarget = 256
 	dialTimeout   = time.Second
 
-	// Of a connection of HTTP/2. A waiting request does not notice a machine that has vanished.
+	// With HTTP/2 a waiting request does not notice a machine that has vanished.
 	pingEvery   = 10 * time.Second
 	pingTimeout = 5 * time.Second
 )
@@ -73,7 +70,7 @@ func (t *Transport) init() error {
 
 func newBase() *http.Transport {
 	b := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true}
-	if d, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have put another there
+	if d, ok := http.DefaultTransport.(*http.Transport); ok { // unless the program replaced it
 		b = d.Clone()
 	}
 	b.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
@@ -112,7 +109,7 @@ func parseTargets(urls []string) ([]*target, error) {
 	return targets, nil
 }
 
-// RoundTrip implements [http.RoundTripper]. Its error is that of the last attempt.
+// RoundTrip implements [http.RoundTripper]. It returns the error of the last attempt.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := t.usable(req); err != nil {
 		if req.Body != nil {
@@ -136,7 +133,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if next == nil {
 			ofThisHop(resp)
 			if resp != nil {
-				resp.Request = req // the one that was sent has the address of a target
+				resp.Request = req // without the target's address
 			}
 			return resp, err
 		}
@@ -171,7 +168,7 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 			g.fail(t.pool.clock())
 		case isTimeout(req, err):
 			if t.pool.silent(g, sent) && t.own {
-				closeIdle(g.base) // else each of them lets a request time out
+				closeIdle(g.base) // otherwise each lets a request time out
 			}
 		}
 		return
@@ -179,8 +176,8 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	g.heard.Store(t.pool.clock())
 	g.served.Store(sent)
 	g.answered()
-	// Count from when the request was sent. At worst a probe comes early. From the arrival of a
-	// slow answer, g would stay drained too long.
+	// Count from when the request was sent. Counted from a slow answer, g would stay drained too
+	// long.
 	if d, ok := inband.ParseMillis(resp.Header, inband.HeaderDrain); ok {
 		t.pool.leave(g, sent, d, req)
 	} else if d, ok := inband.ParseMillis(resp.Header, inband.HeaderRetryAfter); ok && isRefused(resp) {
@@ -188,7 +185,7 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	}
 }
 
-// ofThisHop removes headers about this hop. A proxy that hands the answer on is not drained.
+// ofThisHop removes headers, because a proxy that hands the answer on is not drained.
 func ofThisHop(resp *http.Response) {
 	if resp != nil {
 		delete(resp.Header, inband.HeaderDrain)
@@ -216,8 +213,7 @@ func canResend(req *http.Request) bool {
 	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
 }
 
-// isIdempotent reports whether req may run twice, by its method or by the headers that net/http
-// knows.
+// isIdempotent reports whether req may run twice, by the rules of net/http.
 func isIdempotent(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -231,8 +227,8 @@ func isDial(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// isBroken reports whether the connection ended before the answer's header. A timeout is not that:
-// the target is slow, and sending more would make it slower.
+// isBroken reports whether the connection ended before the answer's header. A target that times out
+// is slow, and another request would make it slower.
 func isBroken(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -241,8 +237,8 @@ func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Close ends the goroutines that probe, and waits for them. New requests fail with net.ErrClosed.
-// It always returns nil, and may be called again.
+// Close ends the probes. New requests fail with net.ErrClosed. It returns nil, and may be called
+// again.
 func (t *Transport) Close() error {
 	if t.init() != nil {
 		return nil

@@ -7,30 +7,27 @@ import (
 )
 
 // A Heap is a gcgate.Collector that grows with time. Make one with [NewHeap], set its fields before
-// the gate starts, and use [Heap.Do] from then on. Its methods may be called from any goroutine.
+// the gate starts, and use [Heap.Do] from then on. Any goroutine may call its methods.
 type Heap struct {
 	mu sync.Mutex
 
-	// How it behaves.
-	Rate      float64       // of allocation, bytes per second
-	Live      uint64        // bytes that a collection leaves
-	Mark      time.Duration // how long a collection marks
-	Sweep     time.Duration // how long Collect takes after that
-	Hang      chan struct{} // not nil: marking does not end before it is closed
-	Beside    uint64        // bytes that the memory limit counts in addition to the heap's objects
-	Kept      uint64        // bytes that the process has from the system, if more than heap and Beside
-	Group     int64         // memory limit of the control group; math.MaxInt64: none
-	Others    int64         // bytes that other processes have of the control group
-	Available uint64        // bytes that the machine can give to new work; 0: not known
+	// How it behaves. Sizes are in bytes.
+	Rate      float64       // of allocation per second
+	Live      uint64        // what a collection leaves
+	Mark      time.Duration // how long marking takes
+	Sweep     time.Duration // how long Collect goes on after that
+	Hang      chan struct{} // marking waits until it is closed; nil: no wait
+	Beside    uint64        // what the limit counts besides objects
+	Kept      uint64        // from the system, if more than heap and Beside
+	Group     int64         // limit of the control group; math.MaxInt64: none
+	Others    int64         // other processes' part of the group
+	Available uint64        // of the machine; 0: not known
 
 	// What was done to it.
 	Percent   int    // GOGC
-	Limit     int64  // memory limit in bytes; math.MaxInt64: none
-	LimitsSet int    // calls of SetLimit that set one
-	Scavenged uint64 // bytes that it had to give back at once when a limit was set below what it had
-	Automatic uint64 // cycles that the runtime began by itself, and that have ended
-	Running   int    // calls of Collect that have not returned
-	Reads     int    // calls of Read
+	Limit     int64  // math.MaxInt64: none
+	Automatic uint64 // ended cycles that the runtime began by itself
+	Running   int    // calls of Collect
 
 	at        time.Time
 	allocated float64
@@ -38,12 +35,12 @@ type Heap struct {
 	live      uint64
 	cycles    uint64
 	marking   int
-	automatic time.Time // when the runtime's own cycle ends; zero: none marks
+	automatic time.Time // end of the runtime's own cycle; zero: none
 	marked    time.Duration
 }
 
-// NewHeap returns a heap that allocates 100 MiB per second and has 100 MiB live after a collection,
-// which takes 50 ms, under GOGC=100 and without limits.
+// NewHeap returns a heap that allocates 100 MiB per second. A collection takes 50 ms and leaves 100
+// MiB. GOGC is 100, without limits.
 func NewHeap() *Heap {
 	now := time.Now()
 	return &Heap{
@@ -52,7 +49,7 @@ func NewHeap() *Heap {
 	}
 }
 
-// Do calls f while nothing else happens to the heap. f may read and change the fields.
+// Do calls f while nothing else happens to the heap. f may use the fields.
 func (h *Heap) Do(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,21 +57,20 @@ func (h *Heap) Do(f func()) {
 	f()
 }
 
-// EndCycle ends a cycle without a call of Collect. Call it within [Heap.Do]. It is the runtime's
-// own if you count up Automatic, too, else that of a runtime.GC somewhere.
+// EndCycle ends a cycle as by runtime.GC, or as by the runtime if you count up Automatic, too. Call
+// it within [Heap.Do].
 func (h *Heap) EndCycle() {
 	h.base, h.live = h.allocated, h.Live
 	h.cycles++
 	h.marked += h.Mark
 }
 
-// The runtime (runtime/mgcpacer.go). Under a memory limit it begins as early as it may if marking
-// is slow, as here.
+// As in runtime/mgcpacer.go for slow marking.
 const (
-	minAutomatic  = 4 << 20  // the smallest heap that the runtime collects by itself
-	limitedStart  = 45. / 64 // of the way from the live heap to the limit's goal: a cycle begins
-	limitedShare  = 0.97     // of what the limit leaves to the heap: the goal
-	limitedMargin = 1 << 20  // bytes: the goal is at least as far below that
+	minAutomatic  = 4 << 20  // the least heap to collect
+	limitedStart  = 45. / 64 // of the way to the goal
+	limitedShare  = 0.97     // of the heap's part of the limit is the goal
+	limitedMargin = 1 << 20  // bytes below that, at least
 )
 
 func (h *Heap) start() float64 {
@@ -114,13 +110,12 @@ func (h *Heap) allocate(to time.Time) {
 func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.Reads++
 	h.advance()
 	return h.cycles, h.Automatic, uint64(h.allocated), h.live
 }
 
-// Collect implements gcgate.Collector. It waits for a cycle of the runtime's own, then takes Mark
-// and Sweep of time, and ends after Hang.
+// Collect implements gcgate.Collector. It waits for a cycle of the runtime's own, and then for
+// Mark, Hang and Sweep.
 func (h *Heap) Collect() {
 	h.mu.Lock()
 	h.Running++
@@ -166,11 +161,9 @@ func (h *Heap) SetLimit(bytes int64) (old int64) {
 	defer h.mu.Unlock()
 	old = h.Limit
 	if bytes >= 0 {
-		h.LimitsSet++
 		h.Limit = bytes
-		// the next allocation does so (runtime/mheap.go)
+		// as in runtime/mheap.go
 		if most, mapped := max(uint64(bytes), h.used()), h.mapped(); mapped > most {
-			h.Scavenged += mapped - most
 			h.Kept = most
 		}
 	}

@@ -30,15 +30,15 @@ var (
 )
 
 const (
-	agentConns   = 64 // at a time; others wait in the listener's queue
+	agentConns   = 64 // at a time
 	agentTimeout = 200 * time.Millisecond
 	agentInput   = 1024
-	acceptRetry  = 100 // failures of Accept in a row, of a kind that may last
-	acceptWarn   = 10  // of any kind, until the log gets a line
+	acceptRetry  = 100 // failures of Accept in a row that may last
+	acceptWarn   = 10  // failures until a log line
 )
 
-// HAProxy 2.6 ignores an answer without the end of the line. Only "ready" ends a drain, and only
-// "up" ends the "down" of an earlier agent.
+// Only "ready" ends a drain, and only "up" the "down" of an earlier agent. HAProxy 2.6 needs the
+// end of the line.
 const (
 	agentReady = "ready up\n"
 	agentDrain = "drain\n"
@@ -52,31 +52,26 @@ var agentAdvice = polled.Advice{
 	Slow: "agent-inter 10ms",
 }
 
-// AgentCheck is a [gcgate.Signal] that answers HAProxy's agent-check. See
-// deploy/haproxy/agent-check.cfg.
+// AgentCheck is a [gcgate.Signal] that answers HAProxy's agent-check
+// (deploy/haproxy/agent-check.cfg).
 //
-// HAProxy must poll often, every 10 ms. Otherwise the signal is silent, and the log names the
-// interval. Drain and Ready return when each address has polled once more after its answer. Ready
-// does not wait for an address that has not polled for 30 s.
+// HAProxy must poll every 10 ms. If it polls too slowly, the signal is silent, and the log names
+// the interval. Drain and Ready return when each address has polled once more after its answer.
+// Ready does not wait for an address that has not polled for 30 s.
 //
 // Each answer ends an operator's maintenance. To take a server out, write "disable agent B/S"
 // before "set server B/S state maint".
 //
-// Do not change the fields once the signal is in use. Methods may be called from any goroutine.
+// Do not change the fields once the signal is in use. Any goroutine may call its methods.
 type AgentCheck struct {
-	// Allow are the addresses that may poll, in addition to this machine's loopback. Default: none.
+	// Allow are the addresses that may poll, and this machine's loopback. Default: none.
 	Allow []netip.Prefix
 
 	// Pollers is how many poll from one address: HAProxy processes, times the backends with this
 	// server. Default: 0, which is 1.
 	Pollers int
 
-	// Logger gets Debug for the first refused poll, and Warn if no connection can be accepted.
-	// Default: nil, the gate's logger.
-	Logger *slog.Logger
-
-	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
-
+	log    atomic.Pointer[slog.Logger] // of the gate; nil: none has started
 	peers  polled.Peers
 	access polled.Access
 
@@ -86,8 +81,7 @@ type AgentCheck struct {
 }
 
 // Serve answers the agent-checks that come to l, until l is closed or Close is called. It closes l.
-// Its error is never nil: net.ErrClosed, that of Accept if it keeps failing, or an
-// [*evenkeel.OptionError].
+// Its error is never nil: net.ErrClosed, that of Accept, or an [*evenkeel.OptionError].
 func (a *AgentCheck) Serve(l net.Listener) error {
 	defer l.Close()
 	if err := a.Validate(); err != nil {
@@ -124,7 +118,7 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 			conn.Close()
 			continue
 		}
-		slots <- struct{}{} // each is free again within agentTimeout
+		slots <- struct{}{} // free again within agentTimeout
 		running.Go(func() {
 			a.answer(conn, from)
 			<-slots
@@ -133,10 +127,10 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 }
 
 // Attach implements [gcgate.Attacher].
-func (a *AgentCheck) Attach(g *gcgate.Gate) { a.gateLog.Store(g.Logger()) }
+func (a *AgentCheck) Attach(g *gcgate.Gate) { a.log.Store(g.Logger()) }
 
 func (a *AgentCheck) logger() *slog.Logger {
-	return cmp.Or(a.Logger, a.gateLog.Load(), slog.Default())
+	return cmp.Or(a.log.Load(), slog.Default())
 }
 
 func passes(err error) bool {
@@ -162,8 +156,7 @@ func (a *AgentCheck) answer(conn net.Conn, from netip.Addr) {
 		return
 	}
 	a.peers.Answered(from, draining)
-	// Read what it sent (agent-send) until it closes. A close with bytes unread is a reset, which
-	// may overtake the answer.
+	// Read what agent-send sent, because a close with bytes unread may reset the answer.
 	if c, ok := conn.(interface{ CloseWrite() error }); ok {
 		c.CloseWrite()
 	}
@@ -181,12 +174,12 @@ func (a *AgentCheck) Close() error {
 	return nil
 }
 
-// Drain answers "drain" from now on. See [AgentCheck] for when it returns.
+// Drain answers "drain" from now on. [AgentCheck] says when it returns.
 func (a *AgentCheck) Drain(ctx context.Context, _ time.Duration) error {
 	return a.with(func(d polled.Demand) error { return a.peers.Drain(ctx, d) })
 }
 
-// Ready answers "ready up" from now on. See [AgentCheck] for when it returns.
+// Ready answers "ready up" from now on. [AgentCheck] says when it returns.
 func (a *AgentCheck) Ready(ctx context.Context) error {
 	return a.with(func(d polled.Demand) error { return a.peers.Ready(ctx, d) })
 }

@@ -18,6 +18,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
 	"evenkeel.dev/gcgate/internal/polled"
 	"evenkeel.dev/internal/leaks"
 )
@@ -217,7 +218,8 @@ func TestAgentCheckOutlastsWantOfDescriptors(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var logged bytes.Buffer
-			a := &AgentCheck{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+			a := &AgentCheck{}
+			a.log.Store(slog.New(slog.NewTextHandler(&logged, nil)))
 			l := &fullListener{
 				connListener: connListener{closed: make(chan struct{})},
 				left:         10 * acceptRetry, err: kind,
@@ -279,10 +281,8 @@ func refusesOtherAddresses(t *testing.T) {
 		{&net.UnixAddr{Name: "", Net: "unix"}, "unix", agentReady},
 	}
 	var log bytes.Buffer
-	a := AgentCheck{
-		Allow:  []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
-		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
+	a := AgentCheck{Allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
+	a.log.Store(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	l := &connListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- a.Serve(l) }()
@@ -384,4 +384,26 @@ func FuzzAgentCheckInput(f *testing.F) {
 			t.Errorf("read %d bytes, closed %d times, %d connections kept", read, conn.closed, len(a.open))
 		}
 	})
+}
+
+// TestAgentCheckLogsToTheGate that it is attached to.
+func TestAgentCheckLogsToTheGate(t *testing.T) {
+	var log bytes.Buffer
+	a := &AgentCheck{}
+	heap := gcgatetest.NewHeap()
+	heap.Rate = 1 // it never collects
+	g, err := gcgate.Start(t.Context(), gcgate.Options{
+		Signals: []gcgate.Signal{a}, DisableTurns: true, Collector: heap,
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.access.Admit("tcp", "192.0.2.1:1", nil, a.logger(), &agentAdvice)
+	if err := g.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if strings.Count(log.String(), "refused a poll") != 1 {
+		t.Errorf("the log does not say once that a poll was refused:\n%s", log.String())
+	}
 }

@@ -1,4 +1,4 @@
-// Package haproxy has the signals of evenkeel.dev/gcgate for HAProxy. [RuntimeAPI] drains the
-// server by HAProxy's stats socket, which is fast and confirmed. [AgentCheck] answers HAProxy's
-// agent-check, and needs no access to the socket. The configurations are in deploy/haproxy.
+// Package haproxy has the signals of evenkeel.dev/gcgate for HAProxy. [RuntimeAPI] drains a server
+// over the stats socket, fast and confirmed. [AgentCheck] answers HAProxy's agent-check, and needs
+// no access to the socket. deploy/haproxy has the configurations.
 package haproxy

@@ -1,7 +1,6 @@
 package haproxy
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -10,20 +9,19 @@ import (
 )
 
 const (
-	mendRest  = time.Second             // between two looks: each wakes an idle process
-	mendLook  = 250 * time.Millisecond  // while a server is drained
-	mendAfter = 2500 * time.Millisecond // RuntimeAPI.MendAfter by default
+	mendRest  = time.Second            // each look wakes an idle process
+	mendLook  = 250 * time.Millisecond // while a server is drained
+	mendAfter = 2500 * time.Millisecond
 	mendLimit = time.Hour
-	mendAgain = time.Minute // for a server whose process drained it again at once
+	mendAgain = time.Minute // for a server that was drained again at once
 )
 
-// Watch implements [gcgate.Watcher]. Once per second it puts back other servers of the backend that
-// a killed process has left drained, but not while another replica has the turn.
+// Watch implements [gcgate.Watcher]. Once per second it puts back servers that a killed process has
+// left drained, but not while another replica has the turn.
 func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
 		return
 	}
-	log := cmp.Or(h.Logger, g.Logger())
 	m := mender{own: h.Server, drained: make(map[string]*drainedServer)}
 	tick := time.NewTicker(mendRest)
 	defer tick.Stop()
@@ -46,18 +44,19 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 			continue
 		}
 		end, err := g.BorrowTurn(ctx)
-		if err != nil { // the holder of the turn may be drained, and stopped or starved
+		if err != nil { // the holder may be drained and stalled
 			m.forgetReadied(due)
 			continue
 		}
 		for _, name := range due {
 			drainedFor := now.Sub(m.drained[name].since).Round(time.Millisecond)
 			if err := h.putBack(ctx, name); err != nil {
-				log.Warn("haproxy: a server was left drained, and cannot be put back; its error says what to set",
+				g.Logger().Warn(
+					"haproxy: a server was left drained, and cannot be put back; its error says what to set",
 					"server", h.Backend+"/"+name, "drained_for", drainedFor, "error", err)
 				continue
 			}
-			log.Warn(
+			g.Logger().Warn(
 				"haproxy: put back a server that was left drained, by a process that was killed or "+
 					"drains for unusually long",
 				"server", h.Backend+"/"+name, "drained_for", drainedFor, "signal", h.String(),
@@ -91,7 +90,7 @@ func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {
 	return nil
 }
 
-// mender knows for how long other servers have been drained. One Watch owns it.
+// mender knows for how long servers have been drained. One Watch owns it.
 type mender struct {
 	own     string
 	looked  time.Time
@@ -100,14 +99,14 @@ type mender struct {
 
 type drainedServer struct {
 	since   time.Time
-	readied time.Time // put back, and drained again by the next look; zero: not yet
+	readied time.Time // drained again by the next look; zero: no
 }
 
-// leftBehind returns the servers to put back now. One that was drained again right after it was put
-// back has a process that collects, and is left out for mendAgain.
+// leftBehind returns the servers to put back now. One that was drained again at once has a process
+// that collects, and is left out for mendAgain.
 func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration) (names []string) {
 	if now.Sub(m.looked) > 2*mendRest {
-		clear(m.drained) // HAProxy did not answer in between, or this process stalled
+		clear(m.drained) // a gap in the looks
 	}
 	m.looked = now
 	for _, s := range servers {

@@ -66,7 +66,7 @@ func TestLeftBehind(t *testing.T) {
 }
 
 // TestWatchPutsBack runs a gate for server a beside b, which was left drained. The log is the
-// gate's, unless the signal has one of its own.
+// gate's.
 func TestWatchPutsBack(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -75,14 +75,13 @@ func TestWatchPutsBack(t *testing.T) {
 		back  bool
 		say   string
 		wants int // changes of state
-		own   bool
 	}{
-		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or drains for unusually long", 1, true},
+		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or drains for unusually long", 1},
 		{
 			"sooner", func(h *RuntimeAPI, _ *fakeHAProxy) { h.MendAfter = time.Millisecond }, true,
-			"drained_for=", 1, false,
+			"drained_for=", 1,
 		},
-		{"not admin", func(_ *RuntimeAPI, f *fakeHAProxy) { f.level = "operator" }, false, "level admin", 0, false},
+		{"not admin", func(_ *RuntimeAPI, f *fakeHAProxy) { f.level = "operator" }, false, "level admin", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -92,16 +91,13 @@ func TestWatchPutsBack(t *testing.T) {
 			}
 			said := make(chan string, 100)
 			h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
-			log, quiet := slog.New(slog.NewTextHandler(lines(said), nil)), slog.New(slog.DiscardHandler)
-			if tt.edit(h, f); tt.own {
-				h.Logger, log = log, quiet
-			}
+			tt.edit(h, f)
 			heap := gcgatetest.NewHeap()
 			heap.Rate = 1 // it never collects
 			g, err := gcgate.Start(t.Context(), gcgate.Options{
 				Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{h},
 				Turns:     gcgate.FileTurns{Path: t.TempDir() + "/turn"},
-				Collector: heap, Logger: log,
+				Collector: heap, Logger: slog.New(slog.NewTextHandler(lines(said), nil)),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -137,7 +133,7 @@ func TestWatchPutsNobodyBackWhileTheTurnIsHeld(t *testing.T) {
 		looks.Add(1)
 		return f.answer(line)
 	}
-	h := &RuntimeAPI{Backend: "be", Server: "a", MendAfter: time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+	h := &RuntimeAPI{Backend: "be", Server: "a", MendAfter: time.Millisecond}
 	h.Addr = serveFake(t, "tcp", "127.0.0.1:0", answer)
 	turns := gcgate.FileTurns{Path: t.TempDir() + "/turn"}
 	held, err := turns.TryAcquire(t.Context())

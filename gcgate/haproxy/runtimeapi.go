@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -24,46 +23,43 @@ var (
 	_ gcgate.Watcher   = (*RuntimeAPI)(nil)
 )
 
-// ErrLastServer is in the errors of [RuntimeAPI] if no other server of the backend can take
-// requests. Other errors are fs.ErrPermission (the socket is not at level admin), fs.ErrNotExist
-// (no such backend or server) and those of package net.
+// ErrLastServer is in the errors of [RuntimeAPI] if no other server can take requests. Other errors
+// are fs.ErrPermission (the socket is not at level admin), fs.ErrNotExist (no such backend or
+// server) and those of package net.
 var (
-	// HAProxy answered, but its state is not the one asked for.
 	errNotConfirmed = errors.New("not confirmed")
 
 	ErrLastServer = errors.New("no other server is up")
 
-	// This process does not listen at the server's address, but at that of another server.
+	// This process listens at the address of another server.
 	errOtherServer = errors.New("the server is another process")
 )
 
 const (
-	answerTimeout     = 5 * time.Second // for a question and its answer, if ctx has no earlier deadline
-	unansweredTimeout = time.Minute     // for that of a command whose caller has left
+	answerTimeout     = 5 * time.Second // unless ctx ends earlier
+	unansweredTimeout = time.Minute     // of a command whose caller has left
 	maxAnswerBytes    = 1 << 20         // about 8,000 servers
-	maxLooks          = 10              // at the addresses: a process may listen some time after its gate has started
+	maxLooks          = 10              // a process may listen after its gate has started
 
 	setCommand = "set server "
 )
 
 // RuntimeAPI is a [gcgate.Signal] for one server of one backend, over HAProxy's runtime API ("stats
-// socket ... level admin"). See deploy/haproxy/runtime-api.cfg. Several HAProxy processes, or
-// backends, are several signals.
+// socket ... level admin", deploy/haproxy/runtime-api.cfg). Several HAProxy processes, or backends,
+// are several signals.
 //
-// Ready ends any drain, so take a server out with "set server B/S state maint", which no method
-// touches.
+// Ready ends any drain. To take a server out, write "set server B/S state maint", which no method
+// touches. The gates of other replicas put back a server whose process was killed while drained
+// ([RuntimeAPI.Watch]).
 //
-// A killed process would stay drained if it comes back without a gate. So the gates of the other
-// replicas put such a server back ([RuntimeAPI.Watch]).
-//
-// Drain fails with [ErrLastServer] if no other server is up. That does not replace Turns, because
+// Drain fails with [ErrLastServer] if no other server is up. You need Turns nevertheless, because
 // two replicas that drain within a millisecond see each other too late.
 //
 // After a reload (SIGUSR2) the new worker has this server ready, and the gate repeats Drain within
 // 100 ms. Without master-worker mode that needs "expose-fd listeners" in the socket's line, and -x.
 //
-// Do not change the fields once the signal is in use. Methods may be called from any goroutine.
-// Each takes 5 s at most.
+// Do not change the fields once the signal is in use. Any goroutine may call its methods, which
+// take 5 s at most.
 type RuntimeAPI struct {
 	// Addr is the stats socket's address: "127.0.0.1:9199", "unix:/run/haproxy.sock" or
 	// "/run/haproxy.sock".
@@ -75,23 +71,19 @@ type RuntimeAPI struct {
 	// DisableMending leaves other servers drained. Default: false.
 	DisableMending bool
 
-	// MendAfter is how long another server must have been drained to be put back, in addition to
-	// what this gate expects of its own collection. Raise it if other replicas take longer, or may
-	// stall for longer than their lease. Default: 0, which is 2.5 s. Limit: 1 h.
+	// MendAfter is for how long another server must have been drained to be put back, in addition
+	// to what this gate expects of its own collection. Raise it if other replicas take longer, or
+	// may stall past their lease. Default: 0, which is 2.5 s. Limit: 1 h.
 	MendAfter time.Duration
 
-	// Logger gets Warn for a server that was put back. Default: nil, the gate's logger.
-	Logger *slog.Logger
-
 	mu    sync.Mutex // guards what follows
-	looks int        // at which the server was not another process
+	looks int        // that have not found another process
 
-	// unanswered are of commands whose callers have left. Each is closed when it is answered or its
-	// connection has ended.
+	// of commands whose callers have left; each is closed at the answer's end
 	unanswered []chan struct{}
 }
 
-// ParseRuntimeAPI reads the form of a flag, ADDR,BACKEND/SERVER, as in "127.0.0.1:9199,be/a".
+// ParseRuntimeAPI reads ADDR,BACKEND/SERVER, as in "127.0.0.1:9199,be/a".
 func ParseRuntimeAPI(s string) (*RuntimeAPI, error) {
 	i := strings.LastIndexByte(s, ',')
 	backend, server, ok := strings.Cut(s[i+1:], "/")
@@ -105,8 +97,7 @@ func ParseRuntimeAPI(s string) (*RuntimeAPI, error) {
 	return h, nil
 }
 
-// Drain takes the server out of load balancing and confirms it. It does nothing if the server is
-// drained already or in maintenance.
+// Drain takes the server out and confirms it, unless it is drained already or in maintenance.
 func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	servers, me, err := h.look(ctx, "")
 	if err != nil {
@@ -134,8 +125,7 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	return nil
 }
 
-// refuseOther returns an error if the server is another process than this one. It looks until it
-// has found this process at the server's address.
+// refuseOther fails if the server is another process, until it has looked maxLooks times.
 func (h *RuntimeAPI) refuseOther(servers []server) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,8 +140,7 @@ func (h *RuntimeAPI) refuseOther(servers []server) error {
 	return nil
 }
 
-// Ready puts the server back and confirms it. It does nothing if the server is not drained, or in
-// maintenance.
+// Ready puts the server back and confirms it, unless it is not drained, or in maintenance.
 func (h *RuntimeAPI) Ready(ctx context.Context) error {
 	_, me, err := h.look(ctx, "")
 	if err != nil || me.inMaint() || !me.isDrained() {
@@ -165,8 +154,8 @@ func (h *RuntimeAPI) Ready(ctx context.Context) error {
 	return err
 }
 
-// Check verifies that HAProxy is there, lets this process change the server's state, and has
-// another server in the backend. It puts this server back if it is drained and the last one.
+// Check verifies that HAProxy is there, lets this process change the server, and has another one in
+// the backend. It puts this server back if it is drained and the last one.
 func (h *RuntimeAPI) Check(ctx context.Context) error {
 	answer, err := h.ask(ctx, "show cli level; show servers state "+h.Backend)
 	if err != nil {
@@ -202,12 +191,12 @@ func (h *RuntimeAPI) String() string {
 // WhyIgnored implements [gcgate.Explainer].
 func (h *RuntimeAPI) WhyIgnored() string { return sticky }
 
-// sticky is what a drained server gets nevertheless (management.txt, "set server", state drain).
+// A drained server gets these requests (management.txt, "set server", state drain).
 const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one " +
 	"too: leave persistence out; or another HAProxy, which needs a signal of its own"
 
-// look runs a command of [RuntimeAPI.set] if one is given, and returns the servers of the backend
-// after that, and which one is this process.
+// look runs a command of [RuntimeAPI.set], if any, and returns the servers after that. me is this
+// process.
 func (h *RuntimeAPI) look(ctx context.Context, command string) (servers []server, me server, err error) {
 	answer, err := h.ask(ctx, command+"show servers state "+h.Backend)
 	if err != nil {
@@ -220,7 +209,7 @@ func (h *RuntimeAPI) set(server, state string) string {
 	return setCommand + h.Backend + "/" + server + " state " + state + "; "
 }
 
-// read finds the servers in an answer, or the error that HAProxy reports in it.
+// read finds the servers in an answer, or HAProxy's error.
 func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error) {
 	servers, parseErr := parseServers(answer, h.Backend)
 	for _, s := range servers {
@@ -228,7 +217,7 @@ func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error
 			me = s
 		}
 	}
-	// HAProxy's refusal of a command comes before the table, if that comes.
+	// A refusal comes before the table.
 	said, _, _ := strings.Cut(answer, "# be_id")
 	switch {
 	case strings.Contains(said, "Permission denied"):
@@ -251,7 +240,7 @@ func (h *RuntimeAPI) permissionError() error {
 	return unreached{h.errorf("%w: %s", fs.ErrPermission, fix)}
 }
 
-// unreached is an error of a command that HAProxy cannot have carried out: [gcgate.ErrUnreached].
+// unreached is [gcgate.ErrUnreached]. HAProxy cannot have carried out the command.
 type unreached struct{ error }
 
 func (u unreached) Unwrap() error { return u.error }
@@ -265,8 +254,8 @@ func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err erro
 	return errors.Join(h.errorf("%w: %s", ErrLastServer, text), err)
 }
 
-// ask sends one line of commands and returns the whole answer. A stopped HAProxy may carry out an
-// old command later, so the next question first waits for its answer.
+// ask sends one line of commands and returns the answer. A stopped HAProxy may carry out an old
+// command later, so the next question waits for its answer first.
 func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	if err := h.Validate(); err != nil {
 		return "", err
@@ -283,7 +272,7 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 			"is HAProxy running, with a stats socket there that this user may open?", err)}
 	}
 	_ = conn.SetDeadline(time.Now().Add(unansweredTimeout))
-	var answer []byte // err too: valid once ended is closed
+	var answer []byte // with err: valid once ended is closed
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -292,7 +281,7 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 			answer, err = io.ReadAll(io.LimitReader(conn, maxAnswerBytes+1))
 		}
 		if c, ok := conn.(*net.TCPConn); ok && err != nil {
-			_ = c.SetLinger(0) // what the kernel has yet to send must not come after the next command
+			_ = c.SetLinger(0) // unsent commands must not come after the next one
 		}
 	}()
 	select {
@@ -347,7 +336,7 @@ func (h *RuntimeAPI) split() (network, addr string) {
 	return "tcp", h.Addr
 }
 
-// Validate implements [gcgate.Validator]. It keeps all but names and addresses off the command line
+// Validate implements [gcgate.Validator]. It keeps all but names off the command line
 // (configuration.txt, section 2.1).
 func (h *RuntimeAPI) Validate() error {
 	for _, name := range [...]string{h.Backend, h.Server} {

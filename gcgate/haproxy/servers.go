@@ -13,13 +13,13 @@ import (
 
 type server struct {
 	name   string
-	addr   string // host:port; "" if the table does not tell
-	op     uint64 // operational state: 0 stopped, 1 starting, 2 running, 3 stopping
-	admin  uint64 // administrative state, a set of the bits below
+	addr   string // host:port; "": not known
+	op     uint64 // 0 stopped, 1 starting, 2 running, 3 stopping
+	admin  uint64 // bits below
 	weight uint64 // 0 takes no requests
 }
 
-// Bits of srv_admin_state (management.txt, "show servers state"). CMAINT (0x04) is a note about the
+// Bits of srv_admin_state (management.txt, "show servers state"). CMAINT (0x04) only notes the
 // configuration.
 const (
 	forcedMaint    = 0x01
@@ -37,8 +37,8 @@ func (s server) isUsable() bool {
 	return s.admin&out == 0 && s.weight > 0 && (s.op == 1 || s.op == 2)
 }
 
-// isLast reports whether HAProxy sends new requests to no server but name. One that is configured
-// twice takes them if both do.
+// isLast reports whether only name can take new requests. A server that is configured twice takes
+// them if both entries do.
 func isLast(servers []server, name string) bool {
 	usable := map[string]bool{}
 	own := ""
@@ -58,8 +58,8 @@ func isLast(servers []server, name string) bool {
 	return true
 }
 
-// misnamed returns the server at whose address this process listens, if it does not listen at that
-// of the server named, or "" if the addresses do not tell.
+// misnamed returns the server at whose address this process listens, if that is not the server
+// named. It returns "" if the addresses do not tell.
 func misnamed(servers []server, name string) string {
 	local := listeners.LocalAddrs()
 	mine := func(at netip.AddrPort) bool {
@@ -96,8 +96,8 @@ var (
 		"with HAProxy's version")
 )
 
-// parseServers returns the servers of backend in an answer to "show servers state". The table
-// starts at the column names, "# be_id be_name ...", and ends at an empty line.
+// parseServers reads an answer to "show servers state". The table starts at "# be_id be_name ...",
+// and ends at an empty line.
 func parseServers(answer, backend string) ([]server, error) {
 	var columns []string
 	var servers []server

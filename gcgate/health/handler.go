@@ -27,9 +27,9 @@ var (
 	_ gcgate.Validator = (*Handler)(nil)
 )
 
-// Handler is a [gcgate.Signal] and the [http.Handler] of the path that a balancer polls. See
-// deploy/haproxy/health.cfg. It answers GET and HEAD with 200 "ready" or 503 "draining", and 403 to
-// addresses that are not in Allow.
+// Handler is a [gcgate.Signal] and the [http.Handler] of the path that a balancer polls
+// (deploy/haproxy/health.cfg). It answers GET and HEAD with 200 "ready" or 503 "draining", and 403
+// to addresses that are not in Allow.
 //
 // If the polls are too slow for [gcgate.Options].AnnounceTimeout, the signal is silent, and the log
 // names the interval. Mount it outside of httpgate.Wrap, which would refuse or count the polls.
@@ -38,33 +38,28 @@ var (
 // Ready returns when each that was asked to drain has this process back:
 //
 //   - HAProxy says so in its polls, with "http-check send-state"; or
-//   - Rise answers, and then at least eight requests, four times as often as while the peer had
-//     this process out. This needs a single address with one poller; or
-//   - Rise answers and 10 s, which the log says once. Without Rise it takes 30 answers at least.
+//   - after Rise answers at least eight requests come, four times as often as while the peer had this
+//     process out. This needs a single address with one poller; or
+//   - 10 s have passed after Rise answers, or after 30 without Rise. The log says so once.
 //
-// Do not change the fields once the signal is in use. Methods may be called from any goroutine.
+// Do not change the fields once the signal is in use. Any goroutine may call its methods.
 type Handler struct {
-	// Allow are the addresses that may poll, in addition to this machine's loopback. Default: none.
+	// Allow are the addresses that may poll, and this machine's loopback. Default: none.
 	Allow []netip.Prefix
 
 	// Fall and Rise are how many answers in a row make the peer act: "fall" and "rise" in HAProxy.
-	// Default: 0, which is HAProxy's default, 3 and 2.
+	// Default: 0, which is 3 and 2, as in HAProxy.
 	Fall, Rise int
 
 	// Pollers is how many poll from one address: HAProxy processes, times the backends with this
 	// server. Default: 0, which is 1.
 	Pollers int
 
-	// InAnswers says that the balancer also hears of a drain in the answers to requests: an Envoy
-	// for which httpgate.Options.EnvoyFail is this handler's Draining. It may poll slowly then.
-	// Default: false.
+	// InAnswers says that the balancer, an Envoy, also sees Draining in the answers to requests by
+	// httpgate.Options.EnvoyFail. It may poll slowly then. Default: false.
 	InAnswers bool
 
-	// Logger gets Debug for the first refused poll, and Warn if no balancer proves that it has this
-	// process back. Default: nil, the gate's logger.
-	Logger *slog.Logger
-
-	gateLog  atomic.Pointer[slog.Logger] // nil: no gate has started
+	log      atomic.Pointer[slog.Logger] // of the gate; nil: none has started
 	draining atomic.Bool
 	peers    polled.Peers
 	access   polled.Access
@@ -121,7 +116,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Drain answers 503 from now on. See [Handler] for when it returns.
+// Drain answers 503 from now on. [Handler] says when it returns.
 func (h *Handler) Drain(ctx context.Context, _ time.Duration) error {
 	return h.with(h.Fall, defaultFall, func(d polled.Demand) error {
 		h.draining.Store(true)
@@ -129,11 +124,10 @@ func (h *Handler) Drain(ctx context.Context, _ time.Duration) error {
 	})
 }
 
-// Draining reports whether polls are answered 503, for httpgate.Options.EnvoyFail. It costs a
-// nanosecond.
+// Draining reports whether polls are answered 503, for httpgate.Options.EnvoyFail.
 func (h *Handler) Draining() bool { return h.draining.Load() }
 
-// Ready answers 200 from now on. See [Handler] for when it returns.
+// Ready answers 200 from now on. [Handler] says when it returns.
 func (h *Handler) Ready(ctx context.Context) error {
 	h.draining.Store(false)
 	err := h.with(h.Rise, defaultRise, func(d polled.Demand) error { return h.peers.Ready(ctx, d) })
@@ -151,11 +145,11 @@ func (h *Handler) Ready(ctx context.Context) error {
 
 // Attach implements [gcgate.Attacher].
 func (h *Handler) Attach(g *gcgate.Gate) {
-	h.gateLog.Store(g.Logger())
+	h.log.Store(g.Logger())
 	h.peers.Attach(g)
 }
 
-func (h *Handler) logger() *slog.Logger { return cmp.Or(h.Logger, h.gateLog.Load(), slog.Default()) }
+func (h *Handler) logger() *slog.Logger { return cmp.Or(h.log.Load(), slog.Default()) }
 
 // CanConfirm implements [gcgate.Confirmer].
 func (h *Handler) CanConfirm(within time.Duration) error {
@@ -201,7 +195,7 @@ func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error
 	return h.access.Explain(do(d), &advice)
 }
 
-// serverState returns what HAProxy says of this server, as in "UP 2/3; name=be/a; node=lb1".
+// serverState reads HAProxy's "UP 2/3; name=be/a; node=lb1".
 func serverState(r *http.Request) polled.Says {
 	v := r.Header[headerServerState]
 	if len(v) != 1 {

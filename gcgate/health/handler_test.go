@@ -160,7 +160,8 @@ func TestHandlerTellsWhoPolls(t *testing.T) {
 
 func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	var log bytes.Buffer
-	h := &Handler{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	h := &Handler{}
+	h.log.Store(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {
@@ -218,10 +219,10 @@ func TestHandlerRefusesNegatives(t *testing.T) {
 func TestHandlerWithoutAProofSaysSoOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logBuffer
-		h := &Handler{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		h := &Handler{}
 		heap := gcgatetest.NewHeap()
 		heap.Rate = 0
-		g := startGate(t, gcgate.Options{}, heap, new(logBuffer))
+		g := startGate(t, gcgate.Options{}, heap, &log)
 		defer g.Stop(t.Context())
 		h.Attach(g)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -245,3 +246,116 @@ func TestHandlerWithoutAProofSaysSoOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestHandlerLogsToTheGate that it is attached to.
+func TestHandlerLogsToTheGate(t *testing.T) {
+	var log bytes.Buffer
+	h := &Handler{}
+	heap := gcgatetest.NewHeap()
+	heap.Rate = 1 // it never collects
+	g, err := gcgate.Start(t.Context(), gcgate.Options{
+		Signals: []gcgate.Signal{h}, DisableTurns: true, Collector: heap,
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll := httptest.NewRequest("GET", "/", nil)
+	poll.RemoteAddr = "192.0.2.1:1"
+	h.ServeHTTP(httptest.NewRecorder(), poll)
+	if err := g.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if strings.Count(log.String(), "refused a poll") != 1 {
+		t.Errorf("the log does not say once that a poll was refused:\n%s", log.String())
+	}
+}
+
+// TestHandlerInAnswers: a balancer that polls every half second is drained within some
+// milliseconds, and Draining says from when to when answers shall tell it.
+func TestHandlerInAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &Handler{Fall: 1, Rise: 1, InAnswers: true}
+		heap := gcgatetest.NewHeap()
+		heap.Rate = 0
+		g := startGate(t, gcgate.Options{}, heap, new(logBuffer))
+		defer g.Stop(context.Background())
+		h.Attach(g)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			r := httptest.NewRequest("GET", "/health", nil)
+			r.RemoteAddr = "127.0.0.1:1"
+			for sleep(ctx, 500*time.Millisecond) {
+				h.ServeHTTP(httptest.NewRecorder(), r)
+			}
+		}()
+		time.Sleep(2100 * time.Millisecond)
+		if err := h.CanConfirm(100 * time.Millisecond); err != nil {
+			t.Errorf("CanConfirm returned %v", err)
+		}
+		if h.Draining() {
+			t.Error("it is draining before Drain")
+		}
+		begin := time.Now()
+		if err := h.Drain(ctx, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 20*time.Millisecond {
+			t.Errorf("Drain took %v", took)
+		}
+		if !h.Draining() {
+			t.Error("it is not draining after Drain")
+		}
+		if err := h.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if h.Draining() {
+			t.Error("it is draining after Ready")
+		}
+	})
+}
+
+// oneTurn is the turn of all replicas.
+type oneTurn chan struct{}
+
+func (t oneTurn) TryAcquire(context.Context) (gcgate.Lease, error) {
+	select {
+	case t <- struct{}{}:
+		return t, nil
+	default:
+		return nil, gcgate.ErrHeld
+	}
+}
+
+func (t oneTurn) Lost() <-chan struct{} { return nil }
+
+func (t oneTurn) Release(context.Context) error { <-t; return nil }
+
+// pipeListener accepts the connections that it is sent.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+// pipeConn is a connection that says where it comes from.
+type pipeConn struct {
+	net.Conn
+	remote net.Addr
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error { l.once.Do(func() { close(l.closed) }); return nil }
+
+func (l *pipeListener) Addr() net.Addr { return new(net.TCPAddr) }
+
+func (c pipeConn) RemoteAddr() net.Addr { return c.remote }

@@ -2,8 +2,6 @@ package health
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -140,7 +138,6 @@ func TestBalancerThatActsLate(t *testing.T) {
 						handler: &Handler{Fall: 1, Rise: 1},
 						heap:    gcgatetest.NewHeap(), said: true, in: true,
 					}
-					r.handler.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 					r.heap.Rate = b.rate / 2
 					if c.gathers {
 						r.heap.Live, r.heap.Mark = 320*mib, 190*time.Millisecond

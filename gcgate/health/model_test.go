@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -338,21 +337,6 @@ func (r *modelReplica) gate() *gcgate.Gate {
 	return r.current
 }
 
-// oneTurn is the turn of all replicas.
-type oneTurn chan struct{}
-
-func (t oneTurn) TryAcquire(context.Context) (gcgate.Lease, error) {
-	select {
-	case t <- struct{}{}:
-		return t, nil
-	default:
-		return nil, gcgate.ErrHeld
-	}
-}
-
-func (t oneTurn) Lost() <-chan struct{}         { return nil }
-func (t oneTurn) Release(context.Context) error { <-t; return nil }
-
 func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 	m := c.balancer("127.0.0.1", c.rise, rng)
 	balancers := []*model{m}
@@ -479,7 +463,7 @@ func (c modelCase) judge(t *testing.T, m *model, r *modelReplica) {
 }
 
 func (c modelCase) healthCheck(replica *modelReplica) (gcgate.Signal, func(addr, header string) bool) {
-	h := &Handler{Fall: c.options[0], Rise: c.options[1], Logger: slog.New(slog.NewTextHandler(&replica.log, nil))}
+	h := &Handler{Fall: c.options[0], Rise: c.options[1]}
 	return h, func(addr, header string) bool {
 		r := &http.Request{Method: http.MethodGet, RemoteAddr: addr + ":1", Header: http.Header{}} // polls are many
 		if c.says {
@@ -514,29 +498,3 @@ func (c modelCase) agentCheck(t *testing.T) (gcgate.Signal, func(addr, header st
 		return line != "drain\n"
 	}
 }
-
-// pipeListener accepts the connections that it is sent.
-type pipeListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
-func (l *pipeListener) Addr() net.Addr { return new(net.TCPAddr) }
-
-// pipeConn is a connection that says where it comes from.
-type pipeConn struct {
-	net.Conn
-	remote net.Addr
-}
-
-func (c pipeConn) RemoteAddr() net.Addr { return c.remote }

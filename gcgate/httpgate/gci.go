@@ -14,7 +14,7 @@ import (
 	"evenkeel.dev/gcgate/internal/inband"
 )
 
-// gci is the service's side of the header protocol of the Garbage Collector Control Interceptor
+// gci serves the protocol of the Garbage Collector Control Interceptor
 // (docs/reference/protocol.md). gci-proxy exits at any status but 200. Any goroutine may call its
 // methods.
 type gci struct {
@@ -23,9 +23,9 @@ type gci struct {
 	collect  func(context.Context) error
 	expected func() time.Duration
 
-	// What keeps peers from collecting all the time.
+	// These keep peers from collecting all the time.
 	mu      sync.Mutex
-	running chan struct{} // closed when the collection has ended; nil: none runs
+	running chan struct{} // closed at the collection's end; nil: none runs
 	err     error
 	next    time.Time
 }
@@ -33,18 +33,17 @@ type gci struct {
 const (
 	headerGCI = "Gci"
 
-	// gciSpacing is the least time between the starts of two forced collections, in expected
-	// durations of one.
+	// gciSpacing expected durations are between the starts of two forced collections.
 	gciSpacing = 4
 
 	gciMinSpacing = 100 * time.Millisecond
 
-	// gciTimeout is gci-proxy's own timeout.
+	// as in gci-proxy
 	gciTimeout = 120 * time.Second
 )
 
-// serves reports whether r is of the protocol and from a peer that may use it. The header of a
-// request that a proxy handed on may be its client's.
+// serves reports whether r is of the protocol, from an allowed peer. If a proxy handed r on, the
+// header may be its client's.
 func (c *gci) serves(r *http.Request) bool {
 	h := r.Header
 	if len(h[headerGCI]) == 0 ||
@@ -54,8 +53,7 @@ func (c *gci) serves(r *http.Request) bool {
 	return polled.Covered(r.RemoteAddr, c.peers)
 }
 
-// ServeHTTP answers 200 with the heap's bytes in decimal for "ch", 200 without a body after a
-// collection for "gen1", "gen2" and "gc", else 400.
+// ServeHTTP answers "ch" with the heap's bytes, and "gen1", "gen2" and "gc" after a collection.
 func (c *gci) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -82,8 +80,8 @@ func (c *gci) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// force collects and waits for the end. It joins a collection of another peer. Too soon after the
-// last it does nothing, and returns how long to wait.
+// force collects, or joins another peer's collection. Too soon after the last it returns how long
+// to wait.
 func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
 	c.mu.Lock()
 	if running := c.running; running != nil {
@@ -106,7 +104,7 @@ func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
 	c.next = now.Add(max(gciSpacing*c.expected(), gciMinSpacing))
 	c.mu.Unlock()
 
-	// Others may wait for this collection, so it goes on when the client of this one has left.
+	// Others may wait for this collection when its client has left.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gciTimeout)
 	defer cancel()
 	err = c.collect(ctx)
@@ -119,7 +117,7 @@ func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
 	return 0, err
 }
 
-// formatSeconds is d as the value of Retry-After: whole seconds, rounded up, at least 1.
+// formatSeconds rounds up, to at least 1, for Retry-After.
 func formatSeconds(d time.Duration) string {
 	d = min(max(d, 1), inband.MaxDrain)
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)

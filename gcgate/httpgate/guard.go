@@ -13,17 +13,16 @@ import (
 
 const (
 	guardTimeout = 30 * time.Second
-	guardLooks   = 1000 // requests that are searched for a balancer's headers
+	guardLooks   = 1000 // requests to search for a balancer's headers
 )
 
-// Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called
-// from any goroutine.
+// Guarded is a handler with a gate that [Guard] started. Any goroutine may call its methods.
 type Guarded struct {
 	next   http.Handler
 	gate   *gcgate.Gate // nil: it could not start
 	err    error
 	log    *slog.Logger
-	looks  atomic.Int32 // requests yet to be searched for a balancer's headers
+	looks  atomic.Int32 // requests left to search
 	warned atomic.Bool
 }
 
@@ -32,8 +31,7 @@ type Guarded struct {
 //	http.ListenAndServe(addr, httpgate.Guard(mux, gcgate.Options{}))
 //
 // Without options the gate spends memory on fewer collections ([gcgate.PolicyAuto]). If requests
-// carry the headers of a balancer, it warns once and says what to set. nginx sends some with
-// "proxy_set_header X-Forwarded-For", and HAProxy with "option forwardfor".
+// carry a balancer's headers, such as X-Forwarded-For, it warns once and says what to set.
 //
 // If the gate cannot start, the log says why at Error, [Guarded.Err] returns it, and requests are
 // served without a gate. Put it outermost, as [Wrap].
@@ -64,15 +62,15 @@ func (g *Guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// Gate returns the gate, nil if it could not start. [Wrap], [Status] and the metrics of contrib
-// accept nil.
+// Gate returns the gate, nil if it could not start. [Wrap], [Status] and contrib's metrics accept
+// nil.
 func (g *Guarded) Gate() *gcgate.Gate { return g.gate }
 
 // Err returns why the gate could not start: an [*evenkeel.OptionError], [gcgate.ErrRunning], or
 // nil.
 func (g *Guarded) Err() error { return g.err }
 
-// Stop stops the gate, as [gcgate.Gate.Stop] does. Requests are served as before.
+// Stop stops the gate as [gcgate.Gate.Stop] does. Requests are served on.
 func (g *Guarded) Stop(ctx context.Context) error {
 	if g.gate == nil {
 		return nil
@@ -80,7 +78,7 @@ func (g *Guarded) Stop(ctx context.Context) error {
 	return g.gate.Stop(ctx)
 }
 
-// look warns once of a balancer that has no signal, and logs once if it tries requests again.
+// look warns once of a balancer without a signal, or of one that tries requests again.
 func (g *Guarded) look(h http.Header) {
 	attempt := h[attemptHeader]
 	if len(attempt) > 0 && attempt[0] != "1" {
@@ -110,7 +108,7 @@ func (g *Guarded) look(h http.Header) {
 	}
 }
 
-// attemptHeader is the number of the attempt, from 1, if Envoy is set to send it.
+// from 1, if Envoy is set to send it
 const attemptHeader = "X-Envoy-Attempt-Count"
 
 func balancer(h http.Header) (header, fix string) {

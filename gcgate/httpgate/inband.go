@@ -22,31 +22,31 @@ var (
 )
 
 // InBand is a [gcgate.Signal] to clients without a balancer. While this process is drained, each
-// answer of a wrapped handler carries the header Gcgate-Drain with the milliseconds until it is
-// back. A [client.Transport] then sends its requests elsewhere.
+// answer carries the header Gcgate-Drain with the milliseconds until it is back. A
+// [client.Transport] then sends its requests elsewhere.
 //
 // Use one *InBand with one gate, in [gcgate.Options].Signals, where [Wrap] and [New] find it. Do
 // not change the fields after [gcgate.Start].
 type InBand struct {
-	// Allow are the clients that get the header, in addition to those of this host's loopback, by
-	// the connection's address. Default: none, which allows all.
+	// Allow are the clients that get the header, and those of this host's loopback, by the
+	// connection's address. Default: none, which allows all.
 	Allow []netip.Prefix
 
-	quietFor  time.Duration               // tests set it; 0: inBandQuiet
+	quietFor  time.Duration               // for tests; 0: inBandQuiet
 	gate      atomic.Pointer[gcgate.Gate] // nil before Attach
-	until     atomic.Int64                // when back, in ns of clock; 0: not announcing
-	announced atomic.Bool                 // an answer of this drain carried the header
-	seen      atomic.Bool                 // a probe has seen that this process is back
+	until     atomic.Int64                // in ns of clock; 0: not announcing
+	announced atomic.Bool                 // in an answer of this drain
+	seen      atomic.Bool                 // a probe has seen the end
 
-	mu      sync.Mutex // guards what follows: Drain and Ready against a wrong caller
-	entered uint32     // requests when the announcement ended
-	patient int64      // until when Ready waits to be seen, in ns of clock
+	mu      sync.Mutex // guards what follows, and until
+	entered uint32     // at the announcement's end
+	patient int64      // until when Ready waits, in ns of clock
 }
 
 const (
 	inBandQuiet = 10 * time.Millisecond
 
-	// returnPatience is how long past the announced time a client probes at the latest, and some.
+	// A client probes within MaxProbePause after the announced time.
 	returnPatience = inband.MaxProbePause + 100*time.Millisecond
 )
 
@@ -59,14 +59,14 @@ func clock() int64 { return int64(time.Since(firstMoment)) | 1 }
 func (b *InBand) Attach(g *gcgate.Gate) { b.gate.Store(g) }
 
 // Describe implements [gcgate.Describer]. A [client.Transport] uses drained targets if all are
-// drained, so no turn is needed.
+// drained, so the signal is safe without turns.
 func (b *InBand) Describe() gcgate.Description { return gcgate.Description{SafeWithoutTurn: true} }
 
 // String implements [gcgate.Signal].
 func (b *InBand) String() string { return "in-band (" + inband.HeaderDrain + ")" }
 
-// Drain announces the collection, and returns nil when no request has entered for 10 ms. At
-// ctx's end it fails, and the announcement stays.
+// Drain announces the collection, and returns nil when no request has entered for 10 ms. The
+// announcement stays even if ctx ends.
 func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	gate := b.gate.Load()
 	if gate == nil {
@@ -99,8 +99,8 @@ func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	}
 }
 
-// Ready ends the announcement, and returns nil when a client has seen that, or after a bound. A
-// probe was answered then, or a request entered.
+// Ready ends the announcement, and returns nil when a probe or a request has come since, or after a
+// bound.
 func (b *InBand) Ready(ctx context.Context) error {
 	gate := b.gate.Load()
 	if gate == nil {
@@ -134,7 +134,7 @@ func (b *InBand) Ready(ctx context.Context) error {
 
 var errUnattached = errors.New("httpgate: InBand: no gate: name it in gcgate.Options.Signals")
 
-// announce returns what the answer to a request from remoteAddr has to announce, 0 for nothing.
+// announce returns what the answer has to announce, 0 for nothing.
 func (b *InBand) announce(remoteAddr string) time.Duration {
 	d := b.remaining(remoteAddr)
 	if d > 0 && !b.announced.Load() {
@@ -143,7 +143,7 @@ func (b *InBand) announce(remoteAddr string) time.Duration {
 	return d
 }
 
-// answer is announce for a probe. One that gets 0 has seen that this process is back.
+// answer is announce for a probe, which sees the end.
 func (b *InBand) answer(remoteAddr string) time.Duration {
 	d := b.announce(remoteAddr)
 	if d == 0 {

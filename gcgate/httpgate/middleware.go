@@ -1,8 +1,12 @@
 package httpgate
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"evenkeel.dev"
@@ -12,21 +16,21 @@ import (
 
 // Options configure a [Middleware]. The zero value works.
 type Options struct {
-	// Stream says which requests are long streams, which no collection waits for. It is called for
-	// each request, from any goroutine. Default: nil, which is [IsStream].
+	// Stream says which requests are long streams, which are not counted. Any goroutine may call
+	// it. Default: nil, which is [IsStream].
 	Stream func(*http.Request) bool
 
-	// GCIPeers are the addresses that may use the protocol of the Garbage Collector Control
-	// Interceptor. Default: none, the protocol is off.
+	// GCIPeers may use the protocol of the Garbage Collector Control Interceptor. Default: none,
+	// the protocol is off.
 	GCIPeers []netip.Prefix
 
 	// EnvoyFail is asked for each request. While it returns true, answers carry the header
-	// x-envoy-immediate-health-check-fail, at which Envoy takes this replica out (see
-	// deploy/envoy). It must not block. Default: nil, no header.
+	// x-envoy-immediate-health-check-fail, at which Envoy takes this replica out (deploy/envoy). It
+	// must not block. Default: nil, no header.
 	EnvoyFail func() bool
 }
 
-// A Middleware wraps handlers for one gate. Its methods may be called from any goroutine.
+// A Middleware wraps handlers for one gate. Any goroutine may call its methods.
 type Middleware struct {
 	gate   *gcgate.Gate
 	stream func(*http.Request) bool
@@ -36,14 +40,13 @@ type Middleware struct {
 	envoyFail func() bool
 }
 
-// Wrap returns next with its requests counted by g, without options. It returns next itself if g is
-// nil. Put it outermost, around the server's whole handler, because a client's probe asks for "/".
+// Wrap returns next with its requests counted by g, or next itself if g is nil. Put it outermost,
+// because a client's probe asks for "/".
 func Wrap(g *gcgate.Gate, next http.Handler) http.Handler {
 	return newMiddleware(g, Options{}).Wrap(next)
 }
 
-// New returns a Middleware for g, or an [*evenkeel.OptionError]. Make one for all the handlers of a
-// process.
+// New returns a Middleware for g, or an [*evenkeel.OptionError]. Make one for all handlers.
 func New(g *gcgate.Gate, o Options) (*Middleware, error) {
 	for _, p := range o.GCIPeers {
 		if !p.IsValid() {
@@ -77,7 +80,7 @@ func newMiddleware(g *gcgate.Gate, o Options) *Middleware {
 	return m
 }
 
-// Wrap returns next with its requests counted; see [Wrap].
+// Wrap returns next with its requests counted, as [Wrap] does.
 func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	if m.gate == nil {
 		return next
@@ -149,3 +152,82 @@ func (m *Middleware) refuse(w http.ResponseWriter) {
 }
 
 var refusal = []byte("collecting garbage: try another replica, or again after Retry-After\n")
+
+// IsStream reports whether r asks for a protocol upgrade (WebSocket), Server-Sent Events, or
+// CONNECT. To widen it, set [Options].Stream:
+//
+//	Stream: func(r *http.Request) bool {
+//		return httpgate.IsStream(r) || strings.HasPrefix(r.URL.Path, "/watch/")
+//	}
+func IsStream(r *http.Request) bool {
+	return r.Method == http.MethodConnect ||
+		len(r.Header["Upgrade"]) > 0 && lists(r.Header["Connection"], "upgrade") ||
+		lists(r.Header["Accept"], "text/event-stream")
+}
+
+// lists reports whether comma-separated values have item, in any case and with any parameters.
+func lists(values []string, item string) bool {
+	for _, v := range values {
+		for v != "" {
+			var part string
+			part, v, _ = strings.Cut(v, ",")
+			part, _, _ = strings.Cut(part, ";")
+			if strings.EqualFold(strings.Trim(part, " \t"), item) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// with any value (Envoy's HTTP router filter)
+const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
+
+// failWriter adds headerEnvoyFail to an answer that begins while this process drains. A later
+// answer must not take the process out again.
+type failWriter struct {
+	http.ResponseWriter
+	draining func() bool
+	begun    bool
+}
+
+func (w *failWriter) begin() {
+	switch {
+	case w.begun:
+	case w.draining():
+		w.Header().Set(headerEnvoyFail, "1")
+	default:
+		w.Header().Del(headerEnvoyFail)
+	}
+	w.begun = true
+}
+
+func (w *failWriter) WriteHeader(status int) {
+	w.begin()
+	w.begun = status >= 200 || status == http.StatusSwitchingProtocols
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *failWriter) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *failWriter) ReadFrom(r io.Reader) (int64, error) {
+	w.begin()
+	return io.Copy(w.ResponseWriter, r)
+}
+
+func (w *failWriter) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+func (w *failWriter) Flush() { _ = w.FlushError() }
+
+func (w *failWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+// Unwrap is for http.ResponseController.
+func (w *failWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

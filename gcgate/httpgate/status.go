@@ -17,9 +17,9 @@ import (
 	"evenkeel.dev/internal/cputime"
 )
 
-// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats] and
-// [Process]. JSON takes the query "json", or application/json and no HTML in Accept. Mount it where
-// operators reach it and others do not:
+// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats], warnings,
+// and figures of the process. JSON takes the query "json", or application/json and no HTML in
+// Accept. Mount it for operators only:
 //
 //	mux.Handle("GET /debug/gate", httpgate.Status(g))
 //
@@ -40,7 +40,7 @@ func Status(g *gcgate.Gate) http.Handler {
 			}
 			_ = json.NewEncoder(w).Encode(struct {
 				gcgate.Stats
-				Process  Process
+				Process  processStats
 				Warnings []gcgate.Warning
 			}{g.Stats(), process(), g.Warnings()})
 			return
@@ -78,10 +78,9 @@ a { color: #05c }
 </style>
 `
 
-// page is the statistics as HTML.
 type page struct{ strings.Builder }
 
-func renderPage(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) string {
+func renderPage(s gcgate.Stats, p processStats, warnings []gcgate.Warning, now time.Time) string {
 	b := &page{}
 	b.WriteString(pageHead)
 	fmt.Fprintf(b, "<h1>%v</h1>\n", s.State)
@@ -145,7 +144,8 @@ func (b *page) gate(s gcgate.Stats, now time.Time) {
 	if len(reasons) == 0 {
 		reasons = []string{"none"}
 	}
-	b.row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
+	b.row("collections", "%s; %d by the runtime although the gate was in charge",
+		strings.Join(reasons, ", "), s.Escaped)
 	b.row("without a turn", "%d of them; turns lost: %d", s.WithoutTurn, s.LostTurns)
 }
 
@@ -206,19 +206,16 @@ func share(part, of uint64) string {
 	return fmt.Sprintf("%.3g%%", 100*float64(part)/float64(max(of, 1)))
 }
 
-// A Process is what [Status] says of the process in addition to its gate.
-type Process struct {
-	// CPU is what the process has taken since it began, the kernel's part included, 0 if it is not
-	// known. Collector is the collector's share in Cycles that have ended, idle processors' marking
-	// included.
+type processStats struct {
+	// CPU includes the kernel's part, 0 if not known. Collector is the collector's share in Cycles
+	// that have ended, with the marking of idle processors.
 	CPU       time.Duration
 	Collector time.Duration
 	Cycles    uint64
 
 	Procs int // GOMAXPROCS
 
-	// Busy is for how long the processors of Go have run something until the last cycle's end, by
-	// the clock of Collector.
+	// Busy is for how long Go's processors have run something, by the clock of Collector.
 	Busy time.Duration
 
 	Host   string
@@ -226,7 +223,7 @@ type Process struct {
 	Uptime time.Duration // since the program's start
 }
 
-func process() Process {
+func process() processStats {
 	samples := []metrics.Sample{
 		{Name: "/cpu/classes/gc/total:cpu-seconds"},
 		{Name: "/gc/cycles/total:gc-cycles"},
@@ -236,7 +233,7 @@ func process() Process {
 	metrics.Read(samples)
 	seconds := func(i int) float64 { return samples[i].Value.Float64() }
 	host, _ := os.Hostname()
-	return Process{
+	return processStats{
 		CPU:       cputime.Process(),
 		Collector: time.Duration(seconds(0) * float64(time.Second)),
 		Busy:      time.Duration((seconds(2) - seconds(3)) * float64(time.Second)),

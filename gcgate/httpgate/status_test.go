@@ -34,7 +34,7 @@ func TestStatusPage(t *testing.T) {
 			LongestWait: 168 * time.Millisecond, Spare: 1700 * time.Millisecond,
 		},
 		Expected: 200 * time.Millisecond, Next: now.Add(1500 * time.Millisecond),
-	}, Process{
+	}, processStats{
 		CPU: 83 * time.Second, Collector: 9 * time.Second, Busy: 90 * time.Second, Cycles: 45, Procs: 2,
 		Host: "db-1", PID: 812, Uptime: 50*time.Hour + 4*time.Minute + 5*time.Second,
 	}, []gcgate.Warning{
@@ -44,7 +44,7 @@ func TestStatusPage(t *testing.T) {
 	golden.Check(t, "status-single.html", renderPage(gcgate.Stats{
 		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests overlapped a collection <&",
 		Turn: gcgate.TurnStats{Turns: 1, HeldUpBy: "db-1:812", HeldUpFor: 6 * time.Second},
-	}, Process{}, nil, now))
+	}, processStats{}, nil, now))
 }
 
 // absentSignal has no peer, which the gate warns of.
@@ -83,7 +83,7 @@ func TestStatusInJSON(t *testing.T) {
 		}
 		var s struct {
 			gcgate.Stats
-			Process  Process
+			Process  processStats
 			Warnings []gcgate.Warning
 		}
 		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 ||

@@ -1,3 +1,4 @@
+// Package chart draws data as inline SVG, with axes, ticks and a plot that stretches.
 package chart
 
 import (

@@ -15,7 +15,6 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -139,11 +138,11 @@ func Values(t *testing.T, samples, want Samples, unknown ...string) {
 
 // Slow returns a slow request at a second of 1970.
 func Slow(class string, second int64, lost time.Duration) recorder.Explained {
-	return recorder.Explained{Request: history.Request{
-		Key:   history.Key{Cause: reqtrace.CauseLock, Class: class},
+	return recorder.Explained{
+		Cause: reqtrace.CauseLock, Class: class,
 		Start: time.Unix(second, 0), Duration: 2 * lost, Lost: lost,
 		Snapshot: fmt.Sprintf("snap%d", second), TraceID: "4bf92f3577b34da6a3ce929d0e0e4736",
-	}}
+	}
 }
 
 // Exporter is that of a recorder.

@@ -147,6 +147,34 @@ func anchorRune(r rune) rune {
 // closed matches the folders of packages that users cannot import, or that are not for them.
 var closed = regexp.MustCompile(`^(cmd|bench|e2e|examples|tools)/|(^|/)internal/`)
 
+// TestReferences: the page of a JSON form has the name of every field of its Go types.
+func TestReferences(t *testing.T) {
+	for page, dirs := range map[string][]string{
+		"compare-json.md": {"cmd/evenkeel/internal/compare/"},
+		"run-json.md":     {"cmd/evenkeel/internal/runfile/", "loadgen/"},
+		"history-json.md": {"internal/history/json.go", "internal/history/key.go", "internal/history/hour.go"},
+		"explain-json.md": {"reqtrace/", "internal/verdict/", "cmd/evenkeel/internal/explain/"},
+	} {
+		text := read(t, "docs/reference/"+page)
+		fields := 0
+		walk(t, ".go", func(name string) {
+			in := func(dir string) bool { return strings.HasPrefix(name, dir) && !strings.Contains(name[len(dir):], "/") }
+			if strings.HasSuffix(name, "_test.go") || !slices.ContainsFunc(dirs, in) {
+				return
+			}
+			for _, m := range regexp.MustCompile("`json:\"([a-z][^,\"]*)").FindAllStringSubmatch(read(t, name), -1) {
+				fields++
+				if !regexp.MustCompile("`([a-z]+\\.)?" + regexp.QuoteMeta(m[1]) + "[`.]").MatchString(text) {
+					t.Errorf("docs/reference/%s does not mention the field %s of %s", page, m[1], name)
+				}
+			}
+		})
+		if fields < 10 {
+			t.Errorf("docs/reference/%s: %d fields in %v: name the folders of its types", page, fields, dirs)
+		}
+	}
+}
+
 // publicPackages returns the files of each public package by folder, with its tests.
 func publicPackages(t *testing.T) map[string][]*ast.File {
 	t.Helper()

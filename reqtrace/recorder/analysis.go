@@ -1,28 +1,31 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
-// The analysis is one goroutine of the service. It works and sleeps in turns, so that requests
-// get the processor. A sleep makes the scheduler poll the network, which runtime.Gosched does
-// not.
+// The analysis works and sleeps in turns, so that requests get the processor. A sleep makes the
+// scheduler poll the network, which runtime.Gosched does not.
 //
 //	work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work
 //	0.2 ms       3.8 ms       0.2 ms       3.8 ms
 const (
 	yieldAfter  = 200 * time.Microsecond
 	restFor     = 19      // times as long as it has worked
-	maxAnalyzed = 4 << 20 // bytes of a snapshot that are read
+	maxAnalyzed = 4 << 20 // bytes of a snapshot
 )
 
 var (
@@ -57,7 +60,7 @@ func (p *pace) yield() {
 		return
 	default:
 	}
-	// at most ten times, because the machine may have stood still
+	// bounded, because the machine may have stood still
 	rest := time.NewTimer(restFor * min(worked, 10*yieldAfter))
 	defer rest.Stop()
 	select {
@@ -101,4 +104,72 @@ func analyzeBy(
 	}()
 	e, err = f(p.yield)
 	return e, 0, err
+}
+
+// Answer is for a program that Options.Analyze names, such as the service itself. It reads a
+// snapshot from in, and writes what made its requests slow to out.
+func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
+	return history.Answer(ctx, in, out)
+}
+
+const (
+	maxAnswerBytes = 8 << 20
+	maxSaidBytes   = 4 << 10         // of standard error
+	endDelay       = 2 * time.Second // for pipes that children of the program hold open
+)
+
+// analyzeApart runs the program of Options.Analyze.
+func analyzeApart(
+	ctx context.Context, command []string, h *history.Head, trace io.Reader,
+) (e *history.Explained, took time.Duration, err error) {
+	head, err := json.Marshal(h)
+	if err != nil {
+		return nil, 0, err
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdin = io.MultiReader(bytes.NewReader(append(head, '\n')), trace)
+	out, why := &bounded{most: maxAnswerBytes}, &bounded{most: maxSaidBytes, drop: true}
+	cmd.Stdout, cmd.Stderr = out, why
+	cmd.WaitDelay = endDelay
+	if err := cmd.Start(); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", errStart, err)
+	}
+	err = cmd.Wait()
+	if s := cmd.ProcessState; s != nil {
+		took = s.UserTime() + s.SystemTime()
+	}
+	// A complete answer counts even if Wait failed, because the service may reap its children
+	// itself.
+	if json.Unmarshal(out.text.Bytes(), &e) == nil && e != nil {
+		return e, took, nil
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, took, fmt.Errorf("it was killed: %w", context.Cause(ctx))
+	case out.over:
+		return nil, took, fmt.Errorf("its output exceeds %d bytes", maxAnswerBytes)
+	case err == nil:
+		err = fmt.Errorf("its output of %d bytes is not an answer", out.text.Len())
+	}
+	if first, _, _ := strings.Cut(why.text.String(), "\n"); first != "" {
+		err = fmt.Errorf("%w: %s", err, first)
+	}
+	return nil, took, err
+}
+
+type bounded struct {
+	text bytes.Buffer
+	most int
+	drop bool // what exceeds most, which otherwise ends the program
+	over bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	keep := p[:min(len(p), b.most-b.text.Len())]
+	b.text.Write(keep)
+	b.over = b.over || len(keep) < len(p)
+	if b.over && !b.drop {
+		return len(keep), fmt.Errorf("more than %d bytes", b.most)
+	}
+	return len(p), nil
 }

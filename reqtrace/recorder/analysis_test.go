@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/cpuwatch"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // recorded returns a trace of a service that refreshes its cache under a lock.

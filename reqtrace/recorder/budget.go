@@ -1,16 +1,19 @@
 package recorder
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
-// The budget counts CPU time, never elapsed time. The clock of the thread measures a snapshot and
-// an analysis. A model estimates tracing, with a cost per second, per goroutine and per event.
-// The bytes of a snapshot give the events per request. The recorder measures the cost of an event
-// when it starts, and later corrects the model ([pairs]).
+// The budget counts CPU time, never elapsed time. The clock of the thread measures snapshots and
+// analyses. A model estimates tracing, with a cost per second, per goroutine and per event. The
+// bytes of a snapshot give the events per request. The recorder measures an event when it starts,
+// and later corrects the model ([pairs]).
 const (
-	eventBytes    = 5.5                     // of a trace, on average
-	listedBytes   = 17                      // of a trace, for a goroutine that did nothing in a generation
-	goroutineCost = time.Microsecond        // each generation, which is a second, lists all goroutines
-	secondCost    = 2500 * time.Microsecond // of tracing, whatever the program does
+	eventBytes    = 5.5                     // of a trace
+	listedBytes   = 17                      // of a trace, for a goroutine that did nothing
+	goroutineCost = time.Microsecond        // each second lists all goroutines
+	secondCost    = 2500 * time.Microsecond // of tracing
 	snapshotCost  = 300 * time.Microsecond  // of other threads
 	requestBytes  = 100                     // until it is measured
 	analysisCost  = 40.                     // ns per byte, until it is measured
@@ -24,16 +27,16 @@ const (
 type budget struct {
 	share      float64
 	credit     time.Duration
-	rate       float64 // ns earned per second, smoothed
+	rate       float64 // ns per second, smoothed
 	cost       cost
-	most       time.Duration // that the process has taken, which bounds what the recorder has
+	most       time.Duration // that the process has taken
 	earned     time.Duration
 	event      time.Duration // of the model
 	watching   time.Duration // per second, for watching the CPU quota
 	pairs      pairs
-	perRequest float64 // bytes, as last measured
-	others     float64 // bytes per second, measured when there were too few requests
-	perByte    float64 // ns that an analysis takes, as last measured
+	perRequest float64 // bytes
+	others     float64 // bytes per second, if there were too few requests
+	perByte    float64 // ns of an analysis
 }
 
 type cost struct{ tracing, snapshots, analysis, apart time.Duration }
@@ -41,12 +44,12 @@ type cost struct{ tracing, snapshots, analysis, apart time.Duration }
 func (c *cost) inside() time.Duration { return c.tracing + c.snapshots + c.analysis }
 
 const (
-	idleBusy     = .25 // of a processor: a process that takes less earns as if it took this
-	memory       = 60. // seconds of earnings that the account holds
-	full         = .9  // of that: a slice that costs more begins at this credit
+	idleBusy     = .25 // of a processor: the least that a process earns by
+	memory       = 60. // of earnings, which the account holds
+	full         = .9  // of that, at which a longer slice begins too
 	sliceMost    = time.Minute
-	measureTime  = time.Second     // after which a slice is measured
-	measureAgain = 5 * time.Second // and again, if it was the first slice
+	measureTime  = time.Second
+	measureAgain = 5 * time.Second // if it was the first slice
 	measureEach  = time.Minute
 )
 
@@ -69,8 +72,7 @@ func (b *budget) earn(taken, passed time.Duration) {
 
 func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
 
-// measured records the bytes and requests of a time. If there were too few requests, the bytes
-// count per second.
+// measured counts bytes per request, or per second if there were too few requests.
 func (b *budget) measured(bytes float64, requests uint64, passed time.Duration) {
 	switch {
 	case requests >= enoughRequests:
@@ -113,11 +115,11 @@ func (b *budget) spend(of *time.Duration, d time.Duration) {
 	b.credit -= d
 }
 
-// apart spends what another program took, which is not in this process's CPU time.
+// apart spends what another program took.
 func (b *budget) apart(d time.Duration) { b.cost.apart += d; b.credit -= d }
 
 func (b *budget) learn(bytes int64, took time.Duration) {
-	const least, smooth = 1 << 10, .3 // a smaller snapshot says little about the cost per byte
+	const least, smooth = 1 << 10, .3 // a smaller snapshot says little
 	if bytes < least {
 		return
 	}
@@ -131,13 +133,83 @@ func (b *budget) ending(bytes float64) time.Duration {
 
 func (b *budget) unbounded() bool { return b.share >= 1 }
 
-// over reports whether the account has too little for the end of a slice, which costs ending.
+// over reports whether the account has too little for the end of a slice.
 func (b *budget) over(ending time.Duration) bool { return b.credit < ending && !b.unbounded() }
 
-// enough reports whether the account has enough for a slice, or is full.
 func (b *budget) enough(slice time.Duration) bool {
 	return b.unbounded() || b.credit >= min(slice, time.Duration(full*memory*b.rate))
 }
 
 // full reports whether the account loses what is not spent now.
 func (b *budget) full() bool { return b.unbounded() || b.credit >= time.Duration(full*memory*b.rate) }
+
+// pairs measures what tracing takes. It compares the process's CPU time per request while the
+// recorder is on with that just before or after, while it is off.
+//
+//	off          on           off          on
+//	cpu/request  cpu/request  cpu/request  cpu/request     each neighbour differs by tracing and by chance
+//	└──── pair ────┘            └──── pair ────┘
+type pairs struct {
+	now, last part
+	n         float64
+	mean, m2  float64 // of the differences in ns per request, by Welford's method (Technometrics 4, 1962)
+	model     float64
+}
+
+type part struct {
+	on       bool
+	cpu      time.Duration
+	model    time.Duration // of tracing
+	requests uint64
+	passed   time.Duration
+}
+
+const (
+	pairLeast    = 4 * time.Second
+	pairRequests = 100
+	pairsEnough  = 12
+	pairsWithin  = .5 // of the model: half the widest interval that is used
+)
+
+func (p *pairs) add(t part) {
+	if t.on != p.now.on {
+		p.end(t.on)
+	}
+	p.now.cpu += t.cpu
+	p.now.model += t.model
+	p.now.requests += t.requests
+	p.now.passed += t.passed
+}
+
+func (p *pairs) end(on bool) {
+	done := p.now
+	p.now = part{on: on}
+	if done.passed < pairLeast || done.requests < pairRequests {
+		done = part{}
+	}
+	if done.requests == 0 || p.last.requests == 0 {
+		p.last = done
+		return
+	}
+	with, without := done, p.last
+	if !with.on {
+		with, without = without, with
+	}
+	p.last = part{} // each part belongs to one pair
+	d := float64(with.cpu)/float64(with.requests) - float64(without.cpu)/float64(without.requests)
+	p.n++
+	before := d - p.mean
+	p.mean += before / p.n
+	p.m2 += before * (d - p.mean)
+	p.model += (float64(with.model)/float64(with.requests) - p.model) / p.n
+}
+
+// ratio returns what tracing takes divided by the model, ± at 95% confidence, and whether that is
+// close enough.
+func (p *pairs) ratio() (ratio, within float64, known bool) {
+	if p.n < 2 || p.model <= 0 {
+		return 0, math.Inf(1), false
+	}
+	within = 1.96 * math.Sqrt(p.m2/(p.n-1)/p.n) / p.model
+	return min(max(p.mean/p.model, .2), 10), within, p.n >= pairsEnough && within <= pairsWithin
+}

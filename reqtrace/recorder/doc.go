@@ -14,11 +14,8 @@
 //
 // Options.CPU is the budget for tracing, snapshots and an analysis by the service. If it is too
 // small, the recorder records for a part of the time. Requests wait neither for the disk nor for
-// the flight recorder. docs/recorder.md has the costs and limits.
-//
-// By default the service analyses nothing, because an analysis makes requests of a service with
-// one processor wait. With Options.InProcess it does, and causes are on the page, in metrics and
-// in the log. Options.Analyze names a program that does it outside of the service.
+// the flight recorder. By default the service analyses nothing, because an analysis makes its
+// requests wait. See docs/recorder.md for costs and limits.
 //
 // runtime/trace.Start and /debug/pprof/trace work at the same time. A process has one
 // runtime/trace.FlightRecorder, which Options.Recorder shares.

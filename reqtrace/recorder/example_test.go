@@ -50,7 +50,7 @@ func Example() {
 		select {
 		case e := <-explained:
 			// The cause is sleep, or machine, where that stood still meanwhile.
-			fmt.Println(e.Key.Class, "was slow for a known cause:", e.Key.Cause != reqtrace.CauseUnknown)
+			fmt.Println(e.Class, "was slow for a known cause:", e.Cause != reqtrace.CauseUnknown)
 			fmt.Println(rec.Stop(ctx))
 			return
 		case <-time.After(time.Second):

@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/history"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // fake is a process with a flight recorder that records numbers of slow requests, in virtual time.
@@ -99,7 +100,8 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 func (f *fake) wall() time.Time { return time.Now().Add(time.Duration(f.set.Load())).Round(0) }
 
 func (f *fake) cpu() time.Duration {
-	return time.Duration(f.busy*float64(time.Since(f.began))+f.tracing*float64(f.recorded())) + time.Duration(f.analyses.Load())
+	own := f.busy*float64(time.Since(f.began)) + f.tracing*float64(f.recorded())
+	return time.Duration(own) + time.Duration(f.analyses.Load())
 }
 
 // recorded returns for how long it was on.
@@ -192,4 +194,6 @@ func seen(number uint64, cause reqtrace.Cause) history.Request {
 }
 
 // coverage returns what became of the slow requests.
-func coverage(r *Recorder) history.Coverage { return r.History().Coverage(time.Time{}) }
+func coverage(r *Recorder) history.Coverage { return r.store.Snapshot().Coverage(time.Time{}) }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -13,20 +13,19 @@ import (
 	"sync"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
-// files are the snapshots on disk. A method that fails changes nothing for later calls. Any
-// goroutine may call any of them.
+// files are the snapshots on disk. Any goroutine may call any method.
 type files struct {
-	dir         string      // "": there is none
-	most        int64       // bytes
-	mine        func() bool // reports whether dir is this process's
-	temporaries bool        // keep snapshots that are not in dir too
+	dir         string
+	most        int64       // bytes in dir
+	mine        func() bool // dir is this process's
+	temporaries bool        // keep snapshots without dir
 
 	mu        sync.Mutex
 	temporary []temporary             // the oldest first
-	known     map[string]history.Kept // of the snapshots in dir; empty: without a head
+	known     map[string]history.Kept // in dir; empty: without a head
 }
 
 type temporary struct {
@@ -37,22 +36,22 @@ type temporary struct {
 
 const (
 	traceSuffix = ".trace"
-	headSuffix  = ".json" // of a head, which is what the analysis needs
+	headSuffix  = ".json"
 )
 
 const (
 	maxListed    = 1000 // snapshots in dir
-	maxSame      = 100  // with the same millisecond in the name
+	maxSame      = 100  // of a millisecond
 	maxTemporary = 64
-	mostTogether = 16 << 20 // bytes of these
+	mostTogether = 16 << 20 // bytes of temporaries
 	maxHead      = 16 << 20 // bytes
 )
 
-// snapshotFile is a snapshot's trace. The owner keeps or drops it.
+// snapshotFile is a trace. The owner keeps or drops it.
 type snapshotFile struct {
 	*os.File
 	id   string
-	path string // ""; it has no name on disk, and lasts until it is closed
+	path string // "": it lasts until it is closed
 }
 
 func (s *files) create(now time.Time, why string) (*snapshotFile, error) {
@@ -82,7 +81,7 @@ func createTemporary() (*snapshotFile, error) {
 		return nil, err
 	}
 	file := &snapshotFile{File: f}
-	if os.Remove(f.Name()) != nil { // as on systems that do not remove what is open
+	if os.Remove(f.Name()) != nil { // some systems do not remove what is open
 		file.path = f.Name()
 	}
 	return file, nil
@@ -103,7 +102,7 @@ func (f *snapshotFile) drop() {
 	}
 }
 
-// keep keeps a snapshot in dir that needs no analysis, and drops one that is elsewhere.
+// keep keeps a snapshot in dir that needs no analysis, and drops others.
 func (s *files) keep(f *snapshotFile) {
 	if !s.named(f) {
 		f.drop()
@@ -115,7 +114,7 @@ func (s *files) keep(f *snapshotFile) {
 
 func (s *files) named(f *snapshotFile) bool { return f.path != "" && filepath.Dir(f.path) == s.dir }
 
-// keepHead keeps a snapshot with what its analysis needs. The file is the caller's if it fails.
+// keepHead keeps a snapshot with its head. The file is the caller's if it fails.
 func (s *files) keepHead(f *snapshotFile, h *history.Head) error {
 	head, err := json.Marshal(h)
 	if err != nil {
@@ -207,7 +206,7 @@ func (s *files) list() (list []stored, sum int64) {
 		list[i].head = heads[list[i].id]
 		sum += list[i].trace + list[i].head
 	}
-	slices.SortFunc(list, func(a, b stored) int { return strings.Compare(a.id, b.id) }) // which begin with their time
+	slices.SortFunc(list, func(a, b stored) int { return strings.Compare(a.id, b.id) }) // by their time
 	return list, sum
 }
 

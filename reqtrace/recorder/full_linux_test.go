@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // smallDisk returns a folder that is a disk of some KiB.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 // ServeHTTP serves, below the path at which it is mounted, which ends in a slash:
@@ -55,8 +55,8 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// below returns the path below the mount. The pattern of a ServeMux says where that is. Without
-// one it is the last part of the path.
+// below returns the path below the mount, which the pattern of a ServeMux has. Without one it is
+// the last part of the path.
 func below(q *http.Request) string {
 	if _, mount, ok := strings.Cut(q.Pattern, "/"); ok && mount != "" {
 		// "/" is everything: another router may be below it
@@ -93,7 +93,7 @@ func pageURL(q *http.Request) string {
 	if q.TLS != nil {
 		page.Scheme = "https"
 	}
-	if asked, err := url.ParseRequestURI(q.RequestURI); err == nil { // http.StripPrefix has changed q.URL
+	if asked, err := url.ParseRequestURI(q.RequestURI); err == nil { // q.URL lacks what http.StripPrefix removes
 		page.Path = asked.Path
 	}
 	return page.String()
@@ -119,7 +119,7 @@ func serveJSON(w http.ResponseWriter, v any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(text, '\n')) // who asked may be gone
+	_, _ = w.Write(append(text, '\n')) // the client may have left
 }
 
 func (r *Recorder) serveNow(w http.ResponseWriter, q *http.Request) {

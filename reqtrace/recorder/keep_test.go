@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"evenkeel.dev"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // askPage returns what the recorder answers below its page.
@@ -175,7 +175,7 @@ func TestKeepsAtMinute(t *testing.T) {
 		}
 		found := history.Open(history.Options{})
 		found.AddKept(&h, &history.Explained{Slow: []history.Request{seen(1, reqtrace.CauseLock)}})
-		all := r.History()
+		all := r.store.Snapshot()
 		all.AddFound(found.Snapshot())
 		if c := all.Coverage(time.Time{}); c.Slow != 1 || c.Seen != 1 || c.Kept != 0 {
 			t.Errorf("%+v", c)

@@ -5,15 +5,15 @@ import (
 	"runtime/debug"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 const (
 	tickEvery   = time.Second
 	leastWindow = 2 * time.Second
 	leastBytes  = 1 << 20
-	maxPending  = 4096 // slow requests that wait for a snapshot
-	maxAsks     = 8    // snapshots that are asked for at a time
+	maxPending  = 4096 // slow requests without a snapshot
+	maxAsks     = 8
 	maxAnalysis = time.Minute
 	maxLast     = 5 * time.Second
 )
@@ -31,9 +31,9 @@ type loop struct {
 
 	on      bool
 	broken  bool      // it has panicked, and stays off
-	refused error     // why the flight recorder could not be started
-	poor    bool      // it is off to stay within the budget
-	told    time.Time // when that was last logged
+	refused error     // by the flight recorder
+	poor    bool      // off to stay within the budget
+	told    time.Time // about being off
 
 	slice  slice
 	demand demand
@@ -44,11 +44,10 @@ type loop struct {
 
 	under    *analysis
 	results  chan result
-	failing  failure // the last snapshot's; "": it was analysed
-	panicked bool    // an analysis has panicked
+	failing  failure // of the last snapshot
+	panicked bool    // in an analysis
 }
 
-// slice is a time in which the recorder is on without a break.
 type slice struct {
 	since  time.Time
 	began  uint64
@@ -56,7 +55,7 @@ type slice struct {
 	bytes  int
 
 	sized  time.Time // when the bytes per request were measured
-	steady bool      // that was not at the beginning of a slice
+	steady bool      // not at the beginning of a slice
 }
 
 type demand struct {
@@ -72,17 +71,17 @@ type reading struct {
 	requests uint64
 	dropped  uint64
 	others   time.Duration // taken by the recorder without tracing
-	switched bool          // on or off after the tick
+	switched bool          // since the last tick
 
 	second time.Duration // of tracing, smoothed
 	flow   float64       // bytes per second, smoothed
 }
 
 type sums struct {
-	took    time.Duration    // by the process
-	covered time.Duration    // in which the recorder was on
-	lacked  time.Duration    // in which it was off to stay within the budget
-	watched [2]time.Duration // watched and recorded time that the history knows
+	took    time.Duration
+	covered time.Duration
+	lacked  time.Duration    // off to stay within the budget
+	watched [2]time.Duration // watched and covered, in the history
 }
 
 func newLoop(r *Recorder) *loop {
@@ -217,8 +216,8 @@ func (l *loop) tick() {
 	l.publish(now)
 }
 
-// late reports whether a tick was so late that requests may have waited before their handlers.
-// Early ticks do not count, because much is late while a program starts.
+// late reports whether a tick was so late that requests may have waited before their handlers. Much
+// is late while a program starts.
 func (l *loop) late(passed time.Duration) bool {
 	d, ok := l.r.Threshold()
 	return ok && passed-tickEvery > d && l.last.ticks > int(l.r.o.Every/tickEvery)
@@ -240,7 +239,6 @@ func (l *loop) count(notes []note, c history.Count) {
 	}
 }
 
-// countDropped counts the slow requests that had no room for a note.
 func (l *loop) countDropped() {
 	dropped := l.r.dropped.Load()
 	if n := dropped - l.last.dropped; n > 0 {

@@ -5,18 +5,18 @@ import (
 	"errors"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
-// settle is how long a snapshot waits for the end of the request that asks for it.
+// settle lets the request that asks for a snapshot end first.
 const settle = 100 * time.Millisecond
 
 type next struct {
-	pending []note // slow requests that no snapshot has yet
-	why     string // the snapshot is due; "": none is
+	pending []note
+	why     string // "": no snapshot is due
 	due     *time.Timer
 	last    time.Time
-	asks    []ask // wait for a slice to be long enough
+	asks    []ask // for a longer slice
 }
 
 // want asks for a snapshot as soon as Options.Every allows one. If the budget allows only a few,
@@ -60,17 +60,17 @@ func (l *loop) expire() {
 	l.next.pending = pending[i:]
 }
 
-// reach returns how far back the flight recorder goes at most.
 func (l *loop) reach() time.Duration {
 	if l.r.o.Recorder != nil {
-		return time.Minute // the program decides on its window
+		return time.Minute
 	}
-	return l.slice.window + 2*time.Second // the runtime keeps whole generations, of a second
+	return l.slice.window + 2*time.Second // whole generations, of a second
 }
 
 func (l *loop) ask(a ask) {
 	if len(l.next.asks) == maxAsks {
-		a.answer <- answer{err: errors.New("recorder: as many snapshots as may be are under way: ask again in two seconds")}
+		a.answer <- answer{err: errors.New("recorder: as many snapshots as may be are under way: ask again in two " +
+			"seconds")}
 		return
 	}
 	l.next.asks = append(l.next.asks, a) // first, because guard answers it if the rest panics
@@ -80,7 +80,6 @@ func (l *loop) ask(a ask) {
 	l.answer()
 }
 
-// answer answers all callers that ask for a snapshot, if the slice is long enough.
 func (l *loop) answer() {
 	if l.on && l.r.o.Recorder == nil && time.Since(l.slice.since) < leastWindow {
 		return

@@ -16,75 +16,73 @@ import (
 // Options configure a [Recorder]. The zero value works. It explains the slowest 1% and keeps the
 // history in memory.
 type Options struct {
-	// Slow is the time of the handler from which on a request is slow. Default: 0, which means
-	// that Quantile decides. Limits: 1 ms to 1 minute.
+	// Slow is the time from which on a request is slow. Default: 0, by Quantile. Limits: 1 ms to 1
+	// minute.
 	Slow time.Duration
 
-	// Quantile is the share of the requests of the last five minutes that are not slow, if Slow
-	// is 0. It needs 1,000 requests, and requests below 1 ms are not slow. Default: 0, which is
-	// 0.99. Limits: 0.5 to 0.9999.
+	// Quantile is the share of the requests of the last five minutes that are not slow, if Slow is
+	// 0. It needs 1,000 requests, and requests below 1 ms are not slow. Default: 0.99. Limits: 0.5
+	// to 0.9999.
 	Quantile float64
 
 	// Dir is the directory of the history and the snapshots. Start creates it if necessary. Each
-	// process needs its own. Default: "", which keeps the history in memory. The newest snapshots
-	// are then files in os.TempDir without a name, 64 at most, of 16 MiB together.
+	// process needs its own. Default: "", which keeps the history in memory, and at most 64
+	// snapshots of 16 MiB in files of os.TempDir without a name.
 	Dir string
 
-	// Every is the least time between two snapshots that slow requests cause. Default: 0, which
-	// is 10 s. Limits: 1 s to 1 hour.
+	// Every is the least time between two snapshots that slow requests cause. Default: 10 s.
+	// Limits: 1 s to 1 hour.
 	Every time.Duration
 
-	// MaxWindow is how far back the flight recorder goes at most. Default: 0, which is 10 s.
-	// Limits: 2 s to 1 minute.
+	// MaxWindow is how far back the flight recorder goes at most. Default: 10 s. Limits: 2 s to 1
+	// minute.
 	MaxWindow time.Duration
 
-	// MaxBytes bounds what the flight recorder keeps. The runtime takes it as a hint. Default: 0,
-	// which is 4 MiB. Limits: 1 to 32 MiB.
+	// MaxBytes bounds what the flight recorder keeps. The runtime takes it as a hint. Default: 4
+	// MiB. Limits: 1 to 32 MiB.
 	MaxBytes int
 
-	// KeepBytes is the most that the snapshots in Dir take. The oldest go first. Default: 0,
-	// which is 64 MiB. Limits: 1 MiB to 64 GiB.
+	// KeepBytes is the most that the snapshots in Dir take. The oldest are removed first. Default:
+	// 64 MiB. Limits: 1 MiB to 64 GiB.
 	KeepBytes int64
 
-	// CPU is the share of the process's CPU time that the recorder may take. To stay within it,
-	// the recorder is off for some of the time. A process that takes less than a quarter of a
-	// processor counts as if it took a quarter. Default: 0, which is 0.02. Limits: 0.001 to 1.
-	// With 1 the recorder is always on.
+	// CPU is the share of the process's CPU time that the recorder may take. To stay within it, the
+	// recorder is off for some of the time. The process counts as if it took at least a quarter of
+	// a processor. Default: 0.02. Limits: 0.001 to 1, which is always on.
 	CPU float64
 
 	// InProcess analyses each snapshot in this process. The page, metrics and the log then name
-	// causes, and Subscribe works. An analysis takes memory and makes requests wait, which CPU
-	// does not bound. Default: false. Then evenkeel top and evenkeel report analyse the snapshots
+	// causes, and Subscribe works. An analysis takes memory and makes requests wait, which CPU does
+	// not bound. Default: false, so that evenkeel top and evenkeel report analyse the snapshots
 	// where they run.
 	InProcess bool
 
 	// Analyze is a program that analyses snapshots in place of InProcess, with its arguments. One
-	// is /usr/local/bin/evenkeel report -snapshot. Your own calls [history.Answer]. The path is
-	// absolute. Default: nil, none.
+	// is /usr/local/bin/evenkeel report -snapshot. Your own calls [Answer]. The path is absolute.
+	// Default: none.
 	Analyze []string
 
 	// Recorder is a flight recorder that the program has started and still owns. The program
-	// decides its size and when it is on. CPU then bounds how often the recorder reads it.
-	// Default: nil, which starts one.
+	// decides its size and when it is on. CPU then bounds how often it is read. Default: nil, which
+	// starts one.
 	Recorder *trace.FlightRecorder
 
-	// TraceID returns the id that distributed tracing gave to a request, or "". The recorder
-	// calls it in the request's goroutine, at the end of a slow request. Default: nil, no id.
+	// TraceID returns the id that distributed tracing gave to a request, or "". The request's
+	// goroutine calls it at the end of a slow request. Default: nil, no id.
 	TraceID func(context.Context) string
 
-	// Build names what this process runs, to tell new causes from old ones. Default: "", which is
-	// the version and the commit in the executable. If these do not identify it, a hash of the
-	// executable is added.
+	// Build names what this process runs, to tell new causes from old ones. Default: "", the
+	// version and the commit in the executable, with a hash if these do not identify it.
 	Build string
 
-	// Logger gets a line for what needs an operator (Warn), and with InProcess or Analyze for
-	// each new cause (Info). Default: nil, which is slog.Default().
+	// Logger gets Warn for what needs an operator, and Info for a new cause. Default:
+	// slog.Default().
 	Logger *slog.Logger
 
-	process process // a test's; nil: this process
+	process process // of a test
 }
 
-// keeps reports whether the recorder keeps snapshots and leaves their analysis to others.
+// keeps reports whether others analyse the snapshots.
 func (o *Options) keeps() bool { return !o.InProcess && len(o.Analyze) == 0 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -2,32 +2,39 @@ package recorder
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
+	"math"
 	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"runtime/trace"
+	"strconv"
+	"strings"
 	"time"
 
 	"evenkeel.dev/internal/cputime"
 	"evenkeel.dev/internal/cpuwatch"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
-// process is the process that a recorder runs in. Only the recorder's goroutine calls it, except
-// for analyze.
+// process is what a recorder runs in. Only the recorder's goroutine calls it, except for analyze.
 type process interface {
 	start(window time.Duration, bytes int) error // of the flight recorder
 	stop()
 	writeTo(w io.Writer) (int64, error)
-	wall() time.Time // for readers; it may be set, so time.Since measures how long something took
-	// of the process; 0: not known
+	wall() time.Time // for readers; it may be set back
+	// 0: not known
 	cpu() time.Duration
 	goroutines() int
-	// calibrate returns what an event of a trace takes, and what watching the CPU quota takes per second.
+	// what an event of a trace takes, and watching the CPU quota per second
 	calibrate() (event, watching time.Duration)
-	memory() int64          // bytes that the process may still take
-	counted() *reqtrace.CPU // by the kernel; nil: not known
+	memory() int64          // that the process may still take
+	counted() *reqtrace.CPU // by the kernel, or nil
 	analyze(
 		ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 	) (*history.Explained, time.Duration, error)
@@ -38,7 +45,7 @@ type runtimeProcess struct {
 	own     *trace.FlightRecorder
 	command []string
 	samples []metrics.Sample
-	watch   *cpuwatch.Watch // while the recorder is on; nil: no CPU quota
+	watch   *cpuwatch.Watch // while on; nil: no CPU quota
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
@@ -96,9 +103,8 @@ func (p *runtimeProcess) goroutines() int {
 	return int(p.samples[0].Value.Uint64())
 }
 
-// The calibration takes the fastest round, because disturbances only make a round slower. In a
-// service an event takes longer than in this loop, because the caches hold other data. On a quiet
-// machine at 5,000 requests/s it took 1.4 times as long.
+// The fastest round is the least disturbed. In a service an event takes longer than in this loop,
+// because the caches hold other data.
 const (
 	calibrationRounds = 8
 	calibrationEvents = 64
@@ -137,4 +143,130 @@ func (p *runtimeProcess) counted() *reqtrace.CPU {
 		return nil
 	}
 	return p.watch.Recent()
+}
+
+const analysisMemory = 64 << 20
+
+// memoryLeft returns how many more bytes this process may take, by GOMEMLIMIT and its cgroup's
+// limit.
+func memoryLeft() int64 {
+	left := int64(math.MaxInt64)
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+		metrics.Read(used)
+		left = limit - int64(used[0].Value.Uint64()-used[1].Value.Uint64())
+	}
+	return min(left, groupLeft("/sys/fs/cgroup"))
+}
+
+// groupLeft reads a cgroup of version 2 or 1. The kernel drops inactive pages of files first.
+func groupLeft(folder string) int64 {
+	for _, g := range []struct{ limit, used, stat, dropped string }{
+		{"memory.max", "memory.current", "memory.stat", "inactive_file "},
+		{"memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file "},
+	} {
+		limit, ok := number(filepath.Join(folder, g.limit))
+		used, known := number(filepath.Join(folder, g.used))
+		if !ok || !known {
+			continue
+		}
+		stat, _ := os.ReadFile(filepath.Join(folder, g.stat))
+		for line := range strings.Lines(string(stat)) {
+			if text, ok := strings.CutPrefix(line, g.dropped); ok {
+				if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+					used -= n
+				}
+			}
+		}
+		return limit - used
+	}
+	return math.MaxInt64
+}
+
+func number(file string) (n int64, ok bool) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false
+	}
+	n, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
+
+const hashDigits = 12
+
+func thisBuild() string {
+	info, _ := debug.ReadBuildInfo()
+	return buildName(info, executableHash)
+}
+
+// buildName names a build. info may be nil. A hash is for builds without a commit, or with
+// uncommitted changes.
+func buildName(info *debug.BuildInfo, hash func() string) string {
+	var parts []string
+	known := false
+	if info != nil {
+		parts, known = append(parts, info.Main.Version), info.Main.Version != "" && info.Main.Version != "(devel)"
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				parts, known = append(parts, s.Value[:min(len(s.Value), hashDigits)]), true
+			case "vcs.modified": // comes after the revision
+				known = known && s.Value != "true"
+			}
+		}
+	}
+	if !known {
+		if h := hash(); h != "" {
+			parts = append(parts, "executable "+h)
+		}
+	}
+	name := strings.TrimSpace(strings.Join(parts, " "))
+	if name == "" {
+		return "unknown"
+	}
+	return name
+}
+
+func executableHash() string {
+	path := "/proc/self/exe" // the running file, even if its path now names another
+	if runtime.GOOS != "linux" {
+		var err error
+		if path, err = os.Executable(); err != nil {
+			return ""
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))[:hashDigits]
+}
+
+// meter measures a goroutine by the CPU time of its thread if that is known, because elapsed time
+// is much longer on a busy machine.
+type meter struct {
+	wall   time.Time
+	thread time.Duration
+	known  bool
+}
+
+func (m *meter) start() {
+	runtime.LockOSThread()
+	m.wall = time.Now()
+	m.thread, m.known = cputime.Thread()
+}
+
+func (m *meter) stop() (took time.Duration) {
+	if now, ok := cputime.Thread(); ok && m.known {
+		took = now - m.thread
+	} else {
+		took = time.Since(m.wall)
+	}
+	runtime.UnlockOSThread()
+	return took
 }

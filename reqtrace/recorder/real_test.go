@@ -18,10 +18,10 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // shop is a service with two planted causes.
@@ -94,7 +94,7 @@ func TestReal(t *testing.T) {
 	// an analysis takes a small part of a processor, and the machine may be busy
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	until := func(path string, cause reqtrace.Cause) history.Request {
+	until := func(path string, cause reqtrace.Cause) Explained {
 		t.Helper()
 		for {
 			for range 30 {
@@ -108,8 +108,8 @@ func TestReal(t *testing.T) {
 			held.Wait()
 			select {
 			case e := <-explained:
-				if e.Key.Cause == cause {
-					return e.Request
+				if e.Cause == cause {
+					return e
 				}
 			case <-time.After(time.Second): // the analysis goes on, and rests for most of the time
 			case <-ctx.Done():
@@ -117,13 +117,13 @@ func TestReal(t *testing.T) {
 			}
 		}
 	}
-	if q := until("/sleep", reqtrace.CauseSleep); q.Key.Class != "GET /sleep" || q.Lost < plantedTime/2 ||
-		q.TraceID != "4bf92f35" || q.Build != "one" {
+	if q := until("/sleep", reqtrace.CauseSleep); q.Class != "GET /sleep" || q.Lost < plantedTime/2 ||
+		q.TraceID != "4bf92f35" {
 		t.Errorf("%+v", q)
 	}
 	q := until("/lock", reqtrace.CauseLock)
-	if !strings.HasSuffix(q.Key.Function, ".buy") || !strings.HasSuffix(q.Key.Holder, ".refresh") ||
-		q.Key.Class != "GET /lock" {
+	if !strings.HasSuffix(q.Function, ".buy") || !strings.HasSuffix(q.Holder, ".refresh") ||
+		q.Class != "GET /lock" {
 		t.Errorf("%+v", q)
 	}
 
@@ -166,7 +166,7 @@ func TestReal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.History().Summaries(time.Time{})); n < 2 {
+	if n := len(r.store.Snapshot().Summaries(time.Time{})); n < 2 {
 		t.Errorf("%d causes are left", n)
 	}
 	if err := r.Stop(t.Context()); err != nil {
@@ -238,7 +238,7 @@ func TestNeighbours(t *testing.T) {
 		})
 		select {
 		case e := <-explained:
-			if e.Mark != "a" || e.Key.Class != "consume" {
+			if e.RequestID != "a" || e.Class != "consume" {
 				t.Errorf("%+v", e)
 			}
 			again = false

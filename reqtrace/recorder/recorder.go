@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,7 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
+	"evenkeel.dev/reqtrace"
 )
 
 // A Recorder watches the requests of this process. Any goroutine may call its methods.
@@ -26,15 +28,15 @@ type Recorder struct {
 	threshold atomic.Int64 // ns; the largest number: no request is slow
 	requests  atomic.Uint64
 	slow      atomic.Uint64
-	dropped   atomic.Uint64 // slow ones that had no room in notes
+	dropped   atomic.Uint64 // slow, without room in notes
 	times     *times        // nil: the threshold is fixed
 	notes     chan note
 
 	asks    chan ask
-	stop    chan context.Context // of the first Stop
+	stop    chan context.Context
 	ending  chan struct{}
 	done    chan struct{}
-	closed  error // of the history; set before done is closed
+	closed  error // of the history
 	stopped sync.Once
 
 	mu    sync.Mutex // guards what follows
@@ -51,9 +53,8 @@ type answer struct {
 
 var running atomic.Bool
 
-// Start begins to record. ctx is for Start alone. [Recorder.Stop] ends the recorder. Start
-// returns an [*evenkeel.OptionError] if the options cannot work, [ErrRunning] or
-// [ErrFlightRecorder].
+// Start begins to record until [Recorder.Stop]. ctx is for Start alone. Start returns an
+// [*evenkeel.OptionError] if the options cannot work, [ErrRunning] or [ErrFlightRecorder].
 func Start(ctx context.Context, o Options) (*Recorder, error) {
 	fake := o.process != nil // tests have several
 	o, err := o.withDefaults()
@@ -101,9 +102,9 @@ func start(o Options, free func()) (*Recorder, error) {
 	return r, nil
 }
 
-// Stop takes a last snapshot if it can be read later, and writes the history. Call it at the end
-// of a program, when SIGTERM has come. It waits for a last analysis, 5 s at most. It returns the
-// error of ctx, or of a history that could not be written.
+// Stop takes a last snapshot if it can be read later, and writes the history. Call it at the end of
+// a program, such as on SIGTERM. It waits for a last analysis, 5 s at most. It returns the error of
+// ctx, or of a history that could not be written.
 func (r *Recorder) Stop(ctx context.Context) error {
 	r.stopped.Do(func() {
 		r.stop <- ctx // which has room for one
@@ -117,8 +118,8 @@ func (r *Recorder) Stop(ctx context.Context) error {
 	}
 }
 
-// Snapshot writes an execution trace of the last seconds to w. If the recorder is off to stay
-// within its budget, the trace is of the two seconds after the call.
+// Snapshot writes an execution trace of the last seconds to w. If the recorder is off, the trace is
+// of the two seconds after the call.
 func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	got := make(chan answer, 1)
 	select {
@@ -145,25 +146,35 @@ func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// Threshold returns from which time on a request is slow. ok is false if Options.Quantile decides
-// and too few requests are known.
+// Threshold returns from which time on a request is slow. ok is false while too few requests are
+// known.
 func (r *Recorder) Threshold() (d time.Duration, ok bool) {
 	d = time.Duration(r.threshold.Load())
 	return d, d != math.MaxInt64
 }
 
-// History returns a copy of the history.
-func (r *Recorder) History() *history.History { return r.store.Snapshot() }
-
-// Explained is a slow request with its cause.
+// Explained is a slow request with its cause. A text that is not known is "".
 type Explained struct {
-	history.Request
-	New bool // the first request of a new cause, see [history.Summary]; at most five per hour
+	Class     string // the pattern of its route, or what Begin got
+	RequestID string // its X-Request-Id, or what Begin got
+	TraceID   string // by Options.TraceID
+	Start     time.Time
+	Duration  time.Duration
+
+	Cause       reqtrace.Cause
+	Lost        time.Duration // beyond the usual request's
+	Function    string        // that waited, or in which the request ran
+	Place       string        // Function with file and line
+	Holder      string        // function that had what was waited for
+	HolderPlace string        // Holder with file and line
+	Words       string        // such as "waiting for a mutex that main.refresh (main.go:43) holds"
+	Snapshot    string        // the trace that has it
+	New         bool          // the first request of a new cause; at most five per hour
 }
 
 // Subscribe calls f once for each slow request that the service explains, so it needs
 // Options.InProcess or Options.Analyze. f must return soon, and must not call Stop or Snapshot. A
-// panic in f is logged. cancel ends the subscription.
+// panic in f is logged.
 func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,3 +202,16 @@ func (r *Recorder) tell(e Explained) {
 		}()
 	}
 }
+
+// Errors, for errors.Is.
+var (
+	// ErrRunning is what [Start] returns if this process has a recorder already.
+	ErrRunning = errors.New("recorder: this process has a recorder already: stop it first, or share it")
+
+	// ErrFlightRecorder is what [Start] returns if another flight recorder is active.
+	ErrFlightRecorder = errors.New("recorder: this process has another runtime/trace.FlightRecorder: stop it, or " +
+		"share it by Options.Recorder")
+
+	// ErrStopped is what [Recorder.Snapshot] returns after [Recorder.Stop].
+	ErrStopped = errors.New("recorder: the recorder was stopped")
+)

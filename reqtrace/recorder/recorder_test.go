@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // TestBudget: over an hour, what the recorder takes is within its share, whatever that is, and
@@ -40,7 +40,8 @@ func TestBudget(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
 				f.busy, f.parked = c.busy, c.parked
-				f.tracing = (float64(c.perSec)/eventBytes*float64(f.event) + float64(secondCost) + float64(c.parked)*float64(goroutineCost)) / 1e9
+				f.tracing = (float64(c.perSec)/eventBytes*float64(f.event) + float64(secondCost) +
+					float64(c.parked)*float64(goroutineCost)) / 1e9
 				f.perByte = func() int64 { return int64(time.Since(f.began).Seconds() * float64(c.perSec)) }
 				r := begin(t, f, Options{CPU: c.share})
 				for range 3600 {
@@ -50,7 +51,8 @@ func TestBudget(t *testing.T) {
 				synctest.Wait()
 				s := r.Stats()
 				end(t, r)
-				slice := time.Duration((leastWindow + 2*tickEvery).Seconds() * float64(s.Cost.Tracing) / s.Covered.Seconds())
+				slice := time.Duration((leastWindow + 2*tickEvery).Seconds() *
+					float64(s.Cost.Tracing) / s.Covered.Seconds())
 				if s.Cost.Total() > s.Cost.Budget+s.Cost.Budget/20+slice {
 					t.Errorf("it took %v of %v", s.Cost.Total(), s.Cost.Budget)
 				}
@@ -503,7 +505,7 @@ func TestSubscribe(t *testing.T) {
 		slowRequest(r, "GET /")
 		time.Sleep(20 * time.Second)
 		end(t, r)
-		if len(told) != 3 || told[0].New || told[2].TraceID != "trace" || told[2].Mark != "" {
+		if len(told) != 3 || told[0].New || told[2].TraceID != "trace" || told[2].RequestID != "" {
 			t.Errorf("%+v", told)
 		}
 	})

@@ -2,11 +2,14 @@ package recorder
 
 import (
 	"context"
+	"math"
+	"math/bits"
 	"net/http"
 	"runtime/trace"
+	"sync/atomic"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -15,7 +18,6 @@ import (
 
 const noteRoom = 1024
 
-// note is what a request tells the recorder's goroutine.
 type note struct {
 	number   uint64 // in the mark of the slow request too
 	end      time.Time
@@ -26,11 +28,11 @@ type note struct {
 	panicked bool
 }
 
-// Middleware watches the requests that next serves, and marks them as [region.Middleware] does.
-// The class of a request is the pattern of its route.
+// Middleware watches the requests that next serves, and marks them as [region.Middleware] does. The
+// class of a request is the pattern of its route.
 //
-// Put it around all that may wait, and inside of what puts a trace id into the context. Requests
-// that last long on purpose, such as streams and WebSockets, need a mux without it.
+// Put it around all that may wait, and inside of what puts a trace id into the context. Long
+// requests such as streams and WebSockets need a mux without it.
 func (r *Recorder) Middleware(next http.Handler) http.Handler {
 	return region.Middleware(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		start := time.Now()
@@ -58,8 +60,8 @@ type Request struct {
 }
 
 // Begin marks the start of a request that Middleware does not see, such as a call of gRPC. The
-// calling goroutine serves it. class is its kind, of which a program has few. id names the
-// request on the page, or is "".
+// calling goroutine serves it. class is its kind, of which a program has few. id is for the page,
+// or "".
 //
 //	defer rec.Begin(ctx, info.FullMethod, "").End()
 func (r *Recorder) Begin(ctx context.Context, class, id string) Request {
@@ -83,8 +85,7 @@ func (q Request) End() {
 	}
 }
 
-// over is the end of a request, inside of its region. The snapshot is taken after that, see
-// settle.
+// over is the end of a request, inside of its region.
 func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, panicked bool) {
 	took := time.Since(start)
 	r.requests.Add(1)
@@ -112,7 +113,7 @@ func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, 
 	}
 }
 
-// traceID asks the program, whose panic must not be the request's.
+// traceID asks the program. A panic there must not end the request.
 func (r *Recorder) traceID(ctx context.Context) (id string) {
 	if r.o.TraceID == nil {
 		return ""
@@ -123,4 +124,67 @@ func (r *Recorder) traceID(ctx context.Context) (id string) {
 		}
 	}()
 	return r.o.TraceID(ctx)
+}
+
+// times counts requests by how long they took, eight steps an octave, for a quantile of the last
+// minutes. Any goroutine may add. The rest belongs to the recorder's goroutine.
+type times struct {
+	now    [buckets]atomic.Uint32
+	before [quantileMinutes][buckets]uint32 // of whole minutes, in a ring
+	minute int
+}
+
+const (
+	steps           = 8
+	buckets         = 64 * steps
+	quantileMinutes = 4 // and the one under way
+	leastRequests   = 1000
+	leastQuantile   = time.Millisecond
+)
+
+func (t *times) add(d time.Duration) { t.now[bucket(d)].Add(1) }
+
+// bucket returns the octave of d, then its three bits after the first.
+func bucket(d time.Duration) int {
+	n := uint64(max(d, steps))
+	octave := bits.Len64(n) - 1
+	return octave*steps + int(n>>(octave-3))&(steps-1)
+}
+
+func ceiling(i int) time.Duration {
+	octave := i / steps
+	return time.Duration(uint64(steps+i%steps+1)<<(octave-3)) - 1
+}
+
+func (t *times) turn() {
+	m := &t.before[t.minute]
+	for i := range t.now {
+		m[i] = t.now[i].Swap(0)
+	}
+	t.minute = (t.minute + 1) % quantileMinutes
+}
+
+// quantile returns how long the requests below a quantile took at most. With too few requests it is
+// the largest duration.
+func (t *times) quantile(q float64) time.Duration {
+	var counts [buckets]uint64
+	var all uint64
+	for i := range counts {
+		counts[i] = uint64(t.now[i].Load())
+		for m := range t.before {
+			counts[i] += uint64(t.before[m][i])
+		}
+		all += counts[i]
+	}
+	if all < leastRequests {
+		return math.MaxInt64
+	}
+	left := uint64(q * float64(all))
+	for i, n := range counts {
+		if n > left {
+			return max(ceiling(i), leastQuantile)
+		}
+		left -= n
+	}
+	return math.MaxInt64
 }

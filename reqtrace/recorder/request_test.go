@@ -102,7 +102,7 @@ func TestClass(t *testing.T) {
 		q.End()
 		Request{}.End()
 		end(t, r)
-		by := r.History().CoverageByClass(time.Time{})
+		by := r.store.Snapshot().CoverageByClass(time.Time{})
 		if len(by) != 2 || by["GET /orders/{id}"].Slow != 1 || by["consume"].Slow != 1 {
 			t.Errorf("%+v", by)
 		}
@@ -185,5 +185,26 @@ func TestOptions(t *testing.T) {
 	}
 	if got := fmt.Sprint(evenkeel.NewOptionError("recorder.Options", "CPU", "no")); got != "recorder.Options.CPU: no" {
 		t.Error(got)
+	}
+}
+
+// BenchmarkMiddleware is what a request costs that was not slow, while the recorder is off.
+func BenchmarkMiddleware(b *testing.B) {
+	r := &Recorder{o: Options{Slow: time.Minute}, notes: make(chan note, 1)}
+	r.threshold.Store(int64(time.Minute))
+	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	measuring := &Recorder{times: &times{}, notes: make(chan note, 1)}
+	measuring.threshold.Store(int64(time.Minute))
+	w, q := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+	for _, c := range []struct {
+		name string
+		h    http.Handler
+	}{{"without", next}, {"Slow", r.Middleware(next)}, {"Quantile", measuring.Middleware(next)}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.h.ServeHTTP(w, q)
+			}
+		})
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/textfmt"
-	"evenkeel.dev/reqtrace/history"
 )
 
-// This file decides when the recorder is on, and accounts for what that takes.
+// The policy: when the recorder is on, and what that takes.
 
 func (r *reading) smooth(spent time.Duration, bytes float64, passed time.Duration) {
 	seconds := max(passed, tickEvery/10).Seconds()
@@ -44,7 +44,7 @@ func (l *loop) limited() bool {
 	return float64(l.last.second)+each > l.budget.rate
 }
 
-// kept estimates the bytes that the flight recorder holds after a slice has lasted for a time.
+// kept estimates the bytes in the flight recorder after a slice has lasted for a time.
 func (l *loop) kept(lasted time.Duration) float64 {
 	return min(l.last.flow*min(lasted, l.slice.window+time.Second).Seconds(), float64(l.slice.bytes))
 }
@@ -59,12 +59,12 @@ func (l *loop) slicing() time.Duration {
 }
 
 const (
-	loadWithin = 10 * time.Second // requests were seen
-	slowWithin = time.Minute      // one of them was slow
+	loadWithin = 10 * time.Second
+	slowWithin = time.Minute
 )
 
-// armed reports whether a slow request is likely enough to record. Without a recent slow request it
-// spends only what the full account would lose.
+// armed reports whether a slow request is likely enough to record. Without a recent one it spends
+// only what the full account would lose.
 func (l *loop) armed(now time.Time) bool {
 	if l.broken {
 		return false
@@ -77,7 +77,7 @@ func (l *loop) armed(now time.Time) bool {
 
 func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent time.Duration) {
 	l.sum.covered += passed
-	if l.r.o.Recorder != nil { // the program decided on what it takes
+	if l.r.o.Recorder != nil { // the program decides
 		return
 	}
 	lasted := now.Sub(l.slice.since)
@@ -100,14 +100,14 @@ func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent t
 	}
 }
 
-// spent reports whether only the cost of the slice's snapshot is left. While an analysis is under
-// way, the slice goes on until nothing is left.
+// spent reports whether only the cost of the slice's snapshot is left, or nothing during an
+// analysis.
 func (l *loop) spent(lasted time.Duration) bool {
 	return l.budget.over(0) || l.under == nil && l.budget.over(l.budget.ending(l.kept(lasted)))
 }
 
-// toMeasure reports whether it is time to count the bytes per request: soon after the first
-// requests, and then once a minute. The flight recorder must still have the whole slice.
+// toMeasure is true soon after the first requests, and then once a minute, while the flight
+// recorder has the whole slice.
 func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
 	s := &l.slice
 	if lasted < measureTime || lasted > s.window {
@@ -142,7 +142,7 @@ type counter struct {
 	generations int
 }
 
-// Write gets one batch of events per call. A batch begins with its type and its generation.
+// Write gets a batch of events per call. It begins with its type and its generation.
 func (c *counter) Write(p []byte) (int, error) {
 	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
 	if len(p) > 0 && p[0] == eventBatch {
@@ -155,8 +155,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// measure counts what the slice has recorded, without the lists of goroutines, which the model
-// charges per goroutine.
+// measure counts what the slice has recorded, without the lists of goroutines, which the model has.
 func (l *loop) measure(requests uint64, lasted time.Duration) {
 	var c counter
 	var m meter
@@ -164,7 +163,7 @@ func (l *loop) measure(requests uint64, lasted time.Duration) {
 	_, err := l.p.writeTo(&c)
 	l.budget.snapshot(m.stop())
 	events := max(float64(c.n)-float64(c.generations)*listed(l.p.goroutines()), 0)
-	whole := c.n < int64(l.slice.bytes)*9/10 // else the flight recorder has dropped some of it
+	whole := c.n < int64(l.slice.bytes)*9/10 // the flight recorder has dropped nothing
 	if err == nil && (whole || events > l.budget.bytes(requests, lasted)) {
 		l.budget.measured(events, requests, lasted)
 		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted,
@@ -180,7 +179,8 @@ func (l *loop) switchOn() {
 	l.demand.longest /= 2
 	if err := l.p.start(s.window, s.bytes); err != nil {
 		if l.refused == nil {
-			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one, or set Options.Recorder to it",
+			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one, or "+
+				"set Options.Recorder to it",
 				"error", err)
 		}
 		l.refused = fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
@@ -190,8 +190,8 @@ func (l *loop) switchOn() {
 	s.since, s.began = time.Now(), l.r.requests.Load()
 }
 
-// size returns a window that reaches from one snapshot to the next, and its bytes. If these do
-// not fit, the window is shorter.
+// size returns a window that reaches from one snapshot to the next, or a shorter one that fits, and
+// its bytes.
 func size(o *Options, longest time.Duration, second float64) (window time.Duration, bytes int) {
 	const spare = 1.5
 	window = min(max(o.Every, 2*longest)+time.Second, o.MaxWindow)

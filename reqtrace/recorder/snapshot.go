@@ -8,13 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 type analysis struct {
 	file   *snapshotFile
-	keep   bool // whatever it says
+	keep   bool
 	notes  []note
 	bytes  int64
 	cancel context.CancelFunc
@@ -41,7 +41,7 @@ func (l *loop) snapshot() {
 	switch {
 	case l.next.why == "": // it was taken already, or the slice is over
 		return
-	case l.under != nil: // only one analysis at a time
+	case l.under != nil:
 		l.next.due.Reset(tickEvery)
 		return
 	}
@@ -114,11 +114,11 @@ func (l *loop) analyze(head *history.Head, a *analysis) {
 	go func() {
 		var res result
 		res.explained, res.cpu, res.err = l.p.analyze(ctx, l.r.ending, head, a.file)
-		l.results <- res // which has room, because there is one analysis at a time
+		l.results <- res // which has room for one
 	}()
 }
 
-// counted returns what the kernel has counted in the time of a snapshot.
+// counted returns the kernel's counts in the time of a snapshot.
 func (l *loop) counted() *reqtrace.CPU {
 	cpu := l.p.counted()
 	if cpu == nil {
@@ -183,7 +183,7 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	} else {
 		a.file.drop()
 	}
-	l.takeNotes() // also of requests that e has, which came too late for a.notes
+	l.takeNotes() // also of requests that e has
 	late := l.next.pending
 	added, missed := l.r.store.AddSnapshot(&history.Head{
 		Trace: history.Trace{Taken: l.p.wall()}, Noted: noted(slices.Concat(a.notes, late)),
@@ -211,5 +211,52 @@ func (l *loop) tell(q history.Request) {
 			"holder", q.Key.Holder, "class", q.Key.Class,
 			"took", q.Duration, "lost", q.Lost, "words", q.Words, "snapshot", q.Snapshot)
 	}
-	l.r.tell(Explained{Request: q, New: fresh})
+	l.r.tell(Explained{
+		Class: q.Key.Class, RequestID: q.Mark, TraceID: q.TraceID, Start: q.Start, Duration: q.Duration,
+		Cause: q.Key.Cause, Lost: q.Lost, Function: q.Key.Function, Place: q.Place, Holder: q.Key.Holder,
+		HolderPlace: q.HolderPlace, Words: q.Words, Snapshot: q.Snapshot, New: fresh,
+	})
+}
+
+const (
+	newEach  = 5
+	maxKnown = 4096
+)
+
+// news decides which causes the log calls new, each once.
+type news struct {
+	store  *history.Store
+	known  map[history.Key]bool // not new any more
+	judged map[history.Key]bool // of the snapshot being analysed
+	since  time.Time
+	told   int // in this hour
+}
+
+func newNews(s *history.Store) news {
+	n := news{store: s, known: map[history.Key]bool{}, judged: map[history.Key]bool{}}
+	for _, s := range s.Snapshot().Summaries(time.Time{}) {
+		s.Key.Class = ""
+		n.known[s.Key] = true
+	}
+	return n
+}
+
+func (n *news) isNew(k history.Key) bool {
+	k.Class = ""
+	if n.known[k] || n.judged[k] || len(n.known) >= maxKnown {
+		return false
+	}
+	n.judged[k] = true
+	if !n.store.New(k) {
+		return false
+	}
+	if now := time.Now(); now.Sub(n.since) >= time.Hour {
+		n.since, n.told = now, 0
+	}
+	if n.told == newEach {
+		return false
+	}
+	n.told++
+	n.known[k] = true
+	return true
 }

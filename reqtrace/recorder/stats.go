@@ -13,47 +13,46 @@ type Stats struct {
 	Since     time.Time     `json:"since"`
 	On        bool          `json:"on"`                     // it records now
 	Why       string        `json:"why,omitempty"`          // why it is off, or what cannot be kept
-	Threshold time.Duration `json:"threshold_ns,omitempty"` // a request is slow from here on; 0: not known yet
+	Threshold time.Duration `json:"threshold_ns,omitempty"` // of slow requests; 0: not known yet
 	// how far back a snapshot goes, unless Bytes are too few
 	Window time.Duration `json:"window_ns"`
 	Bytes  int           `json:"window_bytes"`
 
-	// How long the recorder was on, and how long it was off to stay within Options.CPU.
+	// How long the recorder runs, was on, and was off to stay within Options.CPU.
 	Passed  time.Duration `json:"passed_ns"`
 	Covered time.Duration `json:"covered_ns"`
 	Off     time.Duration `json:"off_ns,omitempty"`
 
 	Requests  uint64 `json:"requests"` // that the service's own clock saw
-	Slow      uint64 `json:"slow"`     // of them
-	Kept      uint64 `json:"kept"`     // of these: in snapshots that are not analysed
+	Slow      uint64 `json:"slow"`
+	Kept      uint64 `json:"kept"` // in snapshots that are not analysed
 	Snapshots uint64 `json:"snapshots"`
-	Analyzed  uint64 `json:"analyzed"` // of the snapshots, by Options.InProcess or Analyze
+	Analyzed  uint64 `json:"analyzed"` // by Options.InProcess or Analyze
 
-	// Snapshots that say nothing, by why.
+	// Snapshots that are lost, by reason.
 	Failures    map[string]uint64 `json:"failures,omitempty"`
 	LastFailure string            `json:"last_failure,omitempty"`
 
-	// CPU is the CPU time of the process. It includes Cost, except for an analysis by
-	// Options.Analyze.
+	// CPU time of the process. It includes Cost, except for an analysis by Options.Analyze.
 	CPU  time.Duration `json:"cpu_ns"`
 	Cost Cost          `json:"cost"`
 }
 
-// Cost is CPU time. Snapshots and Analysis are measured. Tracing is an estimate until the
-// recorder has compared what requests take with and without tracing, a dozen times.
+// Cost is CPU time. Tracing is an estimate until the recorder has compared what requests take with
+// and without tracing, a dozen times.
 type Cost struct {
 	Tracing time.Duration `json:"tracing_ns"`
-	// Tracing is known to ± this, at 95% confidence; 0: not known
+	// ± of Tracing at 95% confidence; 0: not known
 	Within    time.Duration `json:"tracing_within_ns,omitempty"`
 	Snapshots time.Duration `json:"snapshots_ns"`
 	Analysis  time.Duration `json:"analysis_ns"`
-	Budget    time.Duration `json:"budget_ns"` // what Options.CPU allowed
+	Budget    time.Duration `json:"budget_ns"`
 }
 
 // Total returns what the recorder took.
 func (c Cost) Total() time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
 
-// Coverage returns for which part of the time the recorder was on, from 0 to 1.
+// Coverage returns the share of the time in which the recorder was on, 0 to 1.
 func (s *Stats) Coverage() float64 {
 	if s.Passed <= 0 {
 		return 0
@@ -154,7 +153,8 @@ func (l *loop) whyOff(now time.Time) string {
 	_, known := l.r.Threshold()
 	switch {
 	case l.poor:
-		return fmt.Sprintf("its CPU budget lets it record for %s of the time; raise recorder.Options.CPU (%v) to see more",
+		return fmt.Sprintf("its CPU budget lets it record for %s of the time; raise recorder.Options.CPU (%v) to "+
+			"see more",
 			textfmt.Share(l.coverage(now)), l.r.o.CPU)
 	case !known:
 		return "too few requests so far to tell which are slow"

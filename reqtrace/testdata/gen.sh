@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the traces beside this file, and those in streams/, anew: the programs in gen/ and genstreams/, built by each
 # Go release that writes such traces, with a generation every 100 ms, so that they have several. Then
-# `go test ./reqtrace ./reqtrace/verdict -update` writes what is said of them; read the difference.
+# `go test ./reqtrace ./internal/verdict -update` writes what is said of them; read the difference.
 # Needs the network once, for toolchains that are not in the module cache.
 set -eu
 cd "$(dirname "$0")"

@@ -1,9 +1,15 @@
+// Package aiosuite tests the backends of package aio. A conformance suite holds each backend to the
+// same behaviour, and a model checks random programs of operations.
+//
+// A [Backend] takes the place of the kernel. It works in bubbles of testing/synctest, as io_uring
+// does or as epoll does, and with faults. Package aiotest is its public face.
 package aiosuite
 
 import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"runtime"
 	"slices"
@@ -20,7 +26,7 @@ type Mode int
 
 const (
 	Completion Mode = iota // as io_uring: Poll returns all operations, cancelled ones too
-	Readiness              // as epoll: an operation may be over at once, a cancelled one is
+	Readiness              // as epoll: an operation may be over at once
 )
 
 func (m Mode) String() string {
@@ -32,26 +38,23 @@ func (m Mode) String() string {
 
 // Options configures a Backend. The zero value works.
 type Options struct {
-	// Mode defaults to Completion.
 	Mode Mode
 
-	// Seed selects the faults.
 	Seed uint64
 
-	// Faults defaults to none.
 	Faults Faults
 }
 
 // Backend is a kernel in memory, for ends of [Pair] and for a [Listener]. It checks that its
-// Watcher keeps the contract of [proactor.Backend]: see Violations.
+// Watcher keeps the contract of [proactor.Backend]. See Violations.
 type Backend struct {
 	o      Options
-	signal chan struct{} // has Wait return
+	signal chan struct{} // makes Wait return
 	down   chan struct{} // closed by Close
 
 	mu         sync.Mutex // the Watcher calls Wait without its lock
 	dice       dice
-	fds        []*fd // by number; nil: free
+	fds        []*fd // by number. Nil: free
 	flights    []*flight
 	closed     bool
 	waiting    bool
@@ -78,7 +81,7 @@ type flight struct {
 	op    *proactor.Op
 	fd    *fd
 	due   time.Time // nothing happens before
-	tried bool      // once, as a kernel does before a cancellation
+	tried bool      // as a kernel does before a cancellation
 	moved bool      // the completion has n and err
 	n     int
 	err   error
@@ -86,7 +89,7 @@ type flight struct {
 
 var _ proactor.Backend = (*Backend)(nil)
 
-// NewWatcher returns a Watcher over a backend, which need not be a [Backend].
+// NewWatcher returns a Watcher over any backend.
 func NewWatcher(o aio.Options, b proactor.Backend) (*aio.Watcher, error) {
 	w, err := proactor.NewWatcher(o, b)
 	if err != nil {
@@ -100,8 +103,7 @@ func NewBackend(o Options) *Backend {
 	return &Backend{o: o, dice: newDice(o.Seed), signal: make(chan struct{}, 1), down: make(chan struct{})}
 }
 
-// Violations returns what the Watcher did against the contract, and which descriptors it has left
-// open.
+// Violations returns what the Watcher did against the contract, and which descriptors it left open.
 func (b *Backend) Violations() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -204,7 +206,7 @@ func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
 }
 
-// Control implements the interface: there is no descriptor.
+// Control implements the interface. There is no descriptor.
 func (b *Backend) Control(*proactor.Desc, func(fd uintptr)) bool { return false }
 
 func (b *Backend) fd(d *proactor.Desc, what string) *fd {
@@ -354,5 +356,65 @@ func (b *Backend) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
 // Yield implements [proactor.Backend].
 func (b *Backend) Yield() { runtime.Gosched() }
 
-// Recycle implements [proactor.Backend]: it has no swap memory of its own.
+// Recycle implements [proactor.Backend]. It has no swap memory.
 func (b *Backend) Recycle() bool { return false }
+
+// Faults are the chances of faults, from 0 to 1. With a 1 of any but Again, Delay and Reorder,
+// operations never end.
+type Faults struct {
+	ShortRead     float64 // a receive takes less than is there
+	ShortWrite    float64 // a send takes less than there is room for
+	Again         float64 // a transfer wrongly finds that it cannot
+	Spurious      float64 // a read is wrongly reported as possible
+	Delay         float64 // a transfer, or its completion, takes up to 2 ms
+	Reorder       float64 // completions come in any order, or in part
+	NoBuffers     float64 // a send finds no kernel memory
+	NoDescriptors float64 // an accept finds no free descriptor
+	Cancelled     float64 // the kernel cancels an operation by itself
+	LateCancel    float64 // a cancellation comes after the transfer
+}
+
+// Times returns f with each chance times n.
+func (f Faults) Times(n float64) Faults {
+	for _, chance := range f.all() {
+		*chance *= n
+	}
+	return f
+}
+
+func (f *Faults) all() []*float64 {
+	return []*float64{
+		&f.ShortRead, &f.ShortWrite, &f.Again, &f.Spurious, &f.Delay, &f.Reorder, &f.NoBuffers, &f.NoDescriptors,
+		&f.Cancelled, &f.LateCancel,
+	}
+}
+
+// AllFaults has all faults, often.
+var AllFaults = Faults{
+	ShortRead: .3, ShortWrite: .3, Again: .2, Spurious: .2, Delay: .2, Reorder: .5,
+	NoBuffers: .1, NoDescriptors: .2, Cancelled: .1, LateCancel: .5,
+}
+
+// dice draws faults.
+type dice struct{ *rand.Rand }
+
+func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0))} }
+
+// hit draws once. A chance of 0 draws nothing.
+func (d dice) hit(chance float64) bool { return chance > 0 && d.Float64() < chance }
+
+// some returns n, or with that chance 1 to n.
+func (d dice) some(n int, chance float64) int {
+	if n > 1 && d.hit(chance) {
+		return 1 + d.IntN(n-1)
+	}
+	return n
+}
+
+// delay returns 0, or with that chance up to 2 ms.
+func (d dice) delay(chance float64) time.Duration {
+	if d.hit(chance) {
+		return time.Duration(d.Int64N(int64(2 * time.Millisecond)))
+	}
+	return 0
+}

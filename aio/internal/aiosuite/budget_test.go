@@ -1,4 +1,4 @@
-package aiosuite_test
+package aiosuite
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/internal/proactor"
 	"evenkeel.dev/internal/testutil"
 )
@@ -22,7 +21,7 @@ const (
 
 // counted counts what a turn has a Backend do.
 type counted struct {
-	*aiosuite.Backend
+	*Backend
 	starts, bytes   int // since the last Poll
 	row             int // of one connection, one after the other
 	last            *proactor.Desc
@@ -60,10 +59,10 @@ func (b *counted) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 }
 
 // watch returns a Watcher over a backend that counts. It takes what its connections send.
-func watch(t *testing.T, mode aiosuite.Mode) (*aio.Watcher, *counted) {
-	b := &counted{Backend: aiosuite.NewBackend(aiosuite.Options{Mode: mode})}
-	w, err := aiosuite.NewWatcher(aio.Options{}, b)
-	aiosuite.Must(t, err)
+func watch(t *testing.T, mode Mode) (*aio.Watcher, *counted) {
+	b := &counted{Backend: NewBackend(Options{Mode: mode})}
+	w, err := NewWatcher(aio.Options{}, b)
+	Must(t, err)
 	t.Cleanup(func() {
 		_ = w.Close()
 		for {
@@ -89,14 +88,14 @@ func TestTurnIsBounded(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, b := watch(t, aiosuite.Readiness)
+				w, b := watch(t, Readiness)
 				all := 0
 				for range tt.conns {
-					own, peer := aiosuite.Pair(tt.each * tt.size)
+					own, peer := Pair(tt.each * tt.size)
 					conn, err := w.Attach(own)
-					aiosuite.Must(t, err)
+					Must(t, err)
 					for range tt.each {
-						aiosuite.Must(t, conn.Write(nil, make([]byte, tt.size), aio.NoDeadline))
+						Must(t, conn.Write(nil, make([]byte, tt.size), aio.NoDeadline))
 						all++
 					}
 					t.Cleanup(func() { _ = peer.Close() })
@@ -104,7 +103,7 @@ func TestTurnIsBounded(t *testing.T) {
 				most := 0
 				for n := 0; n < all; {
 					results, err := w.WaitIO()
-					aiosuite.Must(t, err)
+					Must(t, err)
 					n += len(results)
 					most = max(most, len(results))
 				}
@@ -135,31 +134,31 @@ func TestTurnIsBounded(t *testing.T) {
 func TestBurstBesideBusyConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const busy, each, burst = 100, 100, 64
-		w, _ := watch(t, aiosuite.Readiness)
+		w, _ := watch(t, Readiness)
 		for range busy {
-			own, peer := aiosuite.Pair(each)
+			own, peer := Pair(each)
 			conn, err := w.Attach(own)
-			aiosuite.Must(t, err)
+			Must(t, err)
 			for range each {
-				aiosuite.Must(t, conn.Write(nil, []byte("x"), aio.NoDeadline))
+				Must(t, conn.Write(nil, []byte("x"), aio.NoDeadline))
 			}
 			t.Cleanup(func() { _ = peer.Close() })
 		}
-		ln := aiosuite.NewListener(1)
+		ln := NewListener(1)
 		l, err := w.AttachListener(ln)
-		aiosuite.Must(t, err)
+		Must(t, err)
 		for range burst {
-			aiosuite.Must(t, l.Accept(nil, aio.NoDeadline))
+			Must(t, l.Accept(nil, aio.NoDeadline))
 			peer, err := ln.Dial()
-			aiosuite.Must(t, err)
+			Must(t, err)
 			t.Cleanup(func() { _ = peer.Close() })
 		}
 		accepted, written := 0, 0
 		for accepted < burst {
 			results, err := w.WaitIO()
-			aiosuite.Must(t, err)
+			Must(t, err)
 			for _, r := range results {
-				if aiosuite.Must(t, r.Error); r.Op == aio.OpAccept {
+				if Must(t, r.Error); r.Op == aio.OpAccept {
 					accepted++
 				} else {
 					written++
@@ -177,7 +176,7 @@ func TestBurstBesideBusyConnections(t *testing.T) {
 // a turn's budget at a time, and in as few turns as that takes; a small write meanwhile is served
 // by the next two.
 func TestManyDeadlinesAtOnce(t *testing.T) {
-	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
+	for _, mode := range []Mode{Completion, Readiness} {
 		for name, at := range map[string]func(i int) int{
 			"in order": func(i int) int { return i },
 			"reverse":  func(i int) int { return -i },
@@ -190,7 +189,7 @@ func TestManyDeadlinesAtOnce(t *testing.T) {
 	}
 }
 
-func manyDeadlinesAtOnce(t *testing.T, mode aiosuite.Mode, at func(i int) int) {
+func manyDeadlinesAtOnce(t *testing.T, mode Mode, at func(i int) int) {
 	conns, each := 100, 100
 	if testutil.Checking() {
 		each = 1000
@@ -198,24 +197,24 @@ func manyDeadlinesAtOnce(t *testing.T, mode aiosuite.Mode, at func(i int) int) {
 	w, b := watch(t, mode)
 	start := time.Now().Add(time.Hour)
 	attach := func() *aio.Conn {
-		own, peer := aiosuite.Pair(each)
+		own, peer := Pair(each)
 		t.Cleanup(func() { _ = peer.Close() })
 		conn, err := w.Attach(own)
-		aiosuite.Must(t, err)
+		Must(t, err)
 		return conn
 	}
 	quick := attach()
 	for range conns {
 		conn := attach()
 		for i := range each {
-			aiosuite.Must(t, conn.Read(nil, make([]byte, 1), start.Add(time.Duration(at(i))*time.Millisecond)))
+			Must(t, conn.Read(nil, make([]byte, 1), start.Add(time.Duration(at(i))*time.Millisecond)))
 		}
 	}
 	time.Sleep(2 * time.Hour)
 	small, asked := 0, false
 	for left, before := conns*each, b.polls; left > 0 || asked; {
 		results, err := w.WaitIO()
-		aiosuite.Must(t, err)
+		Must(t, err)
 		for _, r := range results {
 			if r.Op != aio.OpWrite {
 				left--
@@ -231,7 +230,7 @@ func manyDeadlinesAtOnce(t *testing.T, mode aiosuite.Mode, at func(i int) int) {
 		}
 		if !asked && small <= (conns*each-left)/10_000 && left > 0 {
 			before, asked = b.polls, true
-			aiosuite.Must(t, quick.Write(nil, []byte("x"), aio.NoDeadline))
+			Must(t, quick.Write(nil, []byte("x"), aio.NoDeadline))
 		}
 	}
 	t.Logf("%d late operations in %d turns, %d small writes", conns*each, b.polls, small)
@@ -247,23 +246,23 @@ const quick = "quick"
 // transfer of each, and for as many of those that have had theirs and have more to do; and not
 // longer when it comes with all of them at once.
 func TestSmallBesideQueued(t *testing.T) {
-	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
+	for _, mode := range []Mode{Completion, Readiness} {
 		t.Run(mode.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const conns, each = 100, 100
 				w, b := watch(t, mode)
 				attach := func() *aio.Conn {
-					own, peer := aiosuite.Pair(each)
+					own, peer := Pair(each)
 					t.Cleanup(func() { _ = peer.Close() })
 					conn, err := w.Attach(own)
-					aiosuite.Must(t, err)
+					Must(t, err)
 					return conn
 				}
 				small := attach()
 				for range conns {
 					conn := attach()
 					for range each {
-						aiosuite.Must(t, conn.Write(nil, []byte("x"), aio.NoDeadline))
+						Must(t, conn.Write(nil, []byte("x"), aio.NoDeadline))
 					}
 				}
 				wait := 0 // WaitIOs until the next small write
@@ -271,11 +270,11 @@ func TestSmallBesideQueued(t *testing.T) {
 				for left := conns * each; left > each; { // the line of the others is long
 					if wait == 0 {
 						begun, polls = b.begun, b.polls
-						aiosuite.Must(t, small.Write(quick, []byte("x"), aio.NoDeadline))
+						Must(t, small.Write(quick, []byte("x"), aio.NoDeadline))
 						left++
 					}
 					results, err := w.WaitIO()
-					aiosuite.Must(t, err)
+					Must(t, err)
 					left -= len(results)
 					wait--
 					for _, r := range results {

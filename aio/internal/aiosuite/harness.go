@@ -1,22 +1,26 @@
 package aiosuite
 
 import (
+	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/testutil"
 )
 
 // Patience bounds every wait of a test.
 const Patience = 2 * time.Minute
 
-// Child returns this test binary as a command that runs one test. With the race detector, it exits
-// without the usual second of sleep.
+// Child returns this test binary as a command that runs one test. With the race detector it exits
+// without a second of sleep.
 func Child(t *testing.T, test string, env ...string) *exec.Cmd {
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
 	c.Env = append(os.Environ(), "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0")
@@ -40,7 +44,7 @@ func OnEach(t *testing.T, f func(t *testing.T, b aio.Backend)) {
 	}
 }
 
-// TCP returns the two ends of a connection over loopback. They close when the test ends.
+// TCP returns a connection over loopback, which closes when the test ends.
 func TCP(t testing.TB) (here, there *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,7 +60,7 @@ func TCP(t testing.TB) (here, there *net.TCPConn) {
 	return here, there
 }
 
-// Accept calls f with each connection to the address that it returns, until the test ends.
+// Accept listens, and calls f with each connection until the test ends.
 func Accept(t testing.TB, f func(net.Conn)) net.Addr {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -103,7 +107,7 @@ func Eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// Ended reports whether c's peer has closed it; c has a deadline.
+// Ended reports whether c's peer has closed it.
 func Ended(c net.Conn) bool {
 	_, err := c.Read(make([]byte, 1))
 	return err == io.EOF
@@ -115,4 +119,224 @@ func Must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Waiter is a Watcher of aio or of a layer over it.
+type Waiter[R any] interface {
+	WaitIO() ([]R, error)
+	Close() error
+}
+
+// Open returns a Watcher without a log, or skips the test if the backend is not available.
+func Open(t testing.TB, o aio.Options) *aio.Watcher {
+	t.Helper()
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return open(t, o)
+}
+
+func open(t testing.TB, o aio.Options) *aio.Watcher {
+	t.Helper()
+	w, err := aio.New(o)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skipf("needs %v: %v", o.Backend, err)
+	}
+	Must(t, err)
+	return w
+}
+
+// CloseAtEnd closes w when the test ends, or after Patience.
+func CloseAtEnd(t testing.TB, w io.Closer) {
+	late := time.AfterFunc(Patience, func() { w.Close() })
+	t.Cleanup(func() {
+		if !late.Stop() {
+			t.Errorf("the watcher was closed after %v: something did not come", Patience)
+		}
+		w.Close()
+	})
+}
+
+// Results returns the next n results. keep copies what the next WaitIO overwrites.
+func Results[R any](t testing.TB, w Waiter[R], n int, keep func(*R)) []R {
+	t.Helper()
+	var all []R
+	for len(all) < n {
+		results, err := w.WaitIO()
+		if err != nil {
+			t.Fatalf("WaitIO after %d of %d results: %v", len(all), n, err)
+		}
+		for _, r := range results {
+			keep(&r)
+			all = append(all, r)
+		}
+	}
+	if len(all) > n {
+		t.Fatalf("%d results instead of %d", len(all), n)
+	}
+	return all
+}
+
+// Pump calls f with each result, in another goroutine, until the test ends.
+func Pump[R any](t testing.TB, w Waiter[R], f func(R)) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			results, err := w.WaitIO()
+			if err != nil {
+				return
+			}
+			for _, r := range results {
+				f(r)
+			}
+		}
+	}()
+	t.Cleanup(func() { w.Close(); <-done })
+}
+
+// EchoAllocates returns the allocations of one echo. there sends the message, read and write begin
+// an operation, and wait returns its bytes.
+func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) error,
+	wait func() ([]byte, error),
+) float64 {
+	t.Helper()
+	message, answer, buf := make([]byte, 64), make([]byte, 64), make([]byte, 64)
+	ended := func() []byte {
+		data, err := wait()
+		if err != nil || len(data) != len(message) {
+			t.Fatalf("%d bytes, %v", len(data), err)
+		}
+		return data
+	}
+	echo := func() {
+		_, err := there.Write(message)
+		Must(t, err)
+		Must(t, read(buf))
+		copy(buf, ended())
+		Must(t, write(buf))
+		ended()
+		_, err = io.ReadFull(there, answer)
+		Must(t, err)
+	}
+	for range 100 {
+		echo()
+	}
+	return testing.AllocsPerRun(200, echo)
+}
+
+// System is a backend, with connections for it.
+type System struct {
+	// New makes a Watcher.
+	New func(t *testing.T, o aio.Options) *aio.Watcher
+
+	// Pair makes a connection. The peer has a CloseWrite.
+	Pair func(t *testing.T) (conn, peer net.Conn)
+
+	// Listener makes a listener for the Watcher, and a function that connects to it.
+	Listener func(t *testing.T) (ln net.Listener, dial func() (peer net.Conn, err error))
+
+	// Bubble runs each test in a bubble of testing/synctest.
+	Bubble bool
+
+	// Faulty says that transfers may be late, or move less than they could.
+	Faulty bool
+}
+
+// Fake returns the System of a [Backend], in bubbles.
+func Fake(o Options) System {
+	return System{
+		New: func(t *testing.T, w aio.Options) *aio.Watcher {
+			b := NewBackend(o)
+			t.Cleanup(func() {
+				for _, v := range b.Violations() {
+					t.Error("the backend's contract:", v)
+				}
+			})
+			watcher, err := NewWatcher(w, b)
+			Must(t, err)
+			return watcher
+		},
+		Pair: func(*testing.T) (conn, peer net.Conn) {
+			a, b := Pair(fakeBuffer)
+			return a, b
+		},
+		Listener: func(*testing.T) (net.Listener, func() (net.Conn, error)) {
+			ln := NewListener(fakeBuffer)
+			return ln, ln.Dial
+		},
+		Bubble: true,
+		Faulty: o.Faults != Faults{},
+	}
+}
+
+// Real returns the System of a backend of the operating system, over "tcp" or "unix".
+func Real(b aio.Backend, network string) System {
+	return Over(network, func(t *testing.T, o aio.Options) *aio.Watcher {
+		o.Backend = b
+		return open(t, o)
+	})
+}
+
+// Over returns the System of Watchers over sockets.
+func Over(network string, watcher func(*testing.T, aio.Options) *aio.Watcher) System {
+	return System{
+		New:      watcher,
+		Pair:     func(t *testing.T) (conn, peer net.Conn) { return Sockets(t, network) },
+		Listener: func(t *testing.T) (net.Listener, func() (net.Conn, error)) { return Listening(t, network) },
+	}
+}
+
+// Listening returns a listener over "tcp" or "unix", and a function that connects to it.
+func Listening(t testing.TB, network string) (net.Listener, func() (net.Conn, error)) {
+	t.Helper()
+	at := testutil.Loopback() + ":0"
+	if network == "unix" {
+		dir, err := os.MkdirTemp("", "aio") // t.TempDir may be too long for an address
+		Must(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		at = filepath.Join(dir, "s")
+	}
+	ln, err := net.Listen(network, at)
+	Must(t, err)
+	t.Cleanup(func() { _ = ln.Close() })
+	at = ln.Addr().String()
+	return ln, func() (net.Conn, error) {
+		peer, err := net.Dial(network, at)
+		if err == nil {
+			shrink(peer)
+		}
+		return peer, err
+	}
+}
+
+func shrink(c net.Conn) {
+	if b, ok := c.(interface {
+		SetReadBuffer(int) error
+		SetWriteBuffer(int) error
+	}); ok {
+		_ = b.SetReadBuffer(realBuffer)
+		_ = b.SetWriteBuffer(realBuffer)
+	}
+}
+
+// Small buffers show back-pressure soon. With smaller ones TCP waits for timers.
+const (
+	fakeBuffer = 8 << 10
+	realBuffer = 64 << 10
+)
+
+// Sockets returns a connection over "tcp" or "unix" with small buffers.
+func Sockets(t testing.TB, network string) (conn, peer net.Conn) {
+	t.Helper()
+	ln, dial := Listening(t, network)
+	defer func() { _ = ln.Close() }()
+	peer, err := dial()
+	Must(t, err)
+	if conn, err = ln.Accept(); err != nil {
+		_ = peer.Close()
+		t.Fatal(err)
+	}
+	shrink(conn)
+	return conn, peer
 }

@@ -11,26 +11,25 @@ import (
 // fakeBacklog bounds the connections that wait to be accepted.
 const fakeBacklog = 1024
 
-// Listener listens in memory. Accept or a [Backend] accepts what Dial makes.
+// Listener listens in memory.
 type Listener struct {
 	buffer int
 
 	mu      sync.Mutex
 	changed chan struct{}       // closed and replaced at each change
 	queue   []*Conn             // not accepted
-	refs    int                 // descriptors; 0: closed
+	refs    int                 // descriptors. 0: closed
 	closed  bool                // the Listener's own descriptor
-	notify  map[*Backend]func() // after each change
+	notify  map[*Backend]func() // after a change
 }
 
 var _ net.Listener = (*Listener)(nil)
 
-// NewListener returns a Listener, whose connections are as those of [Pair].
+// NewListener returns a Listener. Its connections are like those of [Pair].
 func NewListener(buffer int) *Listener {
 	return &Listener{buffer: buffer, changed: make(chan struct{}), refs: 1, notify: map[*Backend]func(){}}
 }
 
-// change calls f, and wakes what waits.
 func (l *Listener) change(f func()) {
 	l.mu.Lock()
 	f()
@@ -115,7 +114,6 @@ func (l *Listener) Close() (err error) {
 	return err
 }
 
-// dup adds a descriptor for b.
 func (l *Listener) dup(b *Backend) (err error) {
 	l.change(func() {
 		if l.closed {
@@ -128,7 +126,7 @@ func (l *Listener) dup(b *Backend) (err error) {
 	return err
 }
 
-// release closes a descriptor. With the last one it resets the connections that wait.
+// release closes a descriptor. The last one resets the connections that wait.
 func (l *Listener) release(b *Backend) {
 	var lost []*Conn
 	l.change(func() {

@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// pollLimit bounds the completions of one Poll.
 const pollLimit = 64
 
 // Cancel implements the interface.
@@ -98,7 +97,7 @@ func (fl *flight) land() *proactor.Op {
 	return fl.op
 }
 
-// look has Wait return.
+// look makes Wait return.
 func (b *Backend) look() {
 	select {
 	case b.signal <- struct{}{}:
@@ -109,7 +108,7 @@ func (b *Backend) look() {
 // Wake implements the interface.
 func (b *Backend) Wake() { b.look() }
 
-// next returns when an operation will advance by itself. Negative: never.
+// next returns when an operation will advance by itself, or a negative time.
 func (b *Backend) next() time.Duration {
 	now := time.Now()
 	wait := time.Duration(-1)

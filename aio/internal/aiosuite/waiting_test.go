@@ -1,4 +1,4 @@
-package aiosuite_test
+package aiosuite
 
 import (
 	"testing"
@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/internal/leaks"
 )
+
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // hooked calls functions at moments of a WaitIO that another goroutine may hit.
 type hooked struct {
-	*aiosuite.Backend
+	*Backend
 	polled, waiting func()
 }
 
@@ -29,7 +31,7 @@ func (b *hooked) Wait(timeout time.Duration) error {
 
 // TestSubmissionBeforeWaiting submits when WaitIO has looked for submissions and does not wait yet.
 func TestSubmissionBeforeWaiting(t *testing.T) {
-	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
+	for _, mode := range []Mode{Completion, Readiness} {
 		for _, at := range []string{"after Poll", "before Wait"} {
 			t.Run(mode.String()+"/"+at, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { submitBeforeWaiting(t, mode, at) })
@@ -38,13 +40,13 @@ func TestSubmissionBeforeWaiting(t *testing.T) {
 	}
 }
 
-func submitBeforeWaiting(t *testing.T, mode aiosuite.Mode, at string) {
-	b := &hooked{Backend: aiosuite.NewBackend(aiosuite.Options{Mode: mode})}
-	w, err := aiosuite.NewWatcher(aio.Options{}, b)
+func submitBeforeWaiting(t *testing.T, mode Mode, at string) {
+	b := &hooked{Backend: NewBackend(Options{Mode: mode})}
+	w, err := NewWatcher(aio.Options{}, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, peer := aiosuite.Pair(100)
+	own, peer := Pair(100)
 	conn, err := w.Attach(own)
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// epoll is the kernel of Linux (epoll(7)). Its descriptor stands in the runtime's poller while
-// nothing is to be done; epoll descriptors may be nested.
+// epoll is the kernel of Linux (epoll(7)). Its descriptor waits in the runtime's poller, because
+// epoll descriptors may be nested.
 type epoll struct {
 	Sockets
 	fd      int
@@ -19,7 +19,7 @@ type epoll struct {
 	message sys.Message // guarded by the watcher's mu
 }
 
-// NewEpoll returns a backend over edge-triggered epoll, or a MissingError that says what is missing.
+// NewEpoll returns a backend over edge-triggered epoll. It fails with a MissingError.
 func NewEpoll() (*Poller, error) {
 	p, err := newEpoll(sys.EpollAdd)
 	if err != nil {
@@ -28,7 +28,7 @@ func NewEpoll() (*Poller, error) {
 	return p, nil
 }
 
-// newEpoll is NewEpoll; add registers the descriptor that wakes.
+// newEpoll registers the descriptor that wakes by add.
 func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) {
 	fd, err := sys.EpollCreate()
 	if err != nil {
@@ -48,7 +48,7 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 		return nil, err
 	}
 	wakeFd := k.wakeFd
-	p.held.Rest = func() { sys.Close(wakeFd) } // the runtime closes an *os.File, the waiter's, by itself
+	p.held.Rest = func() { sys.Close(wakeFd) } // the runtime closes the waiter's *os.File
 	return p, nil
 }
 
@@ -64,8 +64,8 @@ func (k *epoll) add(d *proactor.Desc) error {
 	})
 }
 
-// remove matters where the socket has other descriptors, in a child for instance: only the last
-// one's close would end the registration.
+// remove matters if the socket has other descriptors, as in a child. Only the last one's close
+// would end the registration.
 func (k *epoll) remove(d *proactor.Desc) { _ = sys.EpollDelete(k.fd, int(d.Num)) }
 
 func (k *epoll) release(d *proactor.Desc) { sys.Close(int(d.Num)) }
@@ -101,7 +101,7 @@ func (k *epoll) poll(events []event) (int, error) {
 			r |= proactor.CanWrite
 		}
 		if e.Events&(sys.EPOLLRDHUP|sys.EPOLLHUP|sys.EPOLLERR|sys.EPOLLPRI) != 0 {
-			r |= proactor.CanRead | proactor.Hup // at urgent data a receive stops short, too
+			r |= proactor.CanRead | proactor.Hup // a receive stops short at urgent data, too
 		}
 		if e.Events&(sys.EPOLLHUP|sys.EPOLLERR) != 0 {
 			r |= proactor.CanWrite
@@ -112,7 +112,7 @@ func (k *epoll) poll(events []event) (int, error) {
 	return kept, nil
 }
 
-// fetched is asked by wait: whether there is something to handle.
+// fetched reports whether there is something to handle.
 func (p *Poller) fetched() bool {
 	if p.n == 0 {
 		p.n, _ = p.poll(p.room())
@@ -126,7 +126,6 @@ func (k *epoll) yield() { k.waiter.Yield() }
 
 func (k *epoll) wake() { k.waiter.Wake() }
 
-// signal makes an edge, for Yield.
 func (k *epoll) signal() { sys.EventfdSignal(k.wakeFd) }
 
 func (k *epoll) close() {

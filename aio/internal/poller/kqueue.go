@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// Kevent is an event, or a change of what events are wanted.
+// Kevent is an event, or a change of the wanted events.
 type Kevent = sys.Kevent
 
 // Filters and flags of [Kevent].
@@ -23,20 +23,20 @@ const (
 	EV_EOF       = sys.EV_EOF
 )
 
-// KqueueCalls are the system calls of the kqueue backend, on one queue. It is an interface so that
-// the backend's logic can be tested without a BSD.
+// KqueueCalls are the system calls of the kqueue backend, an interface so that its logic can be
+// tested without a BSD.
 type KqueueCalls interface {
-	// Change is kevent(2) without room for events. The first change that fails is its error.
+	// Change is kevent(2) without room for events. It returns the error of the first change that
+	// fails.
 	Change(changes []Kevent) error
-	// Wait is kevent(2) without changes. It runs at the same time as the
-	// other calls, but Close.
+	// Wait is kevent(2) without changes. It runs at the same time as the other calls, except Close.
 	Wait(events []Kevent, timeout time.Duration) (int, error)
-	// Close closes the queue. No other call follows, and none runs, but CloseFd.
+	// Close closes the queue. Only CloseFd may follow.
 	Close()
 
 	connecting
 
-	// Dup duplicates the descriptor of a connection or a listener, and says whether it is a stream over IP.
+	// Dup duplicates a descriptor, and says whether it is a stream over IP.
 	Dup(source any) (fd int, stream bool, err error)
 	Recv(fd int, buf []byte) (int, syscall.Errno)
 	Send(fd int, buf []byte) (int, syscall.Errno)
@@ -44,48 +44,46 @@ type KqueueCalls interface {
 	ShutWrite(fd int) syscall.Errno
 	CloseFd(fd int)
 
-	// Pipe, Read and Write are on non-blocking descriptors.
+	// These are on non-blocking descriptors.
 	Pipe() (r, w int, err error)
 	Read(fd int, buf []byte) (int, error)
 	Write(fd int, buf []byte) (int, error)
 }
 
-// maxWait bounds one kevent(2): Darwin refuses long timeouts (the bound in Go's runtime is 1e6 s).
+// Darwin refuses long timeouts.
 const maxWait = time.Hour
 
-// wakeByte is what wakes; what it is does not matter.
 var wakeByte = make([]byte, 1)
 
 // kqueue is the kernel of macOS and the BSDs (FreeBSD's kqueue(2), Darwin's kevent(2)).
 //
-// A descriptor has a knote, as the kernel calls it, for each direction, edge-triggered: EV_CLEAR.
-// It is reported once after each change (more data, more room, the end), with the state at the
-// time of the report. The generation in udata comes back with it.
+// A descriptor has a knote for each direction, edge-triggered (EV_CLEAR). The kernel reports it
+// once after each change, with the state at the time of the report, and with the generation in
+// udata.
 //
-// Waking is by a pipe, on all systems alike: OpenBSD and old NetBSD have no EVFILT_USER, and Go's
-// runtime has used pipes for this on all five. It is level-triggered, and emptied when reported.
+// A pipe wakes, because OpenBSD and old NetBSD have no EVFILT_USER. It is level-triggered, and
+// emptied when reported.
 //
-// To wait is a kevent(2) that blocks the thread. The queue cannot stand in the runtime's own
-// poller, as epoll's does: the runtime registers both filters (netpollopen in
-// runtime/netpoll_kqueue.go), and a kqueue refuses EVFILT_WRITE. While the thread is
-// blocked, sysmon gives its P to other goroutines.
+// A wait is a kevent(2) that blocks the thread, whose P sysmon gives to other goroutines. The queue
+// cannot wait in the runtime's poller as epoll's does. The runtime registers both filters
+// (runtime/netpoll_kqueue.go), and a kqueue refuses EVFILT_WRITE.
 type kqueue struct {
 	connecting
 	calls        KqueueCalls
 	p            *Poller
 	wakeR, wakeW int
 	changes      [2]Kevent     // guarded by the watcher's mu
-	raw          [batch]Kevent // owned by the goroutine in WaitIO
+	raw          [batch]Kevent // of the goroutine in WaitIO
 	scrap        [16]byte      // likewise
 
-	// mu keeps a wake from a descriptor that was closed and given out again.
+	// mu keeps a wake from a descriptor that was closed and reused.
 	mu      sync.Mutex
-	waiting bool       // guarded by mu: raw and the queue are in use
-	closed  bool       // guarded by mu
+	waiting bool // raw and the queue are in use
+	closed  bool
 	ended   *sync.Cond // of waiting
 }
 
-// NewKqueueOver returns a backend over the queue of c, which it owns from now on.
+// NewKqueueOver returns a backend over the queue of c, which it owns.
 func NewKqueueOver(c KqueueCalls) (*Poller, error) {
 	k := &kqueue{connecting: c, calls: c}
 	k.ended = sync.NewCond(&k.mu)
@@ -113,7 +111,7 @@ func (k *kqueue) name() string { return "kqueue" }
 
 func (k *kqueue) dup(source any) (fd int, stream bool, err error) { return k.calls.Dup(source) }
 
-// add registers both filters. When the second fails the first goes with the descriptor, which the
+// add registers both filters. If the second fails, the first goes with the descriptor, which the
 // caller closes.
 func (k *kqueue) add(d *proactor.Desc) error {
 	k.changes[0] = Kevent{Ident: int(d.Num), Filter: EVFILT_READ, Flags: EV_ADD | EV_CLEAR, Udata: d.Gen}
@@ -121,15 +119,11 @@ func (k *kqueue) add(d *proactor.Desc) error {
 	return k.calls.Change(k.changes[:])
 }
 
-// remove has nothing to do: close(2) removes the knotes of a descriptor, even when the socket has
-// other descriptors, as knotes belong to a descriptor and not to what it names (kqueue(2)). And a
-// child has no part in the queue.
-//
-// So the kernel has no event of a descriptor after its close. But some may have been fetched
-// before, and not handled yet; by then another may have the number. Their generation tells.
+// remove has nothing to do, because close(2) removes the knotes of a descriptor, even if the socket
+// has others. Events that were fetched before have the old generation.
 func (k *kqueue) remove(*proactor.Desc) {}
 
-// yield leaves the network to sysmon while others can run: see kqueue.
+// yield leaves the network to sysmon while others can run.
 func (k *kqueue) yield() { runtime.Gosched() }
 
 func (k *kqueue) release(d *proactor.Desc) { k.calls.CloseFd(int(d.Num)) }
@@ -150,7 +144,7 @@ func (k *kqueue) shutWrite(num int32) syscall.Errno { return k.calls.ShutWrite(i
 
 func (k *kqueue) poll(events []event) (int, error) { return k.fetch(events, 0) }
 
-// fetch waits for events until the timeout, and not at all when that is 0.
+// fetch waits for events until the timeout.
 func (k *kqueue) fetch(events []event, timeout time.Duration) (int, error) {
 	n, err := k.calls.Wait(k.raw[:len(events)], timeout)
 	if err == syscall.EINTR || err == syscall.ETIMEDOUT { // Darwin's, see golang/go #59679
@@ -174,14 +168,13 @@ func (k *kqueue) fetch(events []event, timeout time.Duration) (int, error) {
 
 // readiness returns what became possible.
 //
-// EV_EOF of the read filter is the peer's end, and comes while data are still there (kqueue(2)):
-// these are read first, the end is what recv(2) says. EV_EOF of the write filter is the end of the
-// connection. Not every system reports a failed connection to both filters (see netpoll in
-// runtime/netpoll_kqueue.go), so either has both directions tried: where one has not ended after
-// all, EAGAIN says so, and its edges go on.
+// EV_EOF of the read filter is the peer's end, while data may still be there. recv(2) reads these
+// first. EV_EOF of the write filter is the end of the connection. Not every system reports a failed
+// connection to both filters (runtime/netpoll_kqueue.go), so both directions are tried. EAGAIN says
+// that one has not ended.
 //
-// EV_ERROR is of a change, and these have no room for events. If there is one all the same, the
-// filter is of no more use, and the socket says itself what is wrong.
+// EV_ERROR is a change's, and cannot occur here. If it does, the filter is useless, and the socket
+// says what is wrong.
 func readiness(e *Kevent) proactor.Ready {
 	if e.Flags&(EV_EOF|EV_ERROR) != 0 {
 		return proactor.CanRead | proactor.CanWrite | proactor.Hup
@@ -192,7 +185,6 @@ func readiness(e *Kevent) proactor.Ready {
 	return proactor.CanRead
 }
 
-// wait holds the queue open while it waits.
 func (k *kqueue) wait(timeout time.Duration) error {
 	k.mu.Lock()
 	k.waiting = true // before block asks whether it is closed
@@ -205,8 +197,8 @@ func (k *kqueue) wait(timeout time.Duration) error {
 	return err
 }
 
-// block waits. Poll may have emptied the pipe of a wake that nobody has seen, so what decides is
-// p.woken: it is looked at after whatever empties the pipe, and before the wait.
+// block waits. Poll may have emptied the pipe of a wake that nobody has seen. So p.woken decides,
+// which is looked at after whatever empties the pipe and before the wait.
 func (k *kqueue) block(timeout time.Duration) error {
 	start := time.Now()
 	for k.p.n == 0 && !k.isClosed() {
@@ -245,7 +237,7 @@ func (k *kqueue) wake() {
 	}
 }
 
-// signal fills the pipe; one that is full (EAGAIN) wakes as well.
+// signal fills the pipe. A full one wakes as well.
 func (k *kqueue) signal() {
 	for {
 		if _, err := k.calls.Write(k.wakeW, wakeByte); err != syscall.EINTR {
@@ -254,12 +246,11 @@ func (k *kqueue) signal() {
 	}
 }
 
-// empty empties the pipe. What is too much for one read is reported again.
+// empty empties the pipe. The rest is reported again.
 func (k *kqueue) empty() { _, _ = k.calls.Read(k.wakeR, k.scrap[:]) }
 
-// close waits for a wait to end, so that no descriptor is closed that kevent(2) is using: its
-// number may be another's before the call looks at it, and Darwin was seen to lock up
-// (rdar://30231213).
+// close waits for a wait to end, because a number that kevent(2) is about to use may be another's,
+// and Darwin was seen to lock up (rdar://30231213).
 func (k *kqueue) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package poller has the backends that are told when a descriptor is ready, and transfer
-// themselves: edge-triggered epoll on Linux, kqueue on macOS and the BSDs.
+// Package poller has the backends that learn when a descriptor is ready, and transfer themselves:
+// edge-triggered epoll on Linux, kqueue on macOS and the BSDs.
 package poller
 
 import (
@@ -12,8 +12,7 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// A Poll handles events of one fetch, batch at the utmost, and stops after pollBytes bytes: the next Poll
-// goes on where it stopped.
+// A Poll handles the events of one fetch, and stops after pollBytes. The next one goes on there.
 const (
 	batch     = proactor.MaxEvents
 	pollBytes = 1 << 20
@@ -26,17 +25,15 @@ type event struct {
 	ready proactor.Ready
 }
 
-// connecting are the calls that make connections and give them away, which [Sockets] has. They do not block.
+// connecting are the calls that make connections and give them away, without blocking. See
+// [Sockets].
 type connecting interface {
-	// Accept is accept(2) of a descriptor for us to own, in non-blocking mode.
 	Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno)
-	// Connect opens a socket and begins to connect it, and Connected says how far that is: EINPROGRESS, 0,
-	// or why it failed. The stream is one over IP.
+	// Connected returns EINPROGRESS, 0, or why Connect failed. stream is true over IP.
 	Connect(addr net.Addr) (fd int, stream bool, err error)
 	Connected(fd int) syscall.Errno
-	// Local is getsockname(2).
 	Local(fd int) proactor.Addr
-	// FileConn is a net.Conn over a duplicate, and Unlinger has a close not wait.
+	// Unlinger makes a close not wait.
 	FileConn(fd int) (net.Conn, error)
 	Unlinger(fd int)
 }
@@ -45,9 +42,9 @@ type connecting interface {
 type kernel interface {
 	name() string
 	connecting
-	// dup duplicates the descriptor of a connection or a listener, for us to own.
+	// dup duplicates the descriptor of a connection or a listener.
 	dup(source any) (fd int, stream bool, err error)
-	// add has the edges of d reported; remove ends that.
+	// add begins to report the edges of d, and remove ends that.
 	add(d *proactor.Desc) error
 	remove(d *proactor.Desc)
 	release(d *proactor.Desc)
@@ -55,9 +52,9 @@ type kernel interface {
 	send(num int32, buf []byte) (int, syscall.Errno)
 	sendv(num int32, bufs [][]byte) (int, syscall.Errno)
 	shutWrite(num int32) syscall.Errno
-	// poll fetches events without blocking.
+	// poll does not block.
 	poll(events []event) (int, error)
-	// wait blocks until ready says true, asked at the start and after each edge, or until the
+	// wait blocks until Poller.fetched returns true, at the start and after each edge, or the
 	// timeout.
 	wait(timeout time.Duration) error
 	yield()
@@ -67,26 +64,25 @@ type kernel interface {
 
 // Poller is a backend over readiness.
 //
-// What it knows of a descriptor's readiness saves the call that would only say EAGAIN: a stream
-// socket that gave less than was asked for is empty, and its next byte is a new edge (epoll(7),
-// question 9; kqueue(2), EV_CLEAR). After the peer's end no edge comes any more: Hup.
+// It saves calls that would return EAGAIN. A stream socket that gave less than was asked for is
+// empty, and its next byte is a new edge (epoll(7), question 9; kqueue(2), EV_CLEAR). After the
+// peer's end no edge comes. See proactor.Hup.
 type Poller struct {
 	kernel
 	table  []*proactor.Desc // by descriptor
 	held   *proactor.Held
 	gen    uint32
-	events [batch]event // fetched and not yet handled. Owned by the goroutine in WaitIO
-	at, n  int          // these of them: events[at:n]
+	events [batch]event // fetched, of the goroutine in WaitIO
+	at, n  int          // events[at:n] are not handled yet
 	woken  chan struct{}
 
-	MaxEvents int // of a fetch, batch at the utmost; 0: batch
+	MaxEvents int // of a fetch. 0: batch
 
-	// Take, if there is one, is given each transfer that may succeed, in place of a call. It reports
-	// false of what it leaves to the Poller; what it takes is in flight, and the Poller's part is over
-	// until the next edge.
+	// Take, if set, is given each transfer that may succeed. If it returns true, op is in flight,
+	// and the Poller forgets it until the next edge.
 	Take func(op *proactor.Op) bool
 
-	revive func(d *proactor.Desc) // OnEdge's
+	revive func(d *proactor.Desc)
 }
 
 // Holds implements [proactor.Holder].
@@ -104,7 +100,7 @@ func (p *Poller) Open(source any, d *proactor.Desc) error {
 	return p.register(fd, stream, d)
 }
 
-// register has the edges of fd reported, and fills d's part. When it fails it has closed fd.
+// register closes fd if it fails.
 func (p *Poller) register(fd int, stream bool, d *proactor.Desc) error {
 	p.enter(fd, stream, d)
 	err := p.watch(d)
@@ -114,7 +110,6 @@ func (p *Poller) register(fd int, stream bool, d *proactor.Desc) error {
 	return err
 }
 
-// enter fills d's part: what may be possible is tried.
 func (p *Poller) enter(fd int, stream bool, d *proactor.Desc) {
 	d.Num, d.Gen, d.Stream, d.Ready = int32(fd), 0, stream, proactor.CanRead|proactor.CanWrite
 	for len(p.table) <= fd {
@@ -124,7 +119,7 @@ func (p *Poller) enter(fd int, stream bool, d *proactor.Desc) {
 	p.held.Add(d.Num)
 }
 
-// watch has the edges of d reported from now on: a state that is there already is one.
+// watch begins to report the edges of d. A state that is there already is one.
 func (p *Poller) watch(d *proactor.Desc) error {
 	p.gen = max(p.gen+1, 1) // 0: not watched
 	d.Gen = p.gen
@@ -135,8 +130,8 @@ func (p *Poller) watch(d *proactor.Desc) error {
 	return err
 }
 
-// Await has op, for which nothing can be done, wait for an edge. It reports false when it cannot, and fails.
-// What was accepted is not watched before: of many connections the first message is there by the first read.
+// Await makes op wait for an edge. It returns false if that fails. An accepted connection is not
+// watched before, because the first message of many is there by the first read.
 func (p *Poller) Await(op *proactor.Op) bool {
 	if op.Desc.Gen == 0 {
 		op.Err = p.watch(op.Desc)
@@ -175,7 +170,7 @@ func (p *Poller) Start(op *proactor.Op) bool {
 	return !op.InFlight
 }
 
-// Settle implements [proactor.Backend]: Start has tried.
+// Settle implements [proactor.Backend]. Start has tried all.
 func (p *Poller) Settle(done []*proactor.Op) []*proactor.Op { return done }
 
 // Cancel implements [proactor.Backend].
@@ -184,7 +179,7 @@ func (p *Poller) Cancel(op *proactor.Op) bool {
 	return true
 }
 
-// try transfers what can be. It reports false when the operation waits for an edge, or was taken.
+// try transfers what is possible. It returns false if op waits for an edge, or was taken.
 func (p *Poller) try(op *proactor.Op) bool {
 	d := op.Desc
 	var may proactor.Ready
@@ -237,7 +232,6 @@ func (p *Poller) try(op *proactor.Op) bool {
 	}
 }
 
-// sent is the end of try of a send, of n bytes of room.
 func (p *Poller) sent(op *proactor.Op, n, room int, errno syscall.Errno) bool {
 	op.Size += n
 	Moved(op.Desc, proactor.Out, n, room, errno)
@@ -251,8 +245,8 @@ func (p *Poller) sent(op *proactor.Op, n, room int, errno syscall.Errno) bool {
 	return true
 }
 
-// Moved notes what a transfer of n bytes, of room that there was for, says of d: whether the next one
-// has to wait for an edge.
+// Moved notes whether the next transfer of d has to wait for an edge, after one of n bytes for
+// which there was room.
 func Moved(d *proactor.Desc, dir proactor.Dir, n, room int, errno syscall.Errno) {
 	short := errno == 0 && n > 0 && n < room && d.Stream && d.Ready&proactor.Hup == 0
 	switch {
@@ -279,7 +273,7 @@ func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
 
 // Send implements [proactor.Backend].
 func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
-	if d.Gen != 0 && d.Ready&proactor.CanWrite == 0 { // no edge tells of one that is not watched
+	if d.Gen != 0 && d.Ready&proactor.CanWrite == 0 { // one that is not watched has no edge
 		return 0, syscall.EAGAIN
 	}
 	n, errno := p.send(d.Num, buf)
@@ -296,7 +290,6 @@ func (p *Poller) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
 	return sentNow(d, n, room, errno)
 }
 
-// sentNow is the end of Send and Sendv, of n bytes of room.
 func sentNow(d *proactor.Desc, n, room int, errno syscall.Errno) (int, error) {
 	Moved(d, proactor.Out, n, room, errno)
 	if errno != 0 {
@@ -305,10 +298,9 @@ func sentNow(d *proactor.Desc, n, room int, errno syscall.Errno) (int, error) {
 	return n, nil
 }
 
-// Recycle implements [proactor.Backend]. The watcher's swap buffer is used here.
+// Recycle implements [proactor.Backend]. It has no swap memory.
 func (p *Poller) Recycle() bool { return false }
 
-// room is where to fetch events.
 func (p *Poller) room() []event { return p.events[:cmp.Or(p.MaxEvents, batch)] }
 
 // Poll implements [proactor.Backend].
@@ -327,7 +319,7 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 		}
 		d := p.table[e.num]
 		if d == nil || d.Gen != e.gen {
-			continue // of a descriptor that was closed meanwhile
+			continue // closed meanwhile
 		}
 		d.Ready |= e.ready
 		if d.Dormant != nil && d.Ready&proactor.CanRead != 0 {
@@ -344,7 +336,7 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 				op.InFlight = false
 				done = append(done, op)
 				moved += op.Size - before
-			case d.Ready&(proactor.CanRead<<dir) != 0: // it was taken
+			case d.Ready&(proactor.CanRead<<dir) != 0: // taken
 				moved += op.Room()
 			}
 		}
@@ -381,7 +373,7 @@ func (p *Poller) Wake() {
 	select {
 	case p.woken <- struct{}{}:
 		p.wake()
-	default: // it was, and has not been seen yet
+	default: // it was, and WaitIO has not seen it
 	}
 }
 
@@ -389,4 +381,34 @@ func (p *Poller) Wake() {
 func (p *Poller) Close(done []*proactor.Op) []*proactor.Op {
 	p.close()
 	return done
+}
+
+// Release implements [proactor.Backend].
+func (p *Poller) Release(d *proactor.Desc) {
+	p.Unlinger(int(d.Num))
+	p.drop(d)
+}
+
+// Detach implements [proactor.Backend].
+func (p *Poller) Detach(d *proactor.Desc) (net.Conn, error) {
+	conn, err := p.FileConn(int(d.Num))
+	if err == nil {
+		p.drop(d)
+	}
+	return conn, err
+}
+
+func (p *Poller) drop(d *proactor.Desc) {
+	if d.Gen != 0 {
+		p.remove(d)
+	}
+	p.table[d.Num] = nil // before the number can be reused
+	p.held.Remove(d.Num)
+	p.kernel.release(d)
+}
+
+// Control implements [proactor.Backend].
+func (p *Poller) Control(d *proactor.Desc, f func(fd uintptr)) bool {
+	f(uintptr(d.Num))
+	return true
 }

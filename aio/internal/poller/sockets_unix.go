@@ -10,10 +10,10 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// Sockets are the system's calls that make connections.
+// Sockets are the system's calls.
 type Sockets struct{}
 
-// Accept is accept(2) of a descriptor for us to own, in non-blocking mode.
+// Accept is accept(2), non-blocking.
 func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno) {
 	conn, remote.IP, remote.Other, errno = sys.Accept(fd)
 	return conn, remote, errno
@@ -25,7 +25,7 @@ func (Sockets) Local(fd int) (local proactor.Addr) {
 	return local
 }
 
-// Connect opens a socket and begins to connect it.
+// Connect begins to connect a new socket.
 func (Sockets) Connect(addr net.Addr) (fd int, stream bool, err error) {
 	fd, stream, err = sys.Connect(addr)
 	if err == sys.ErrAddress {
@@ -34,10 +34,10 @@ func (Sockets) Connect(addr net.Addr) (fd int, stream bool, err error) {
 	return fd, stream, err
 }
 
-// Connected says how far that is: EINPROGRESS, 0, or why it failed.
+// Connected returns EINPROGRESS, 0, or why Connect failed.
 func (Sockets) Connected(fd int) syscall.Errno { return sys.Connected(fd) }
 
-// Dup duplicates the descriptor of a connection or a listener, and says whether it is a stream over IP.
+// Dup duplicates a descriptor, and says whether it is a stream over IP.
 func (Sockets) Dup(source any) (fd int, stream bool, err error) {
 	if fd, err = sys.Dup(source); err != nil {
 		return -1, false, err
@@ -52,8 +52,8 @@ func (Sockets) Dup(source any) (fd int, stream bool, err error) {
 	return fd, sys.IsStream(fd), nil
 }
 
-// FileConn returns a net.Conn over a duplicate of fd, with the socket's options as they are.
+// FileConn returns a net.Conn over a duplicate of fd.
 func (Sockets) FileConn(fd int) (net.Conn, error) { return sys.FileConn(fd) }
 
-// Unlinger has a close of fd not wait.
+// Unlinger makes a close of fd not wait.
 func (Sockets) Unlinger(fd int) { sys.Unlinger(fd) }

@@ -1,6 +1,5 @@
-// Package proactor is the interface between package aio and its backends: an operation, its
-// descriptor, and the backend that carries it out. Queues, deadlines, full reads and swap buffers
-// are in package aio, once. A backend starts a transfer and reports its end.
+// Package proactor is the interface between package aio and its backends. Queues, deadlines, full
+// reads and swap buffers are in package aio, once. A backend starts a transfer and reports its end.
 //
 //	 aio: submit ─> begin ─> Queue ─> run, by turns ────────> over ─> finish ─> WaitIO
 //	                            ↑       │ Start                 ↑
@@ -12,6 +11,7 @@ package proactor
 
 import (
 	"errors"
+	"math/bits"
 	"net"
 	"net/netip"
 	"os"
@@ -24,17 +24,17 @@ import (
 type Kind uint8
 
 const (
-	Recv  Kind = iota // into Rest; the peer's end is io.EOF
-	Send              // Rest; may send less
-	Sendv             // the next buffers of the Vec in Tag; may send less
+	Recv  Kind = iota // into Rest. The peer's end is io.EOF
+	Send              // Rest, or less
+	Sendv             // the next buffers of the Vec in Tag, or less
 	// into the backend's swap memory, which sets Buf and Swap, or ENOBUFS if it is full. Without
 	// swap memory it is over when a Recv would not block
 	Readable
-	Posted    // nothing, and no backend sees it
-	ShutWrite // nothing: shutdown(2) of the sending side
-	// nothing: the descriptor is released at its turn, and no backend sees it
+	Posted    // nothing. No backend sees it
+	ShutWrite // nothing: shutdown(2)
+	// nothing. The descriptor is released at its turn, and no backend sees it
 	Closing
-	Accept  // nothing: Backend.Accept has a connection to take
+	Accept  // nothing: a connection can be taken
 	Connect // nothing: the end of Backend.Connect
 )
 
@@ -43,9 +43,9 @@ type Mode uint8
 
 const (
 	Once      Mode = iota // one at its end
-	Rejected              // one with Err, because it was refused
-	Multishot             // of an Accept: one for each connection, and one at its end
-	More                  // this is the result of a Multishot's connection
+	Rejected              // one, the reason
+	Multishot             // of an Accept: one a connection, and one at its end
+	More                  // a connection of a Multishot
 )
 
 // Dir is a direction of a descriptor.
@@ -65,12 +65,12 @@ func (k Kind) Dir() Dir {
 }
 
 // Op is an operation. The backend owns it and its buffer from [Backend.Start] until it comes back.
-// At other times it belongs to the watcher, under its mu.
+// Otherwise it is the watcher's, under its mu.
 type Op struct {
 	Desc       *Desc
-	Next, prev *Op // in the list that has the operation
+	Next, prev *Op // in a list
 
-	// The transfer. The backend adds to Size and sets Err (io.EOF, or a syscall.Errno).
+	// The backend adds to Size and sets Err (io.EOF, or a syscall.Errno).
 	Buf  []byte
 	Size int
 	Err  error
@@ -78,29 +78,28 @@ type Op struct {
 
 	InFlight bool  // the backend has it
 	Cause    Cause // why it was cancelled
-	Full     bool  // it ends only when all of Buf is transferred
+	Full     bool  // it ends when all of Buf is transferred
 	Swap     bool  // Buf is a part of the swap buffer
-	Leaked   bool  // the kernel may use what was Buf after Close
+	Leaked   bool  // the kernel may use what was Buf
 	Mode     Mode
 	Slot     uint32 // the backend's
 
 	// Of the watcher.
 	Index    int32         // in the heap of deadlines, or -1
-	Tag      any           // the caller's. A Sendv has its *Vec here, which has the caller's
+	Tag      any           // the caller's, or the *Vec of a Sendv
 	Deadline time.Duration // since the watcher's start. 0: none
 }
 
-// MaxTransfer is the most bytes of one transfer. While the kernel copies them, the other
-// connections wait.
+// MaxTransfer is the most bytes of one transfer, during which the other connections wait.
 const MaxTransfer = 64 << 10
 
-// MaxEvents is the most events that a readiness backend fetches at once.
+// MaxEvents is the most events of one fetch.
 const MaxEvents = 128
 
 // Rest returns the bytes of the next transfer.
 func (op *Op) Rest() []byte { return op.Buf[op.Size:min(len(op.Buf), op.Size+MaxTransfer)] }
 
-// Room returns the most bytes that the next transfer moves. For a read without a buffer it is 0.
+// Room returns the most bytes of the next transfer, or 0 for a read without a buffer.
 func (op *Op) Room() int {
 	if op.Kind == Sendv {
 		_, n := op.Tag.(*Vec).Next()
@@ -120,9 +119,8 @@ func (op *Op) Bytes() int64 {
 	return 0
 }
 
-// Waits is embedded in the tag of a caller that blocks, with one operation of a kind at a time. No
-// limit refuses it, because the caller has its buffer anyway. Another refusal is the error of the
-// submission.
+// Waits is embedded in the tag of a caller that blocks. No limit refuses its operations, because it
+// has its buffer anyway. Another refusal is the error of the submission.
 type Waits struct{}
 
 func (Waits) waits() {}
@@ -134,7 +132,7 @@ type Waiter interface{ waits() }
 // calls it under its mu when there is something to read.
 type Limiter interface{ ProactorReadLimit() int }
 
-// Limit returns the limit of op, which has no buffer, or 0.
+// Limit returns the limit of op, or 0.
 func (op *Op) Limit() int {
 	if l, ok := op.Tag.(Limiter); ok {
 		return l.ProactorReadLimit()
@@ -157,23 +155,23 @@ const (
 type Desc struct {
 	// Of the backend, under the watcher's mu.
 	Num    int32  // the descriptor
-	Gen    uint32 // distinguishes it from earlier ones with this number
+	Gen    uint32 // distinguishes it from earlier ones with this number. 0: not watched
 	Ready  Ready
 	Stream bool // a short transfer means that there is no more
 
 	// Of the watcher, under its mu except Closed and Subs.
 	Gone    Cause        // why it was released
-	Starved [2]bool      // by Dir: a transfer waits for memory
-	Waited  bool         // it was starved already, and comes first if it is again
-	Listed  bool         // it is in a line for its turn
+	Starved [2]bool      // by Dir: waits for memory
+	Waited  bool         // it comes first if it is starved again
+	Listed  bool         // in a line for its turn
 	Closed  bool         // under subs.mu: no more submissions
-	Queued  int32        // atomic: operations submitted and not yet returned
-	Index   int32        // in the table of connections
+	Queued  int32        // atomic: operations not yet returned
+	Index   int32        // in the table
 	Queues  [2]Queue     // by Dir. Only the head may be in flight
-	Bytes   atomic.Int64 // of writes submitted and not yet returned
-	Subs    Queue        // under subs.mu: submitted, and not in Queues yet
+	Bytes   atomic.Int64 // of writes not yet returned
+	Subs    Queue        // under subs.mu: not in Queues yet
 	Owner   any          // the *Conn or *Listener
-	// the tag of a Readable that waits without an Op (see [Sleeper]). Queues[In] is empty then
+	// the tag of a Readable that waits without an Op (see [Sleeper])
 	Dormant any
 }
 
@@ -183,11 +181,11 @@ type Ready uint8
 const (
 	CanRead  Ready = 1 << iota // a receive may succeed
 	CanWrite                   // a send may succeed
-	// the peer has ended, or something else. A short transfer means nothing, and no edge may follow
+	// the peer has ended. A short transfer means nothing, and no edge may follow
 	Hup
 )
 
-// Addr is an address in little memory. An unknown one is zero.
+// Addr is an address in little memory. The zero value is unknown.
 type Addr struct {
 	IP    netip.AddrPort
 	Other net.Addr // a unix socket's
@@ -201,43 +199,41 @@ func (a Addr) Net() net.Addr {
 	return net.TCPAddrFromAddrPort(a.IP)
 }
 
-// Backend carries out operations. All methods are called under the watcher's mu, except these: the
+// Backend carries out operations. Its methods are called under the watcher's mu, except that the
 // goroutine in WaitIO calls Wait and Yield without it, and any goroutine calls Wake under subs.mu,
 // but not after Close.
 type Backend interface {
 	// Name is the text of Options.Backend.
 	Name() string
 
-	// Open duplicates the descriptor of a net.Conn or a net.Listener, registers it, and fills d.
-	// The caller closes the source on success. It fails with a syscall.Errno, ErrNoDescriptor,
-	// ErrDatagram, or the error of SyscallConn.
+	// Open duplicates the descriptor of a net.Conn or a net.Listener, registers it, and fills d. It
+	// fails with a syscall.Errno, ErrNoDescriptor, ErrDatagram, or the error of SyscallConn.
 	Open(source any, d *Desc) error
 
-	// Accept takes a connection from listener, fills d, and returns the peer's address. It fails
-	// with EAGAIN if none waits, and as accept(2) does. The connection is registered at its first
-	// wait.
+	// Accept takes a connection from listener and fills d. It fails with EAGAIN if none waits, and
+	// as accept(2). The connection is registered at its first wait.
 	Accept(listener, d *Desc) (remote Addr, err error)
 
 	// Connect opens a socket, begins to connect it, registers it, and fills d. A Connect operation
-	// waits for the end. It fails with ErrAddress, and as socket(2) and connect(2) do.
+	// waits for the end. It fails with ErrAddress, and as socket(2) and connect(2).
 	Connect(addr net.Addr, d *Desc) error
 
 	// Local returns the local address of d.
 	Local(d *Desc) Addr
 
-	// Release unregisters and closes the descriptor, after trying what was started. Its operations
-	// in flight are cancelled. Those that Cancel left still come from Poll.
+	// Release closes the descriptor, after trying what was started. Its operations in flight are
+	// cancelled. Those that Cancel left still come from Poll.
 	Release(d *Desc)
 
-	// Detach gives the connection back with its options. No operation of d is pending. On an error,
-	// such as EMFILE, nothing has changed.
+	// Detach gives the connection back. No operation of d is pending. On an error nothing has
+	// changed.
 	Detach(d *Desc) (net.Conn, error)
 
 	// Control calls f with the descriptor, or returns false if there is none.
 	Control(d *Desc, f func(fd uintptr)) bool
 
-	// Start begins the transfer of op. It returns true if op is over or failed. Otherwise op comes
-	// from Poll. One op is in flight per descriptor and direction.
+	// Start begins the transfer of op, the only one of its descriptor and direction. It returns
+	// true if op is over or failed. Otherwise op comes from Poll.
 	Start(op *Op) bool
 
 	// Recv receives what is there. It fails with EAGAIN, io.EOF or another error.
@@ -250,20 +246,19 @@ type Backend interface {
 	// Sendv is Send of the next buffers of v.
 	Sendv(d *Desc, v *Vec) (int, error)
 
-	// Recycle says that the swap memory may be used again. It returns false if the backend has
-	// none. Then Readable operations receive nothing.
+	// Recycle says that the swap memory may be used again. It returns false if there is none. Then
+	// Readable operations receive nothing.
 	Recycle() bool
 
-	// Settle appends operations that are over by now. A backend that only queues in Start tries
-	// them first.
+	// Settle appends operations that are over, after trying what is queued.
 	Settle(done []*Op) []*Op
 
-	// Cancel ends op, which is in flight. If it returns false, op comes from Poll soon.
+	// Cancel ends op, which is in flight, or returns false if op comes from Poll soon.
 	Cancel(op *Op) bool
 
-	// Poll submits what is queued and appends some hundred ended operations at most. It does not
-	// block. EAGAIN means that the kernel lacked memory for some. After another error the backend
-	// is useless.
+	// Poll submits what is queued and appends some hundred ended operations at most, without
+	// blocking. EAGAIN means that the kernel lacked memory. After another error the backend is
+	// useless.
 	Poll(done []*Op) ([]*Op, error)
 
 	// Wait blocks until Poll may have something, until a Wake since the last Wait, or until the
@@ -271,19 +266,19 @@ type Backend interface {
 	Wait(timeout time.Duration) error
 	Wake()
 
-	// Yield lets other goroutines run, including those that wait in the runtime's network poller.
+	// Yield lets other goroutines run, including those in the runtime's network poller.
 	Yield()
 
 	// Close cancels and appends what is in flight, closes the backend, and ends a Wait. Descriptors
-	// are released before. An operation that the kernel kept is Leaked, without Buf. Its memory is
-	// never freed.
+	// are released before. What the kernel kept is Leaked, without Buf, and its memory is never
+	// freed.
 	Close(done []*Op) []*Op
 }
 
-// Sleeper is a Backend that needs no Op for a read that waits, so a silent connection costs none.
+// Sleeper is a Backend that needs no Op for a read that waits.
 type Sleeper interface {
-	// Sleeps reports whether op, for which Start returned false, waits for an edge and nothing
-	// refers to it. Then another Op may take its place later.
+	// Sleeps reports whether op, for which Start returned false, waits for an edge, so that another
+	// Op may take its place later.
 	Sleeps(op *Op) bool
 
 	// OnEdge makes Poll call revive for a Dormant descriptor at an edge.
@@ -291,20 +286,24 @@ type Sleeper interface {
 }
 
 // NewWatcher returns an *aio.Watcher with these aio.Options over b, for tests. Package aio sets it.
-// It is here and untyped, so that aio exports no type of this package.
+// It is untyped, so that aio exports no type of this package.
 var NewWatcher func(options any, b Backend) (watcher any, err error)
 
-// MissingError says what the system lacks for a backend. It becomes aio.UnsupportedError.
+// MissingError says what the system lacks. It matches errors.ErrUnsupported.
 type MissingError struct {
 	Feature string // such as "io_uring"
 	Need    string // what is missing
 }
 
-func (e *MissingError) Error() string { return e.Feature + " is not available here: " + e.Need }
+func (e *MissingError) Error() string {
+	return "aio: " + e.Feature + " is not available here: " + e.Need
+}
+
+// Is reports whether target is errors.ErrUnsupported.
+func (e *MissingError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // Refused turns err, of a call that opens a backend, into a MissingError if the system does not
-// permit the call. calls are all that the backend needs. A lack of descriptors is a bare
-// syscall.Errno.
+// permit the call. calls are all that the backend needs. Without descriptors it is a bare Errno.
 func Refused(feature, calls string, err error) error {
 	var call *os.SyscallError
 	if !errors.As(err, &call) {
@@ -328,3 +327,37 @@ var ErrDatagram = errors.New("the socket is one of datagrams or packets")
 
 // ErrAddress is Connect's for an address that is not a stream socket's, or has a name.
 var ErrAddress = errors.New("the address is none that can be connected to")
+
+// Held is what a backend has open. It refers to no connection, so that the garbage collector finds
+// a forgotten Watcher, whose cleanup closes Held. Add and Remove are called under the watcher's mu.
+type Held struct {
+	CloseFd func(fd int) // of a connection or a listener
+	Rest    func()       // closes the backend's own descriptors
+	conns   []uint64     // a bit for each descriptor
+}
+
+// Add notes an open descriptor.
+func (h *Held) Add(fd int32) {
+	for int(fd/64) >= len(h.conns) {
+		h.conns = append(h.conns, 0)
+	}
+	h.conns[fd/64] |= 1 << (fd % 64)
+}
+
+// Remove notes that one is about to be closed.
+func (h *Held) Remove(fd int32) { h.conns[fd/64] &^= 1 << (fd % 64) }
+
+// Close closes everything, and returns the number of connections and listeners.
+func (h *Held) Close() (n int) {
+	for i, word := range h.conns {
+		for ; word != 0; word &= word - 1 {
+			h.CloseFd(64*i + bits.TrailingZeros64(word))
+			n++
+		}
+	}
+	h.Rest()
+	return n
+}
+
+// Holder is a Backend that knows what it has open.
+type Holder interface{ Holds() *Held }

@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed is the address of a unix socket that was bound to no name, as most peers are.
+// unnamed is the address of a unix socket without a name.
 var unnamed net.Addr = &net.UnixAddr{Net: "unix"}
 
-// Accept is accept(2) on a listening socket. The connection is in non-blocking mode, and not
-// inherited by other programs. The socket's mode is that of all who have a duplicate of it, so it
-// is set each time that it is not: see accept_linux.go.
+// Accept is accept(2). The connection is non-blocking and close-on-exec. See accept_linux.go for
+// the listener's mode.
 func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.Errno) {
 	if mode, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil && mode&unix.O_NONBLOCK == 0 {
 		_ = unix.SetNonblock(fd, true)
@@ -42,7 +41,7 @@ func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.
 	}
 }
 
-// Local is getsockname(2). Of a failure it returns neither.
+// Local is getsockname(2). It returns zero values if that fails.
 func Local(fd int) (ip netip.AddrPort, other net.Addr) {
 	a, err := unix.Getsockname(fd)
 	if err != nil {
@@ -51,7 +50,6 @@ func Local(fd int) (ip netip.AddrPort, other net.Addr) {
 	return address(a)
 }
 
-// address returns what a socket address of x/sys says.
 func address(a unix.Sockaddr) (ip netip.AddrPort, other net.Addr) {
 	switch a := a.(type) {
 	case *unix.SockaddrInet4:
@@ -67,7 +65,7 @@ func address(a unix.Sockaddr) (ip netip.AddrPort, other net.Addr) {
 	return ip, nil
 }
 
-// streamSocket is socket(2), in non-blocking mode and not inherited by other programs.
+// streamSocket is socket(2), non-blocking and close-on-exec.
 func streamSocket(domain int) (int, error) {
 	syscall.ForkLock.RLock() // Darwin has no SOCK_CLOEXEC
 	fd, err := unix.Socket(domain, unix.SOCK_STREAM, 0)

@@ -9,14 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed is the address of a unix socket that was bound to no name, as most peers are, by the name
-// that it has in package net on Linux.
+// unnamed is the address of a unix socket without a name, as package net has it.
 var unnamed net.Addr = &net.UnixAddr{Net: "unix", Name: "@"}
 
-// Accept is accept4(2) on a listening socket. The connection is in non-blocking mode, and not
-// inherited by other programs. It does not block, so the scheduler is not told: the socket's mode is
-// that of all who have a duplicate of it, whose os.File.Fd, or os/exec with it, ends it, so it is set
-// each time that it is not. The peer's address is known though it has reset the connection already.
+// Accept is accept4(2). The connection is non-blocking and close-on-exec. All duplicates of the
+// listener share its mode, and os.File.Fd makes it block, so Accept restores the mode. It does not
+// block, so it does not tell the scheduler.
 func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.Errno) {
 	if mode, _, errno := unix.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0); errno == 0 &&
 		mode&unix.O_NONBLOCK == 0 {
@@ -37,7 +35,7 @@ func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.
 	}
 }
 
-// Local is getsockname(2). Of a failure it returns neither.
+// Local is getsockname(2). It returns zero values if that fails.
 func Local(fd int) (ip netip.AddrPort, other net.Addr) {
 	var raw unix.RawSockaddrAny
 	n := uint32(unix.SizeofSockaddrAny)
@@ -48,7 +46,7 @@ func Local(fd int) (ip netip.AddrPort, other net.Addr) {
 	return address(&raw, n)
 }
 
-// address returns what raw, of which the kernel wrote n bytes, says.
+// address decodes raw, of which the kernel wrote n bytes.
 func address(raw *unix.RawSockaddrAny, n uint32) (ip netip.AddrPort, other net.Addr) {
 	switch raw.Addr.Family {
 	case unix.AF_INET:
@@ -71,13 +69,13 @@ func address(raw *unix.RawSockaddrAny, n uint32) (ip netip.AddrPort, other net.A
 	return ip, nil
 }
 
-// port returns a port as it is in a socket address: in network order.
+// port decodes network order.
 func port(p *uint16) uint16 {
 	b := (*[2]byte)(unsafe.Pointer(p))
 	return uint16(b[0])<<8 | uint16(b[1])
 }
 
-// streamSocket is socket(2), in non-blocking mode and not inherited by other programs.
+// streamSocket is socket(2), non-blocking and close-on-exec.
 func streamSocket(domain int) (int, error) {
 	return unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 }

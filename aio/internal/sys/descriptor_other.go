@@ -2,5 +2,5 @@
 
 package sys
 
-// Dup returns -1 and no error: there is no backend here whose descriptors it could duplicate.
+// Dup returns -1, because this system has no backend.
 func Dup(any) (fd int, err error) { return -1, nil }

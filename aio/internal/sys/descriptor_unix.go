@@ -3,14 +3,20 @@
 package sys
 
 import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Dup duplicates the descriptor of source: -1 and no error when it has none. The duplicate is not
-// inherited by other programs. It shares the socket's options and its non-blocking mode
-// (fcntl(2), F_DUPFD_CLOEXEC).
+// Dup duplicates the descriptor of source, or returns -1 if it has none. The duplicate is
+// close-on-exec and shares the socket's options and mode (fcntl(2)).
 func Dup(source any) (fd int, err error) {
 	sc, ok := source.(syscall.Conn)
 	if !ok {
@@ -32,8 +38,8 @@ func Dup(source any) (fd int, err error) {
 	return fd, nil
 }
 
-// IsStream reports whether fd is a stream of bytes over IP, of which a short read tells that it is
-// drained. A Unix socket's may also stop where descriptors were sent.
+// IsStream reports whether fd is a stream over IP, which a short read has drained. A read of a unix
+// socket may also stop where descriptors were sent.
 func IsStream(fd int) bool {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_STREAM {
@@ -47,23 +53,93 @@ func IsStream(fd int) bool {
 	return false
 }
 
-// Close closes fd. It is closed even where the call was interrupted (close(2)).
+// Close closes fd, even if the call is interrupted (close(2)).
 func Close(fd int) { _ = unix.Close(fd) }
 
-// ShutWrite is shutdown(2) of the sending side of a socket, which does not wait: the peer finds the end
-// behind what was sent.
+// ShutWrite is shutdown(2) of the sending side, which does not wait.
 func ShutWrite(fd int) syscall.Errno {
 	errno, _ := unix.Shutdown(fd, unix.SHUT_WR).(syscall.Errno)
 	return errno
 }
 
-// Unlinger has a close of fd not wait. With a linger time (socket(7), SO_LINGER) the last close
-// of a socket, and be it the kernel's own, blocks until the peer has all, in spite of
-// non-blocking mode. Without it the kernel goes on sending in the background. A time of 0, which
-// resets the connection, stays.
+// Unlinger removes a linger time above 0, with which the last close waits until the peer has all,
+// in spite of non-blocking mode (socket(7)). The kernel goes on sending in the background. A time
+// of 0, which resets the connection, stays.
 func Unlinger(fd int) {
 	if l, err := unix.GetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER); err == nil && l.Onoff != 0 &&
 		l.Linger > 0 {
 		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
 	}
+}
+
+// FileConn returns a *net.TCPConn or a *net.UnixConn over a duplicate of fd, with its options. On
+// an error nothing has changed.
+func FileConn(fd int) (net.Conn, error) {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(own), "")
+	restore := tcpOptions(fd)
+	conn, err := net.FileConn(f) // of one more duplicate
+	_ = f.Close()
+	restore()
+	if err == nil {
+		return conn, nil
+	}
+	_ = unix.SetNonblock(fd, true) // os.File.Fd made the socket block
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		return nil, errno
+	}
+	return nil, err
+}
+
+// tcpOptions returns a function that restores the options that net.FileConn sets (newTCPConn in
+// net/tcpsock.go).
+func tcpOptions(fd int) (restore func()) {
+	options := [][2]int{{unix.SOL_SOCKET, unix.SO_KEEPALIVE}, {unix.IPPROTO_TCP, unix.TCP_NODELAY}}
+	for _, o := range keepAliveOptions {
+		options = append(options, [2]int{unix.IPPROTO_TCP, o})
+	}
+	values := make([]int, len(options))
+	for i, o := range options {
+		var err error
+		if values[i], err = unix.GetsockoptInt(fd, o[0], o[1]); err != nil {
+			values[i] = -1 // a unix socket's
+		}
+	}
+	return func() {
+		for i, o := range options {
+			if values[i] >= 0 {
+				_ = unix.SetsockoptInt(fd, o[0], o[1], values[i])
+			}
+		}
+	}
+}
+
+// The name of an interface is looked up again after this time, as in package net.
+const zoneFor = time.Minute
+
+var zones sync.Map
+
+type zone struct {
+	name string
+	read time.Time
+}
+
+// withZone returns addr in the zone of an interface, by its name, or else by its index.
+func withZone(addr netip.Addr, index uint32) netip.Addr {
+	if index == 0 {
+		return addr
+	}
+	z, ok := zones.Load(index)
+	if !ok || time.Since(z.(zone).read) > zoneFor {
+		name := strconv.FormatUint(uint64(index), 10)
+		if i, err := net.InterfaceByIndex(int(index)); err == nil {
+			name = i.Name
+		}
+		z = zone{name, time.Now()}
+		zones.Store(index, z)
+	}
+	return addr.WithZone(z.(zone).name)
 }

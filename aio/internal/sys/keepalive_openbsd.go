@@ -1,4 +1,4 @@
 package sys
 
-// keepAliveOptions are none: OpenBSD has these times for the whole system.
+// OpenBSD has these times for the whole system.
 var keepAliveOptions []int

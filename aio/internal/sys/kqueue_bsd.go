@@ -10,24 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kqueue is a kqueue(2). Wait and Change may run at the same time; each is called by one goroutine
-// at a time.
+// Kqueue is a kqueue(2). Wait and Change may run at the same time.
 //
-// Kevent_t has our generation in a field of pointer type, which the garbage collector must not
-// see (a small number in a pointer on the stack ends the program when the stack grows). So its
-// memory is allocated as integers, the field is accessed as an integer only, and a Kevent_t is
-// never copied.
+// Kevent_t has our generation in a field of pointer type. The garbage collector must not see it,
+// because a small number in a pointer ends the program when the stack grows. So its memory is
+// allocated as integers, the field is accessed as an integer, and a Kevent_t is never copied.
 type Kqueue struct {
 	fd      int
 	events  []unix.Kevent_t
 	changes []unix.Kevent_t
 }
 
-// maxChanges limits the changes made at once.
 const maxChanges = 2
 
-// NewKqueue makes a queue from which so many events are taken at once, or fewer. It is not
-// inherited by other programs.
+// NewKqueue makes a queue, close-on-exec. A Wait takes up to so many events.
 func NewKqueue(events int) (*Kqueue, error) {
 	syscall.ForkLock.RLock()
 	fd, err := unix.Kqueue()
@@ -41,18 +37,17 @@ func NewKqueue(events int) (*Kqueue, error) {
 	return &Kqueue{fd: fd, events: makeKevents(events), changes: makeKevents(maxChanges)}, nil
 }
 
-// makeKevents allocates memory that the garbage collector does not look into.
+// makeKevents allocates memory that the garbage collector does not scan.
 func makeKevents(n int) []unix.Kevent_t {
 	const words = (unsafe.Sizeof(unix.Kevent_t{}) + 7) / 8
 	mem := make([]uint64, uintptr(n)*words)
 	return unsafe.Slice((*unix.Kevent_t)(unsafe.Pointer(unsafe.SliceData(mem))), n)
 }
 
-// udata is the field as an integer: on NetBSD it is one, else it is as wide as a pointer.
 func udata(e *unix.Kevent_t) *uintptr { return (*uintptr)(unsafe.Pointer(&e.Udata)) }
 
-// Change is kevent(2) that makes changes and fetches nothing: without room for events, an error of
-// a change is the call's. Changes before it were made; after EINTR, all were (FreeBSD's kqueue(2)).
+// Change is kevent(2) without room for events, so that an error of a change is the call's. After
+// EINTR all changes were made (FreeBSD's kqueue(2)), and adding again changes nothing.
 func (q *Kqueue) Change(changes []Kevent) error {
 	for i := range changes {
 		c, raw := &changes[i], &q.changes[i]
@@ -66,13 +61,12 @@ func (q *Kqueue) Change(changes []Kevent) error {
 	}
 	for {
 		if _, err := unix.Kevent(q.fd, q.changes[:len(changes)], nil, nil); err != unix.EINTR {
-			return err // to add what was added changes nothing, so it may be said again
+			return err
 		}
 	}
 }
 
-// Wait is kevent(2) that fetches events, and waits for the first until the timeout. While
-// it waits, the thread is blocked, and the scheduler gives its P to others.
+// Wait is kevent(2) that fetches events. It blocks the thread until the first, or the timeout.
 func (q *Kqueue) Wait(events []Kevent, timeout time.Duration) (int, error) {
 	limit := unix.NsecToTimespec(int64(timeout))
 	n, err := unix.Kevent(q.fd, nil, q.events[:min(len(events), len(q.events))], &limit)
@@ -93,10 +87,10 @@ func (q *Kqueue) Wait(events []Kevent, timeout time.Duration) (int, error) {
 	return n, nil
 }
 
-// Close closes the queue. No Wait may run: Darwin was seen to lock up (rdar://30231213).
+// Close closes the queue. No Wait may run, because Darwin was seen to lock up (rdar://30231213).
 func (q *Kqueue) Close() { Close(q.fd) }
 
-// Pipe is pipe(2), not inherited and in non-blocking mode.
+// Pipe is pipe(2), close-on-exec and non-blocking.
 func Pipe() (r, w int, err error) {
 	var p [2]int
 	syscall.ForkLock.RLock() // Darwin has no pipe2(2)
@@ -124,11 +118,11 @@ func Read(fd int, buf []byte) (int, error) { return unix.Read(fd, buf) }
 // Write is write(2).
 func Write(fd int, buf []byte) (int, error) { return unix.Write(fd, buf) }
 
-// maxTransfer bounds one transfer: Darwin refuses more than 2^31-1 bytes. No socket's buffer has
-// so many, so a transfer of as much is short, as one of less is.
+// Darwin refuses more than 2^31-1 bytes. No socket's buffer has so many, so such a transfer is
+// short.
 const maxTransfer = 1 << 30
 
-// Recv is recv(2) on a socket, without waiting.
+// Recv is recv(2), without waiting.
 func Recv(fd int, buf []byte) (int, syscall.Errno) {
 	buf = buf[:min(len(buf), maxTransfer)]
 	for {
@@ -142,9 +136,8 @@ func Recv(fd int, buf []byte) (int, syscall.Errno) {
 	}
 }
 
-// Send is send(2) on a socket, without waiting and without SIGPIPE. (Go's runtime would drop the
-// signal: it matters only on descriptors 1 and 2, see package os/signal. But a program that
-// asked for SIGPIPE by signal.Notify would get it.)
+// Send is send(2), without waiting and without SIGPIPE, which a program that asked for it by
+// signal.Notify would get.
 func Send(fd int, buf []byte) (int, syscall.Errno) {
 	buf = buf[:min(len(buf), maxTransfer)]
 	for {
@@ -158,7 +151,7 @@ func Send(fd int, buf []byte) (int, syscall.Errno) {
 	}
 }
 
-// Sendv is Send of several buffers, of maxTransfer bytes at the utmost. It allocates.
+// Sendv is Send of several buffers. It allocates.
 func Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
 	for {
 		n, err := unix.SendmsgBuffers(fd, bufs, nil, nil, unix.MSG_DONTWAIT|noSignal)

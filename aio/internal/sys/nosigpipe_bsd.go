@@ -8,11 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noSignal has a write fail with EPIPE and without a signal (send(2)).
+// noSignal makes a write fail with EPIPE and without a signal (send(2)).
 const noSignal = unix.MSG_NOSIGNAL
 
 // NoSigpipe does nothing: see noSignal.
 func NoSigpipe(int) {}
 
-// sendAgain reports whether to send again.
 func sendAgain(errno syscall.Errno) bool { return errno == unix.EINTR }

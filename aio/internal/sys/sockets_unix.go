@@ -15,26 +15,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsByteStream reports whether fd is a socket of a stream of bytes, and not of datagrams or packets. It is
-// taken for one where a seccomp filter refuses the question.
+// IsByteStream reports whether fd is a stream, and not of datagrams or packets. It returns true if
+// a seccomp filter refuses the question.
 func IsByteStream(fd int) bool {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	return err == nil && kind == unix.SOCK_STREAM || err == unix.EPERM || err == unix.ENOSYS
 }
 
-// Listen is listen(2) again on a socket that listens: with another backlog.
+// Listen is listen(2) again, with another backlog.
 func Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
 
 // SetNoDelay sets TCP_NODELAY (tcp(7)).
-func SetNoDelay(fd int, on bool) error {
-	return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, bit(on))
-}
+func SetNoDelay(fd int) error { return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
 
-// SetKeepAlive sets SO_KEEPALIVE, and with it idle time, interval and count as
-// net.TCPConn.SetKeepAliveConfig does, where a socket has its own: zero is package net's default,
-// and what is negative stays as it is.
+// SetKeepAlive does what net.TCPConn.SetKeepAliveConfig does.
 func SetKeepAlive(fd int, k net.KeepAliveConfig) error {
-	if err := setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, bit(k.Enable)); err != nil || !k.Enable {
+	if !k.Enable {
+		return setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 0)
+	}
+	if err := setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1); err != nil {
 		return err
 	}
 	const probes, seconds = 9, 15
@@ -61,36 +60,19 @@ func wholeSeconds(d time.Duration) int {
 	return int((d + time.Second - 1) / time.Second)
 }
 
-// SetLinger sets SO_LINGER (socket(7)): seconds below zero take it away.
-func SetLinger(fd, seconds int) error {
-	l := unix.Linger{}
-	if seconds >= 0 {
-		l = unix.Linger{Onoff: 1, Linger: int32(seconds)}
-	}
-	return os.NewSyscallError("setsockopt", unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &l))
-}
-
-// SetReusePort has sockets share an address, of which the kernel draws one for each connection.
+// SetReusePort lets sockets share an address. The kernel chooses one for each connection.
 func SetReusePort(fd int) error { return setInt(fd, unix.SOL_SOCKET, reusePort, 1) }
 
-// setInt is setsockopt(2).
 func setInt(fd, level, option, value int) error {
 	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, value))
 }
 
-func bit(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
-}
-
-// ErrAddress is Connect's for an address that is none of a stream socket.
+// ErrAddress says that Connect's address is not a stream socket's.
 var ErrAddress = errors.New("no address of a stream socket")
 
-// Connect opens a socket in non-blocking mode, which other programs do not inherit, and begins to connect it
-// to a *net.TCPAddr or a *net.UnixAddr: connect(2). It says whether the socket is a stream over IP, and
-// ErrAddress of another address. An unspecified address is this host's, as for package net.
+// Connect opens a socket, non-blocking and close-on-exec, and begins to connect it to a
+// *net.TCPAddr or a *net.UnixAddr. stream is true over IP. An unspecified address is this host's,
+// as for package net.
 func Connect(addr net.Addr) (fd int, stream bool, err error) {
 	domain, to := unix.AF_UNIX, unix.Sockaddr(nil)
 	switch a := addr.(type) {
@@ -108,7 +90,7 @@ func Connect(addr net.Addr) (fd int, stream bool, err error) {
 		return -1, false, err
 	}
 	if domain != unix.AF_UNIX {
-		err = SetNoDelay(fd, true) // as package net does
+		err = SetNoDelay(fd) // as package net does
 	}
 	if err == nil {
 		err = unix.Connect(fd, to)
@@ -120,7 +102,6 @@ func Connect(addr net.Addr) (fd int, stream bool, err error) {
 	return fd, domain != unix.AF_UNIX, nil
 }
 
-// inet returns the socket address of ip.
 func inet(ip netip.AddrPort) (domain int, to unix.Sockaddr) {
 	a := ip.Addr().Unmap()
 	switch {
@@ -141,9 +122,9 @@ func inet(ip netip.AddrPort) (domain int, to unix.Sockaddr) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(ip.Port()), Addr: a.As16(), ZoneId: uint32(zone)}
 }
 
-// Connected says how far what Connect began is: EINPROGRESS, 0, or why it failed (connect(2),
-// EINPROGRESS). Where nobody listens at a port that connections are given, one may be given that
-// very port, and is connected to itself: it was refused, as by package net.
+// Connected returns EINPROGRESS, 0, or why Connect failed. If no socket listens at an ephemeral
+// port, the connection may be given that port and connect to itself. This counts as refused, as in
+// package net.
 func Connected(fd int) syscall.Errno {
 	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
@@ -162,7 +143,6 @@ func Connected(fd int) syscall.Errno {
 	return 0
 }
 
-// sameIP reports whether both are one address and port of IP.
 func sameIP(a, b unix.Sockaddr) bool {
 	switch a := a.(type) {
 	case *unix.SockaddrInet4:

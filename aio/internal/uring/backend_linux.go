@@ -1,3 +1,17 @@
+// Package uring is a backend over epoll and io_uring. epoll says which descriptors are ready, and a
+// ring (io_uring(7), Linux 5.6) carries out all transfers that may succeed by one call. It tries
+// what the kernel can do. Functions name their counterpart in liburing.
+//
+// No transfer waits in the kernel. It would end only when the thread that submitted it runs the
+// work that is left for it, and Go lends that thread to other goroutines. While one of them hangs
+// in a call that no signal interrupts, nobody could get the completion. ARCHITECTURE.md has the
+// alternatives.
+//
+// Invariant of its unsafe code: the rings are mapped while a ring is open, and words that the
+// kernel changes are accessed with atomics only. [Backend]'s queue references all memory that a
+// submission names, on the heap, until io_uring_enter(2) has returned. Then the kernel is done with
+// it. If a kernel keeps a transfer all the same, the ring is useless, and its memory is never
+// freed, because close(2) of a ring does not wait. The pages of the rings are the kernel's own.
 package uring
 
 import (
@@ -12,29 +26,28 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// entries bounds the work of one call, which holds a P: 128 sends over loopback take some 0.4 ms.
+// entries bounds the work of one call, which holds a P. 128 sends over loopback take some 0.4 ms.
 const entries = 128
 
 // errKept says that the kernel broke what transfers rely on.
 var errKept = errors.New("io_uring kept a transfer that must not wait: use aio.BackendEpoll, and report the " +
 	"kernel's version")
 
-// Backend is the one over epoll with a ring for its transfers. What may succeed is queued, and Poll
-// gives all that is queued to the kernel by one call. No transfer waits (MSG_DONTWAIT), so the
-// call ends each, by whatever thread it is made; one that would have to wait is queued again when
-// epoll reports that it need not.
+// Backend is the backend over epoll with a ring. What may succeed is queued, and Poll submits the
+// queue by one call. No transfer waits (MSG_DONTWAIT), so the call ends each. One that would have
+// to wait is queued again at the next edge.
 type Backend struct {
 	*poller.Poller
 	ring     *ring
 	buffers  *buffers       // nil: the watcher has its own
-	queued   []*proactor.Op // each at its Slot; nil where one was cancelled
-	limits   [entries]int   // of what flush submits: proactor.Op.Limit of a read without a buffer
+	queued   []*proactor.Op // each at its Slot. Nil if cancelled
+	limits   [entries]int   // of what flush submits: the limit of a read without a buffer
 	messages []*sys.Message // of what flush submits
-	kept     []*proactor.Op // what the kernel did not end, and should have
+	kept     []*proactor.Op // what the kernel should have ended
 }
 
-// New returns a backend over a new ring, with swap memory of the given size, or a
-// MissingError that says what is missing.
+// New returns a backend over a new ring, with swap memory of that size. It fails with a
+// MissingError.
 func New(swap int) (*Backend, error) {
 	r, err := open()
 	if err != nil {
@@ -58,7 +71,7 @@ func New(swap int) (*Backend, error) {
 	return b, nil
 }
 
-// open returns a ring that was seen to work.
+// open returns a ring that works.
 func open() (*ring, error) {
 	r, err := setup(entries, optional)
 	if err != nil {
@@ -74,7 +87,7 @@ func open() (*ring, error) {
 // Name implements [proactor.Backend].
 func (b *Backend) Name() string { return "io_uring" }
 
-// take queues a transfer that may succeed. It reports false of what is not the ring's to carry out.
+// take queues a transfer that may succeed, or returns false if the ring does not carry it out.
 func (b *Backend) take(op *proactor.Op) bool {
 	switch op.Kind {
 	case proactor.Recv, proactor.Send, proactor.Sendv:
@@ -127,14 +140,14 @@ func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	return b.flush(done)
 }
 
-// Settle implements [proactor.Backend]. What failed is for Poll to say.
+// Settle implements [proactor.Backend]. Poll returns the error.
 func (b *Backend) Settle(done []*proactor.Op) []*proactor.Op {
 	done, _ = b.flush(done)
 	return done
 }
 
-// flush has all that is queued tried, and appends what is over. What the kernel did not take, as it
-// had no memory just now (EAGAIN), stays.
+// flush tries all that is queued, and appends what is over. What the kernel did not take stays
+// (EAGAIN).
 func (b *Backend) flush(done []*proactor.Op) ([]*proactor.Op, error) {
 	if len(b.kept) > 0 {
 		return done, errKept
@@ -179,8 +192,7 @@ func (b *Backend) flush(done []*proactor.Op) ([]*proactor.Op, error) {
 	return done, err
 }
 
-// fill makes e the entry of op. A read without a buffer takes one of ours, or fails with ENOBUFS when
-// all are used up.
+// fill makes e the entry of op. A read without a buffer takes one of ours, or fails with ENOBUFS.
 func (b *Backend) fill(e *sqe, op *proactor.Op) {
 	buf := op.Rest()
 	e.opcode, e.fd, e.userData = opRecv, op.Desc.Num, uint64(op.Slot)
@@ -196,7 +208,7 @@ func (b *Backend) fill(e *sqe, op *proactor.Op) {
 	}
 }
 
-// fillv is fill of a Sendv, by a message of its own in each batch.
+// fillv is fill of a Sendv.
 func (b *Backend) fillv(e *sqe, op *proactor.Op, at int) {
 	if at == len(b.messages) {
 		b.messages = append(b.messages, new(sys.Message))
@@ -208,7 +220,6 @@ func (b *Backend) fillv(e *sqe, op *proactor.Op, at int) {
 	e.addr, e.length, e.opFlags = uint64(uintptr(m.Header())), 1, syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL
 }
 
-// complete appends the operation that c is about, if it is over.
 func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	op := b.queued[c.userData]
 	b.queued[c.userData] = nil
@@ -224,7 +235,7 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	poller.Moved(d, op.Kind.Dir(), n, room, errno)
 
 	switch {
-	case errno == syscall.EAGAIN: // it may name a buffer: see buffers.take
+	case errno == syscall.EAGAIN: // it may name a buffer. See buffers.take
 		if b.Await(op) {
 			return done
 		}
@@ -248,8 +259,8 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	return append(done, op)
 }
 
-// Close implements [proactor.Backend]. What the kernel kept it may use still, as a ring's close does
-// not wait for that: nobody else may.
+// Close implements [proactor.Backend]. The kernel may still use what it kept, because a ring's
+// close does not wait.
 func (b *Backend) Close(done []*proactor.Op) []*proactor.Op {
 	done = b.Poller.Close(done)
 	b.ring.close()

@@ -9,33 +9,31 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// bufferCount is how many buffers the swap memory is cut into. One that is partly used up stays so
-// over a WaitIO, the others are whole again.
+// The swap memory is cut into so many buffers. One that is partly used stays so over a WaitIO.
 const bufferCount = 4
 
 // buffers is a ring of provided buffers (io_uring_register_buf_ring(3)) that the kernel uses up
-// incrementally (IOU_PBUF_RING_INC, Linux 6.12): a receive takes as many bytes as have come, when
-// they have, and the next one goes on behind them. So idle connections hold no memory, and small
-// messages stand side by side.
+// incrementally (IOU_PBUF_RING_INC, Linux 6.12). A receive takes as many bytes as have come, and
+// the next one goes on behind them. So idle connections hold no memory.
 //
-// A receive ends with its buffer, though more may have come. Then what it took is joined with the
-// rest in other memory, once a buffer, so at most bufferCount times until the buffers are recycled.
+// A receive ends with its buffer, even if more has come. Then its bytes are joined with the rest in
+// other memory, at most bufferCount times until the buffers are recycled.
 type buffers struct {
 	entries []bufferEntry // shared with the kernel
 	page    []byte        // mapped, for the entries
 	memory  [bufferCount][]byte
 	used    [bufferCount]int
-	spent   []uint16 // used up; their bytes may still be read
+	spent   []uint16 // used up. Their bytes may still be read
 	tail    uint16
 
-	half int // of the swap memory: what is no longer than that is joined whole
-	// each as large as the swap memory, for two joined messages or more; two at most, made when they are needed
+	half int // of the swap memory
+	// up to two, each as large as the swap memory, made when needed
 	joints [][]byte
-	joint  int // the one in use
-	joined int // its bytes that are in use
+	joint  int // in use
+	joined int // its bytes in use
 }
 
-// bufferEntry is struct io_uring_buf. The first one's last field is the ring's tail.
+// bufferEntry is struct io_uring_buf. The first one's last field is the tail.
 type bufferEntry struct {
 	addr   uint64
 	length uint32
@@ -43,8 +41,7 @@ type bufferEntry struct {
 	tail   uint16
 }
 
-// newBuffers is io_uring_setup_buf_ring for group 0. It returns nil where the kernel has not what
-// it takes.
+// newBuffers is io_uring_setup_buf_ring for group 0. It returns nil if the kernel lacks it.
 func newBuffers(r *ring, size int) *buffers {
 	each := size / bufferCount
 	if each == 0 {
@@ -81,8 +78,8 @@ func newBuffers(r *ring, size int) *buffers {
 	return nil
 }
 
-// recycle is io_uring_buf_ring_add and io_uring_buf_ring_advance for what was used up: the last
-// used first, while it is in the cache.
+// recycle is io_uring_buf_ring_add and io_uring_buf_ring_advance for what was used up, the last
+// first, because it is in the cache.
 func (b *buffers) recycle() {
 	for n := len(b.spent); n > 0; n-- {
 		id := b.spent[n-1]
@@ -94,7 +91,7 @@ func (b *buffers) recycle() {
 	}
 	b.spent = b.spent[:0]
 	b.joint, b.joined = 0, 0
-	// The tail is the upper half of the word of which the first entry's id is the lower.
+	// The tail is the upper half of a word, and the first entry's id the lower.
 	word := (*uint32)(unsafe.Pointer(&b.entries[0].id))
 	first := b.entries[0].id
 	if littleEndian() {
@@ -104,8 +101,8 @@ func (b *buffers) recycle() {
 	}
 }
 
-// take returns the bytes that a completion is about. One of EAGAIN has used no buffer up, though
-// Linux before 6.18 names one (5fda51255439).
+// take returns the bytes of a completion. One of EAGAIN has used no buffer, though Linux before
+// 6.18 names one (5fda51255439).
 func (b *buffers) take(c cqe) []byte {
 	id := uint16(c.flags >> cqeBufferShift)
 	from := b.used[id]
@@ -116,9 +113,9 @@ func (b *buffers) take(c cqe) []byte {
 	return b.memory[id][from:b.used[id]:b.used[id]]
 }
 
-// join returns part, which ended with its buffer, with as much of what else has come on d as makes
-// half of the swap memory. The kernel is asked first whether there is anything: a receive from an
-// empty socket would take the error away that the next one has to report.
+// join returns part, which ended with its buffer, with what else has come on d, up to half of the
+// swap memory. It asks the kernel first, because a receive from an empty socket would take away the
+// error that the next one has to report.
 func (b *buffers) join(d *proactor.Desc, part []byte) []byte {
 	if sys.Unread(int(d.Num)) == 0 {
 		return part
@@ -137,20 +134,19 @@ func (b *buffers) join(d *proactor.Desc, part []byte) []byte {
 	return room[:n:n]
 }
 
-// close is for a ring that has nothing in flight any more.
+// close requires that nothing is in flight.
 func (b *buffers) close() {
 	if b != nil {
 		sys.Unmap(b.page)
 	}
 }
 
-// leaked is memory that the kernel may use although the ring is closed. It is never freed.
+// leaked is memory that the kernel may use after the ring is closed. It is never freed.
 var leaked struct {
 	mu     sync.Mutex
 	memory []any
 }
 
-// leak has memory never be freed.
 func leak(memory any) {
 	leaked.mu.Lock()
 	defer leaked.mu.Unlock()

@@ -12,11 +12,10 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// proven is what prove's transfers use. It is never freed, as a kernel that keeps one may still write.
+// proven is the memory of prove's transfers. It is never freed, because a kernel may keep one.
 var proven [1]byte
 
-// prove has the ring carry out what the backend needs of it, over sockets of its own: a send, a
-// receive, and a receive that finds nothing and must not wait for it.
+// prove tries a send, a receive, and a receive that finds nothing and must not wait.
 func (r *ring) prove() error {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -47,8 +46,8 @@ func (r *ring) prove() error {
 	return nil
 }
 
-// prove has bytes come into the buffers, and sees that they are where take says, also where a
-// receive before has found nothing.
+// prove receives bytes, and checks that they are where take says, also after a receive without
+// bytes.
 func (b *buffers) prove(r *ring) bool {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -79,10 +78,10 @@ func (b *buffers) prove(r *ring) bool {
 	return true
 }
 
-// calls is what a filter has to allow.
+// calls are what a filter has to allow.
 const calls = "io_uring_setup, io_uring_enter, io_uring_register, mmap and socketpair"
 
-// missing returns what New says of err: what the system lacks, or err where it lacks nothing.
+// missing returns what the system lacks, or err if it lacks nothing.
 func missing(err error) error {
 	var call *os.SyscallError
 	setup := errors.As(err, &call) && call.Syscall == "io_uring_setup"

@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// sqe is struct io_uring_sqe, the fields that are used here (io_uring_enter(2)).
+// sqe is struct io_uring_sqe (io_uring_enter(2)).
 type sqe struct {
 	opcode   uint8
 	flags    uint8
@@ -46,7 +46,7 @@ type params struct {
 	}
 }
 
-// The kernel's sizes; another one here does not build.
+// The kernel's sizes. Another one here does not build.
 var (
 	_ [64]byte  = [unsafe.Sizeof(sqe{})]byte{}
 	_ [16]byte  = [unsafe.Sizeof(cqe{})]byte{}
@@ -83,14 +83,13 @@ type ring struct {
 	sqMask, cqMask uint32
 	sqes           []sqe
 	cqes           []cqe
-	tail           uint32 // of the submissions, ours; the kernel sees it at submit
+	tail           uint32 // ours. The kernel sees it at submit
 }
 
-// optional are the flags of setup, and what is tried where the kernel does not know them.
+// optional are the flags of setup. The next one is tried if the kernel does not know the first.
 var optional = []uint32{setupSubmitAll, 0} // Linux 5.18
 
-// setup is io_uring_queue_init_params: it maps the rings. It has the first of the flags that the kernel
-// knows.
+// setup is io_uring_queue_init_params.
 func setup(entries uint32, tried []uint32) (*ring, error) {
 	var p params
 	var fd int
@@ -136,7 +135,7 @@ func (r *ring) mapRings(p *params) (err error) {
 	return nil
 }
 
-// get is io_uring_get_sqe: the next free entry, zeroed. There are as many as setup was asked for.
+// get is io_uring_get_sqe: the next free entry, zeroed. There are as many as setup asked for.
 func (r *ring) get() *sqe {
 	e := &r.sqes[r.tail&r.sqMask]
 	r.tail++
@@ -144,8 +143,8 @@ func (r *ring) get() *sqe {
 	return e
 }
 
-// submit is io_uring_submit: it gives the entries to the kernel. Without any there is no call. Those
-// that the kernel does not take are taken back; it is EAGAIN when it may take them later.
+// submit is io_uring_submit. Entries that the kernel does not take are taken back. The error is
+// EAGAIN if it may take them later.
 func (r *ring) submit() error {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	for {
@@ -166,7 +165,7 @@ func (r *ring) submit() error {
 	}
 }
 
-// next is io_uring_peek_cqe and io_uring_cqe_seen: it takes a completion.
+// next is io_uring_peek_cqe and io_uring_cqe_seen.
 func (r *ring) next() (cqe, bool) {
 	head := atomic.LoadUint32(r.cqHead)
 	if head == atomic.LoadUint32(r.cqTail) {

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 // TestPlants has some request wait for each kind of cause where it was planted, and every request's

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 // some returns a suite of some of the plants.
@@ -130,7 +130,7 @@ func (s *suite) compare(ctx context.Context, r *harness.Run) error {
 		}
 		sides[side] = append(sides[side], report)
 	}
-	c, err := verdict.Compare(sides[0], sides[1], verdict.ChangeOptions{})
+	c, err := verdict.Compare(sides[0], sides[1], "old", "new")
 	if err != nil {
 		return noRequests(r, err)
 	}

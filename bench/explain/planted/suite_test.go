@@ -18,8 +18,8 @@ import (
 
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/machine"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 var full = harness.TestFlags()

@@ -99,10 +99,10 @@ func TestCalls(t *testing.T) {
 		calls++
 		select {
 		case e = <-explained:
-			if e.Key.Cause != reqtrace.CauseSleep || e.Lost < planted/2 {
+			if e.Cause != reqtrace.CauseSleep || e.Lost < planted/2 {
 				continue // the machine stood still while it slept, or before
 			}
-			if e.Key.Class != "/grpc.testing.TestService/EmptyCall" || e.Mark != "a" {
+			if e.Class != "/grpc.testing.TestService/EmptyCall" || e.RequestID != "a" {
 				t.Errorf("%+v", e)
 			}
 			for rec.Stats().Requests < calls+1 && ctx.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"evenkeel.dev/contrib/otel/internal/figure"
 	"evenkeel.dev/contrib/otel/internal/oteltest"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/metricsuite"
 )
 
@@ -65,3 +66,5 @@ func TestNoGate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

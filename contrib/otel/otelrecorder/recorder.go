@@ -7,12 +7,14 @@ import (
 	"sync"
 	"time"
 
+	global "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"evenkeel.dev"
 	"evenkeel.dev/contrib/otel/internal/figure"
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -171,7 +173,7 @@ func (r *Recorder) tell(e recorder.Explained) {
 	if ok {
 		ctx = trace.ContextWithSpanContext(ctx, span) // it is the exemplar, too
 	}
-	cause, class := causeKey.String(e.Key.Cause.String()), classKey.String(r.classes.name(e.Key.Class))
+	cause, class := causeKey.String(e.Cause.String()), classKey.String(r.classes.name(e.Class))
 	set := metric.WithAttributeSet(attribute.NewSet(cause, class))
 	r.explained.Add(ctx, 1, set)
 	r.lost.Add(ctx, max(e.Lost, 0).Seconds(), set)
@@ -187,17 +189,17 @@ func (r *Recorder) tell(e recorder.Explained) {
 
 func attributes(e *recorder.Explained) []attribute.KeyValue {
 	list := []attribute.KeyValue{
-		causeKey.String(e.Key.Cause.String()), lostKey.Float64(e.Lost.Seconds()), newKey.Bool(e.New),
+		causeKey.String(e.Cause.String()), lostKey.Float64(e.Lost.Seconds()), newKey.Bool(e.New),
 	}
 	for _, a := range []struct {
 		key  attribute.Key
 		text string
 	}{
-		{classKey, e.Key.Class},
+		{classKey, e.Class},
 		{wordsKey, e.Words},
-		{functionKey, e.Key.Function},
+		{functionKey, e.Function},
 		{placeKey, e.Place},
-		{holderKey, e.Key.Holder},
+		{holderKey, e.Holder},
 		{holderPlaceKey, e.HolderPlace},
 		{snapshotKey, e.Snapshot},
 	} {
@@ -218,12 +220,51 @@ type classes struct {
 // name returns the class if there is room.
 func (c *classes) name(class string) string {
 	class = strings.ToValidUTF8(class, "\uFFFD")
-	if class == history.Others || c.known[class] {
+	if class == reqtrace.OtherClasses || c.known[class] {
 		return class
 	}
 	if len(c.known) >= c.max {
-		return history.Others
+		return reqtrace.OtherClasses
 	}
 	c.known[class] = true
 	return class
+}
+
+// Options configure [New]. The zero value works.
+type Options struct {
+	// MeterProvider gets the metrics. Default: nil, the global one.
+	MeterProvider metric.MeterProvider
+
+	// TracerProvider gets the spans of slow requests. They end in the recorder's goroutine, so its
+	// processor must not wait: use a batching one. Default: nil, the global one.
+	TracerProvider trace.TracerProvider
+
+	// MaxClasses is how many classes of slow requests the metrics tell apart. Later ones share the
+	// class "(others)". Default: 0, which is 32. Limit: 1,024.
+	MaxClasses int
+}
+
+const (
+	defaultMaxClasses = 32
+	limitMaxClasses   = 1024
+)
+
+const scope = "evenkeel.dev/contrib/otel/otelrecorder"
+
+func (o Options) withDefaults() (Options, error) {
+	if o.MeterProvider == nil {
+		o.MeterProvider = global.GetMeterProvider()
+	}
+	if o.TracerProvider == nil {
+		o.TracerProvider = global.GetTracerProvider()
+	}
+	if o.MaxClasses == 0 {
+		o.MaxClasses = defaultMaxClasses
+	}
+	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
+		reason := "%d is out of range: use 1 to %d, or 0 for %d"
+		return o, evenkeel.NewOptionError("otelrecorder.Options", "MaxClasses", reason, o.MaxClasses, limitMaxClasses,
+			defaultMaxClasses)
+	}
+	return o, nil
 }

@@ -13,9 +13,9 @@ import (
 	"evenkeel.dev"
 	"evenkeel.dev/contrib/otel/internal/figure"
 	"evenkeel.dev/contrib/otel/internal/oteltest"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/metricsuite"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -61,12 +61,12 @@ func TestRequests(t *testing.T) {
 }
 
 func explained(class, traceID string, at time.Time) recorder.Explained {
-	return recorder.Explained{New: true, Request: history.Request{
-		Key:   history.Key{Cause: reqtrace.CauseLock, Class: class, Function: "main.get", Holder: "main.refresh"},
+	return recorder.Explained{
+		New: true, Cause: reqtrace.CauseLock, Class: class, Function: "main.get", Holder: "main.refresh",
 		Start: at.Add(-100 * time.Millisecond), Duration: 100 * time.Millisecond, Lost: 80 * time.Millisecond,
 		Place: "main.get (main.go:33)", HolderPlace: "main.refresh (main.go:43)", Words: "waiting \xff",
 		Snapshot: "snap1", TraceID: traceID,
-	}}
+	}
 }
 
 // TestSpan tests that a slow request gets a child of its span, over the same time, with its cause,
@@ -177,3 +177,5 @@ func TestOptionsOutOfRange(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -5,6 +5,7 @@ import (
 
 	"evenkeel.dev/contrib/prometheus/internal/promtest"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/metricsuite"
 )
 
@@ -42,3 +43,5 @@ func TestNoGate(t *testing.T) {
 		t.Errorf("samples %v", samples)
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

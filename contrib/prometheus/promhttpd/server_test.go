@@ -5,6 +5,7 @@ import (
 
 	"evenkeel.dev/contrib/prometheus/internal/promtest"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/metricsuite"
 )
 
@@ -15,3 +16,5 @@ func TestAllFiguresCount(t *testing.T) {
 	c := newCollector(func() httpd.Stats { return stats })
 	metricsuite.EachField(t, &stats, func() metricsuite.Samples { return promtest.Samples(t, c) })
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -7,8 +7,9 @@ import (
 
 	prom "github.com/prometheus/client_golang/prometheus"
 
+	"evenkeel.dev"
 	"evenkeel.dev/contrib/prometheus/internal/figure"
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -80,7 +81,7 @@ type labels struct {
 type losses struct {
 	requests uint64
 	lost     time.Duration
-	last     history.Request // the one that ended last
+	last     recorder.Explained // the one that ended last
 }
 
 // New returns a collector of [recorder.Stats], which each scrape reads once, and of the requests
@@ -115,7 +116,7 @@ func (c *Collector) Close() { c.cancel() }
 func (c *Collector) add(e recorder.Explained) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := labels{e.Key.Cause.String(), c.classes.name(e.Key.Class)}
+	key := labels{e.Cause.String(), c.classes.name(e.Class)}
 	l := c.slow[key]
 	if l == nil {
 		l = &losses{}
@@ -123,16 +124,15 @@ func (c *Collector) add(e recorder.Explained) {
 	}
 	l.requests++
 	l.lost += max(e.Lost, 0)
-	if end(&e.Request).After(end(&l.last)) {
-		l.last = e.Request
-		l.last.Path = nil // the rest is short
+	if end(&e).After(end(&l.last)) {
+		l.last = e
 	}
 	if e.New {
 		c.fresh++
 	}
 }
 
-func end(q *history.Request) time.Time { return q.Start.Add(q.Duration) }
+func end(q *recorder.Explained) time.Time { return q.Start.Add(q.Duration) }
 
 // classes are the first classes that were seen.
 type classes struct {
@@ -143,11 +143,11 @@ type classes struct {
 // name returns the class if there is room.
 func (c *classes) name(class string) string {
 	class = strings.ToValidUTF8(class, "\uFFFD") // a label must be UTF-8
-	if class == history.Others || c.known[class] {
+	if class == reqtrace.OtherClasses || c.known[class] {
 		return class
 	}
 	if len(c.known) >= c.max {
-		return history.Others
+		return reqtrace.OtherClasses
 	}
 	c.known[class] = true
 	return class
@@ -183,7 +183,7 @@ func (c *Collector) put(s *recorder.Stats, to chan<- prom.Metric) {
 
 // withExemplar adds a request's ids to a metric. OpenMetrics has room for 128 characters of them,
 // so longer ones are left out.
-func withExemplar(m prom.Metric, q *history.Request, value time.Duration) prom.Metric {
+func withExemplar(m prom.Metric, q *recorder.Explained, value time.Duration) prom.Metric {
 	ids := prom.Labels{}
 	if q.Snapshot != "" {
 		ids["snapshot"] = q.Snapshot
@@ -200,4 +200,29 @@ func withExemplar(m prom.Metric, q *history.Request, value time.Duration) prom.M
 		return m
 	}
 	return with
+}
+
+// Options configure [New]. The zero value works.
+type Options struct {
+	// MaxClasses is how many classes of slow requests have samples of their own. Later ones share
+	// the class "(others)". Each has two samples for each of its causes. Default: 0, which is 32.
+	// Limit: 1,024.
+	MaxClasses int
+}
+
+const (
+	defaultMaxClasses = 32
+	limitMaxClasses   = 1024
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.MaxClasses == 0 {
+		o.MaxClasses = defaultMaxClasses
+	}
+	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
+		reason := "%d is out of range: use 1 to %d, or 0 for %d"
+		return o, evenkeel.NewOptionError("promrecorder.Options", "MaxClasses", reason, o.MaxClasses, limitMaxClasses,
+			defaultMaxClasses)
+	}
+	return o, nil
 }

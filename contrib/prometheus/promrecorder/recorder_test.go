@@ -10,6 +10,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/contrib/prometheus/internal/promtest"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/metricsuite"
 	"evenkeel.dev/reqtrace/recorder"
 )
@@ -78,3 +79,5 @@ func TestOptionsOutOfRange(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -190,7 +190,6 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		DisableTurns: f.noTurns,
 	}
 	for _, p := range f.haproxy {
-		p.Logger = log
 		o.Signals = append(o.Signals, p)
 	}
 	if f.agent != "" {
@@ -198,13 +197,13 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		if err != nil {
 			return fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
 		}
-		agent := &haproxy.AgentCheck{Allow: f.allow, Logger: log}
+		agent := &haproxy.AgentCheck{Allow: f.allow}
 		go agent.Serve(ln)
 		g.closes = append(g.closes, func() { ln.Close() })
 		o.Signals = append(o.Signals, agent)
 	}
 	if f.health {
-		g.health = &health.Handler{Allow: f.allow, Logger: log}
+		g.health = &health.Handler{Allow: f.allow}
 		o.Signals = append(o.Signals, g.health)
 	}
 	if f.inBand {

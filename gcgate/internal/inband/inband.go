@@ -1,5 +1,4 @@
-// Package inband has the headers by which a gate announces collections to clients
-// (docs/reference/protocol.md).
+// Package inband has the headers that announce collections to clients (docs/reference/protocol.md).
 package inband
 
 import (
@@ -10,24 +9,23 @@ import (
 
 // The headers, as net/http spells them.
 const (
-	HeaderDrain      = "Gcgate-Drain"          // response: drained, for so many milliseconds
+	HeaderDrain      = "Gcgate-Drain"          // response: milliseconds
 	HeaderProbe      = "Gcgate-Probe"          // request: "1" asks whether the service is back
 	HeaderRefused    = "Gcgate-Refused"        // response: "1" proves that no handler ran
-	HeaderRetryAfter = "Gcgate-Retry-After-Ms" // response: Retry-After in milliseconds
+	HeaderRetryAfter = "Gcgate-Retry-After-Ms" // response
 )
 
-// MaxDrain is the longest time that a header may say. A longer one is ignored.
+// MaxDrain is the longest time in a header. Clients ignore a longer one.
 const MaxDrain = 10 * time.Minute
 
-// MaxProbePause is the longest time between two probes of a client.Transport, or between the
-// announced end of a drain and the first.
+// MaxProbePause is the longest time to the next probe of a client.Transport.
 const MaxProbePause = 500 * time.Millisecond
 
-// ParseMillis returns the duration in the one value of the header with this name, by the grammar
+// ParseMillis reads the header with this name, by the grammar
 //
 //	millis = %x31-39 *5DIGIT ; 1 to 600000
 //
-// ok is false for anything else, more than one value included.
+// ok is false for anything else, and for more than one value.
 func ParseMillis(h http.Header, name string) (d time.Duration, ok bool) {
 	v := h[name]
 	if len(v) != 1 || len(v[0]) == 0 || len(v[0]) > 6 || v[0][0] == '0' {
@@ -43,14 +41,13 @@ func ParseMillis(h http.Header, name string) (d time.Duration, ok bool) {
 	return d, d <= MaxDrain
 }
 
-// FormatMillis is the inverse of ParseMillis. It rounds up, and into the grammar's range.
+// FormatMillis rounds up, into the grammar's range.
 func FormatMillis(d time.Duration) string {
 	d = min(max(d, 1), MaxDrain)
 	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
 }
 
-// IsOne reports whether the header with this name has the one value "1", as [HeaderProbe] and
-// [HeaderRefused] do.
+// IsOne reports whether the header with this name is "1", once.
 func IsOne(h http.Header, name string) bool {
 	v := h[name]
 	return len(v) == 1 && v[0] == "1"

@@ -8,19 +8,19 @@ import (
 	"sync/atomic"
 )
 
-// Access decides who may poll, and says what to do in the errors of [Peers]. The zero value has
-// refused no poll. Its methods may be called from any goroutine.
+// Access decides who may poll, and explains the errors of [Peers]. Any goroutine may call its
+// methods.
 type Access struct{ refused atomic.Uint64 }
 
-// Advice is what a signal's log and errors tell its user to do.
+// Advice is what a signal's log and errors tell its user.
 type Advice struct {
-	Check   string // what is polled, as "health: the health check"
-	Allow   string // the field that allows an address, as "Handler.Allow"
-	NoPolls string // what makes a peer poll at all
-	Slow    string // what makes it poll more often
+	Check   string // what is polled
+	Allow   string // the field that allows an address
+	NoPolls string // what makes a peer poll
+	Slow    string // what makes it poll often
 }
 
-// Admit returns what [Allowed] does. It logs the first poll that is not allowed at Debug.
+// Admit is [Allowed], and logs the first refused poll at Debug.
 func (a *Access) Admit(network, remote string, allow []netip.Prefix, log *slog.Logger,
 	advice *Advice,
 ) (from netip.Addr, ok bool) {
@@ -35,7 +35,7 @@ func (a *Access) Admit(network, remote string, allow []netip.Prefix, log *slog.L
 // Refused returns how many polls were refused.
 func (a *Access) Refused() uint64 { return a.refused.Load() }
 
-// Explain adds to an error of [Peers] what to do about it. nil stays nil.
+// Explain adds to an error of [Peers] what to do about it.
 func (a *Access) Explain(err error, advice *Advice) error {
 	switch {
 	case err == nil:
@@ -49,9 +49,8 @@ func (a *Access) Explain(err error, advice *Advice) error {
 	return fmt.Errorf("%s: %w (%s)", advice.Check, err, advice.Slow)
 }
 
-// Allowed returns who polls, and whether they may: this host's loopback and the addresses in allow
-// may. remote may have a port. A Unix socket, where network is "unix", has permissions, and from is
-// the zero Addr.
+// Allowed returns who polls, and whether they may. This host's loopback may, and the addresses in
+// allow. A Unix socket has permissions of its own, and from is the zero Addr.
 func Allowed(network, remote string, allow []netip.Prefix) (from netip.Addr, ok bool) {
 	if network == "unix" {
 		return netip.Addr{}, true
@@ -60,7 +59,7 @@ func Allowed(network, remote string, allow []netip.Prefix) (from netip.Addr, ok 
 	return from, ok && (from.IsLoopback() || contains(allow, from))
 }
 
-// Covered reports whether remote, an address as for [Allowed], is in one of the prefixes.
+// Covered reports whether remote is in one of the prefixes.
 func Covered(remote string, prefixes []netip.Prefix) bool {
 	from, ok := parse(remote)
 	return ok && contains(prefixes, from)

@@ -6,19 +6,19 @@ import (
 )
 
 type peer struct {
-	begun [pollsKept]time.Time // when the last polls began; a ring
+	begun [pollsKept]time.Time // a ring
 	n     int
 	gap   time.Duration
 
 	// Since the state last changed.
 	answered int
-	acted    int // of these, how many were written when the last poll began
+	acted    int // of these, written when the last poll began
 	says     Says
-	agree    int // polls in a row with which it says the same
+	agree    int // polls in a row that say the same
 
 	out        bool      // it may not have this process back
-	casual     bool      // out, and not a balancer: see polledCasually
-	due        time.Time // when it should have this process back, going by answers; zero: not yet
+	casual     bool      // not a balancer (polledCasually)
+	due        time.Time // should be back by the answers; zero: not yet
 	entered    uint32
 	quietUntil time.Time
 }
@@ -54,12 +54,12 @@ func (q *peer) recurs() bool { return q.n > 1 && q.gap <= forgetAfter }
 
 func (q *peer) isRegular(now time.Time) bool { return q.recurs() && !q.isExpired(now) }
 
-// polledCasually reports whether q, at the end of a drain, is not a balancer but a curl, say.
+// polledCasually reports whether q, after a drain, is a curl and not a balancer.
 func (q *peer) polledCasually(answers int) bool {
 	return q.out && !q.recurs() && q.says == SaysNothing && q.answered < answers
 }
 
-// takes returns how long q took for its last polls gaps apart, 0 if it has not polled often enough.
+// takes returns how long q took for its last polls gaps apart, 0 if not known.
 func (q *peer) takes(gaps int, now time.Time) time.Duration {
 	n := min(gaps, pollsKept-1)
 	if q.n <= n {

@@ -1,3 +1,8 @@
+// Package polled tracks peers that poll a process, such as load balancers. They learn of a drain only
+// from the answer to the next poll.
+//
+// A peer is an address, because connections come and go. One that begins a poll has acted on the
+// answers before. Peers remembers 64 addresses, and answers "ready" to any other.
 package polled
 
 import (
@@ -13,14 +18,14 @@ import (
 )
 
 const (
-	// forgetAfter is when any silent peer expires, and the longest regular interval.
+	// forgetAfter is when any silent peer expires.
 	forgetAfter = 30 * time.Second
 
-	// expireAfter is when a casual peer expires, and one that polled fast and was not asked to
+	// expireAfter is when a casual peer expires, or one that polled fast and was not asked to
 	// drain.
 	expireAfter = 3 * time.Second
 
-	// listenFor is how long Ready waits for a peer that has expired. This process may have stalled.
+	// Ready waits for listenFor for an expired peer, because this process may have stalled.
 	listenFor = time.Second
 
 	pollsKept = 16
@@ -28,77 +33,68 @@ const (
 
 	waitTick  = 50 * time.Millisecond // between two looks at silent peers
 	quietTick = 2 * time.Millisecond  // between two looks at requests
-	quietFor  = 10 * time.Millisecond // without a request, and the peers have acted on answers
+	quietFor  = 10 * time.Millisecond // without a request: the peers have acted
 )
 
 // ErrNoPolls is in the errors of [Peers] if nothing polls.
 var ErrNoPolls = errors.New("no polls")
 
-// Says is what a peer says of this process when it polls.
+// Says is what a peer says of this process.
 type Says uint8
 
 const (
-	SaysNothing Says = iota // it follows from the answers
+	SaysNothing Says = iota // its answers tell
 	SaysUp                  // it sends requests here
 	SaysDown                // it sends none
 )
 
-// Demand is what it takes to make a peer act. A negative number is an error of all methods.
+// Demand is what it takes to make a peer act.
 type Demand struct {
-	// Answers is how many of the same kind in a row make one poller act. Default: 0, which is 1.
+	// Answers of the same kind in a row make one poller act. Default: 0, which is 1.
 	Answers int
 
-	// Pollers is how many poll from one address by turns. Default: 0, which is 1.
+	// Pollers poll from one address by turns. Default: 0, which is 1.
 	Pollers int
 
-	// Prove has [Peers.Ready] look for a proof that the peer has this process back. Default: false.
+	// Prove has [Peers.Ready] look for a proof. Default: false.
 	Prove bool
 
-	// Assumed says that Answers is a guess, so that Ready waits for 30 answers without a proof.
-	// Default: false.
+	// Assumed says that Answers is a guess, so Ready waits for 30 without a proof. Default: false.
 	Assumed bool
 
-	// InAnswers says that the peers also hear of a drain in the answers to requests. It takes a
-	// [Counter]. Default: false.
+	// InAnswers says that peers also see a drain in answers to requests of a [Counter]. Default:
+	// false.
 	InAnswers bool
-}
-
-func (d Demand) check() error {
-	if d.Answers < 0 || d.Pollers < 0 {
-		return fmt.Errorf("polled: a Demand of %d Answers and %d Pollers: write 1 or more, or 0 for 1", d.Answers,
-			d.Pollers)
-	}
-	return nil
 }
 
 func (d Demand) pollers() int { return max(d.Pollers, 1) }
 
-// answers is how many answers to an address reach each of its pollers d.Answers times.
+// answers is how many reach each poller of an address d.Answers times.
 func (d Demand) answers() int { return (max(d.Answers, 1)+1)*d.pollers() - 1 }
 
-// agreeing is how many polls in a row cover each poller.
+// agreeing polls in a row cover each poller.
 func (d Demand) agreeing() int { return 2*d.pollers() - 1 }
 
 // Peers remembers which peers poll, and which answers they got. The zero value says "ready". Any
-// goroutine may use it. Do not copy it.
+// goroutine may use it.
 type Peers struct {
 	mu    sync.Mutex // guards all that follows
 	peers map[netip.Addr]*peer
 	proof proof
 
-	// What polls are answered, and since then.
+	// Since the answers last changed.
 	draining bool
-	fall     int           // answers that make a peer act on the last Drain
-	outs     int           // addresses, without casual ones, that were out when this process was ready again
-	unproven bool          // one of them was taken for back without a proof
+	fall     int           // answers that make a peer act on a Drain
+	outs     int           // addresses of balancers that were out
+	unproven bool          // one counts as back without a proof
 	changed  chan struct{} // closed at the next poll; nil: no call waits
 
 	// A Drain with InAnswers.
-	entered uint32    // requests at the last look
-	quiet   time.Time // no more have entered since; zero: no look yet
+	entered uint32    // at the last look
+	quiet   time.Time // since when; zero: no look yet
 }
 
-// Attach lets p count requests by c from now on.
+// Attach lets p count requests by c.
 func (p *Peers) Attach(c Counter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +105,7 @@ func (p *Peers) Attach(c Counter) {
 }
 
 // Begin notes that a poll begins, and returns whether to answer that this process is draining. Call
-// it before the answer is written, and [Peers.Answered] after.
+// [Peers.Answered] when the answer is written.
 func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 	now := time.Now()
 	p.mu.Lock()
@@ -156,8 +152,7 @@ func (p *Peers) add(from netip.Addr, now time.Time) *peer {
 	return q
 }
 
-// Answered notes that the answer that Begin returned was written. One from before the last change
-// does not count.
+// Answered notes that Begin's answer was written. An outdated one does not count.
 func (p *Peers) Answered(from netip.Addr, draining bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,12 +161,8 @@ func (p *Peers) Answered(from netip.Addr, draining bool) {
 	}
 }
 
-// CanConfirm returns nil if a peer polls, and all are expected to act on a drain within the time
-// given.
+// CanConfirm returns nil if a peer polls, and all are expected to act on a drain in time.
 func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
-	if err := d.check(); err != nil {
-		return err
-	}
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,12 +197,9 @@ func orSlowest(err error, slow []string) error {
 	return fmt.Errorf("%s: let it poll more often, every 10 ms", slices.Min(slow))
 }
 
-// Drain makes Begin say "draining", and waits until every regular peer has acted: it says so, or
-// each address has polled once more after enough answers.
+// Drain makes Begin say "draining", and waits until every regular peer says so, or has polled once
+// more after enough answers.
 func (p *Peers) Drain(ctx context.Context, d Demand) error {
-	if err := d.check(); err != nil {
-		return err
-	}
 	p.set(true, d)
 	pause := waitTick
 	if d.InAnswers {
@@ -229,18 +217,14 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 	})
 }
 
-// Ready makes Begin say "ready", and waits until every peer that was asked to drain has this
-// process back, or has expired. A peer has it back if it says so. If it says nothing it takes
-// enough answers, and with [Demand].Prove and a [Counter] one of these after them:
+// Ready makes Begin say "ready", and waits until every peer that was asked to drain has expired, or
+// has this process back. A peer may say so. Otherwise it takes enough answers, and with
+// [Demand].Prove and a [Counter] one of these after them:
 //
-//   - More requests than can have come past the peer: at least eight, four times as often as while
-//     the peer had this process out. This needs a single address with one poller.
-//   - 10 s without such a proof, and 30 answers if they are [Demand].Assumed. Then [Peers.Unproven]
-//     reports it.
+//   - At least eight requests, four times as often as while the peer had this process out. This needs
+//     a single address with one poller.
+//   - 10 s, and 30 answers if they are [Demand].Assumed. [Peers.Unproven] reports it.
 func (p *Peers) Ready(ctx context.Context, d Demand) error {
-	if err := d.check(); err != nil {
-		return err
-	}
 	p.set(false, d)
 	begin := time.Now()
 	looked := begin
@@ -326,8 +310,7 @@ func (p *Peers) quietInAnswers(now time.Time) bool {
 	return regular && now.Sub(p.quiet) >= quietFor
 }
 
-// awaited returns nil if all that were asked to drain have this process back, or have expired. mu
-// is held.
+// awaited returns nil if all drained peers have this process back, or have expired. mu is held.
 func (p *Peers) awaited(d Demand, now time.Time, listened bool) error {
 	var late []string
 	for a, q := range p.peers {
@@ -360,7 +343,7 @@ func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
 	if entered == q.entered {
 		q.quietUntil = now
 	}
-	// Of two, it is not known which one sends.
+	// With two it is not known which one sends.
 	if p.outs == 1 && d.pollers() == 1 && p.proof.proves(entered-q.entered, now.Sub(q.quietUntil)) {
 		return true
 	}
@@ -372,7 +355,7 @@ func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
 	return true
 }
 
-// Unproven reports whether any peer was taken for back without a proof since the last Ready.
+// Unproven reports whether the last Ready returned without a proof.
 func (p *Peers) Unproven() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

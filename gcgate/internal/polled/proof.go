@@ -6,31 +6,29 @@ const (
 	// ProofTimeout is how long [Peers.Ready] waits for a proof after the answers.
 	ProofTimeout = 10 * time.Second
 
-	// proofAnswers is how many answers in a row a peer may want if nothing is known of it.
+	// A peer of which nothing is known may want proofAnswers in a row.
 	proofAnswers = 30
 
-	// proofRequests is how many requests a proof takes, because one may be of any client.
+	// A proof takes proofRequests, because one may be of any client.
 	proofRequests = 8
 
-	// proofTimes is how many times more often they must come than those that come past the peer.
+	// They must come proofTimes as often as those past the peer.
 	proofTimes = 4
 
-	// proofFades is what a drain leaves of what the drains before showed.
+	// A drain leaves proofFades of what earlier ones showed.
 	proofFades = 31. / 32
 
-	// A look shows whether requests keep coming once lookRequests would have come. Up to lookFew
-	// were on their way.
+	// A look tells once lookRequests would have come. Up to lookFew were on their way.
 	lookRequests = 40
 	lookFew      = 2
 
-	// silentRequests would have come in a silence that is not by chance.
+	// A silence in which silentRequests would have come is not by chance.
 	silentRequests = 10
 
-	// rateTime is how long this process must have served for the rate of requests to be known.
+	// The rate is known after rateTime in service.
 	rateTime = 100 * time.Millisecond
 
-	// proofBlind is the drains in a row without an end of requests after which the proof forgets
-	// what it knew.
+	// After proofBlind drains in a row without an end of requests the proof forgets what it knew.
 	proofBlind = 2
 )
 
@@ -40,28 +38,27 @@ type Counter interface {
 	Requests() (inFlight int, entered uint32)
 }
 
-// proof infers from the number of requests whether a peer sends them. Requests past the peer also
-// come while it has this process out.
+// proof infers from the number of requests whether a peer sends them. Some come past the peer while
+// it has this process out.
 //
 // A peer may act later than it says. So the proof counts from when requests first came four times
-// less often than before the drain. Two drains without such an end prove that what it knew does not
-// hold any more.
+// less often than before the drain.
 type proof struct {
-	counter Counter // nil: requests are not counted
+	counter Counter // nil: none
 
-	from   time.Time // this process has served since
+	from   time.Time // in service since
 	served uint32
-	rate   float64 // of requests before the last drain, per second
+	rate   float64 // before the last drain, per second
 
-	since   time.Time // all have had this process out; zero: they have not
+	since   time.Time // when all had acted; zero: they have not
 	entered uint32
-	late    bool // a look has seen that they kept coming
-	quiet   bool // a look has seen that they ceased
+	late    bool // requests kept coming at a look
+	quiet   bool // they had ceased at a look
 	seen    uint32
-	moved   time.Time // the last look that saw one come
-	blind   int       // drains in a row in which they never ceased
-	looked  float64   // seconds of recent drains in which all had it out
-	past    float64   // requests that came in that time
+	moved   time.Time // the last look with a new request
+	blind   int       // drains in a row without an end of requests
+	looked  float64   // seconds for which all had this process out
+	past    float64   // requests in that time
 }
 
 func (s *proof) attach(c Counter, now time.Time) {

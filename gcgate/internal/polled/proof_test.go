@@ -1,7 +1,12 @@
 package polled
 
 import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -95,4 +100,209 @@ func TestProofOfPeerThatActsLate(t *testing.T) {
 				c.least, !c.proves, c.proves, s.past, s.looked, s.blind)
 		}
 	}
+}
+
+// TestReadyWantsAProof: Rise may be wrong, so a number of answers proves nothing, and
+// requests do only where they must have come by the peer.
+func TestReadyWantsAProof(t *testing.T) {
+	const ms = time.Millisecond
+	one, two := []string{"10.0.0.1"}, []string{"10.0.0.1", "10.0.0.2"}
+	for _, c := range []struct {
+		name   string
+		addrs  []string
+		each   int
+		past   time.Duration // between two requests, all the time; 0: none
+		by     time.Duration // between two more, up to the drain and from 300 ms after Ready on; 0: none
+		proven bool
+	}{
+		{"requests", one, 1, 0, ms, true},
+		{"none", one, 1, 0, 0, false},
+		{"fewer than it takes", one, 1, 0, 2 * time.Second, false},
+		{"too slow for a proof", one, 1, 0, 900 * ms, false},
+		{"a few past the peer, too", one, 1, 50 * ms, ms, true},
+		{"past the peer only", one, 1, ms, 0, false},
+		{"as many past the peer", one, 1, ms, ms, false},
+		{"two peers", two, 1, 0, ms, false},
+		{"two at one address", one, 2, 0, ms, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				g := new(counter)
+				requests := func(ctx context.Context, after, every time.Duration) {
+					for every > 0 && wait(ctx, after) {
+						g.enter()
+						after = every
+					}
+				}
+				serving, drained := context.WithCancel(ctx)
+				d := Demand{Answers: 1, Pollers: c.each, Prove: true}
+				var p Peers
+				p.Attach(g)
+				for _, addr := range c.addrs {
+					go poll(ctx, &p, addr, 10*ms)
+				}
+				go requests(ctx, 0, c.past)
+				go requests(serving, 0, c.by)
+				time.Sleep(time.Second)
+				drained()
+				if err := p.Drain(ctx, d); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				start := time.Now()
+				go requests(ctx, 300*ms, c.by)
+				if err := p.Ready(ctx, d); err != nil {
+					t.Fatal(err)
+				}
+				least, most := 300*ms, 320*ms
+				if !c.proven {
+					least, most = ProofTimeout, ProofTimeout+100*ms
+				}
+				if took := time.Since(start); took < least || took > most || p.Unproven() == c.proven {
+					t.Errorf("took %v, unproven %v; want %v to %v, proven %v", took, p.Unproven(),
+						least, most, c.proven)
+				}
+			})
+		})
+	}
+}
+
+// TestAssumedAnswers: one that polls slowly while it has this process out may want more answers
+// than anybody has said.
+func TestAssumedAnswers(t *testing.T) {
+	for _, assumed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			d := Demand{Answers: 2, Prove: true, Assumed: assumed}
+			var p Peers
+			p.Attach(new(counter))
+			go poll(ctx, &p, "10.0.0.1", time.Second)
+			time.Sleep(1500 * time.Millisecond)
+			if err := p.Drain(ctx, d); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			if err := p.Ready(ctx, d); err != nil || !p.Unproven() {
+				t.Fatalf("%v, unproven %v", err, p.Unproven())
+			}
+			want := 2*time.Second + ProofTimeout
+			if assumed {
+				want = proofAnswers * time.Second
+			}
+			if took := time.Since(begin); took < want || took > want+2*time.Second {
+				t.Errorf("assumed %v: took %v, want %v", assumed, took, want)
+			}
+		})
+	}
+}
+
+// TestUnprovenIsOfAllPeers: that one peer was taken for back without a proof is not forgotten
+// when another is back, later, but with the next drain.
+func TestUnprovenIsOfAllPeers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		d := Demand{Answers: 1, Pollers: 1, Prove: true}
+		var p Peers
+		p.Attach(new(counter))
+		silent, stop := context.WithCancel(ctx)
+		go poll(silent, &p, "10.0.0.1", 10*time.Millisecond)
+		other := netip.MustParseAddr("10.0.0.2")
+		says := func(state Says) { p.Answered(other, p.Begin(other, state)) }
+		says(SaysUp)
+		time.Sleep(time.Second)
+		says(SaysUp)
+		drained := time.AfterFunc(time.Second, func() { says(SaysDown) })
+		defer drained.Stop()
+		if err := p.Drain(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		short, end := context.WithTimeout(ctx, ProofTimeout+time.Second)
+		defer end()
+		if err := p.Ready(short, d); err == nil || !strings.Contains(err.Error(), "10.0.0.2 has polled") {
+			t.Errorf("got %v, want the one that is down", err)
+		}
+		says(SaysUp)
+		if err := p.Ready(ctx, d); err != nil || !p.Unproven() {
+			t.Errorf("got %v, unproven %v; one of two gave no proof", err, p.Unproven())
+		}
+		stop()
+		synctest.Wait()
+		time.Sleep(expireAfter + time.Second) // the silent one has expired
+		says(SaysUp)
+		p.set(true, Demand{})
+		says(SaysDown)
+		p.set(false, Demand{})
+		says(SaysUp)
+		if err := p.Ready(ctx, d); err != nil || p.Unproven() {
+			t.Errorf("got %v, unproven %v; the one that was asked has said it", err, p.Unproven())
+		}
+	})
+}
+
+// TestLookEndsWithItsDrain: what comes after a drain of a peer that has expired was not seen while
+// anybody had this process out.
+func TestLookEndsWithItsDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := Demand{Answers: 1, Pollers: 1, Prove: true}
+		var p Peers
+		p.Attach(new(counter))
+		for _, expired := range []bool{true, false} {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			early, end := context.WithTimeout(ctx, time.Second)
+			defer end()
+			if err := p.Drain(early, d); !errors.Is(err, ErrNoPolls) {
+				t.Fatal(err)
+			}
+			go poll(ctx, &p, "10.0.0.1", 10*time.Millisecond)
+			if err := p.Drain(ctx, d); err != nil {
+				t.Fatal(err)
+			}
+			if expired {
+				cancel()
+				synctest.Wait()
+			}
+			if err := p.Ready(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if looked := p.proof.looked; looked <= 0 || looked > 1 {
+			t.Errorf("looked for %.3f s, and one drain of far less than a second was seen to its end", looked)
+		}
+	})
+}
+
+// TestProofIsOfOneGate: another gate counts from zero.
+func TestProofIsOfOneGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		d := Demand{Answers: 1, Pollers: 1, Prove: true}
+		old := new(counter)
+		for range 1000 {
+			old.enter()
+		}
+		var p Peers
+		p.Attach(old)
+		go poll(ctx, &p, "10.0.0.1", 10*time.Millisecond)
+		time.Sleep(time.Second)
+		if err := p.Drain(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		stopped, end := context.WithTimeout(ctx, time.Second)
+		defer end()
+		if err := p.Ready(stopped, d); err == nil {
+			t.Fatal("back without a proof")
+		}
+		p.Attach(new(counter))
+		if err := p.Ready(ctx, d); err != nil || !p.Unproven() {
+			t.Errorf("got %v, unproven %v; the new gate counted no request", err, p.Unproven())
+		}
+	})
 }

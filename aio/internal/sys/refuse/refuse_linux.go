@@ -1,3 +1,8 @@
+// Package refuse makes the kernel refuse system calls to this process, as the filter of a container
+// does (seccomp(2)). It is for tests, in a process of their own, because there is no way back.
+//
+// Invariant of its unsafe code: the filter's memory is passed to the kernel, which copies it, only
+// for the time of the call.
 package refuse
 
 import (
@@ -14,11 +19,11 @@ type Call struct {
 	Name string
 	nr   uintptr
 	arg  int    // the argument that is looked at
-	test uint16 // how: BPF_JEQ, BPF_JSET; 0: not at all
+	test uint16 // BPF_JEQ, BPF_JSET, or 0 for no test
 	want uint32 // of its lower half
 }
 
-// Calls that package aio makes, by itself or by package net.
+// Calls are made by package aio, or by package net for it.
 var Calls = []Call{
 	{Name: "io_uring_setup", nr: unix.SYS_IO_URING_SETUP},
 	{Name: "io_uring_enter", nr: unix.SYS_IO_URING_ENTER},
@@ -57,8 +62,8 @@ const (
 	offArgs = 16
 )
 
-// All has the kernel answer these calls of all threads with err, from now on and for what this
-// process starts. The error says what the system lacks.
+// All makes the kernel answer these calls of all threads with err. The error says what the system
+// lacks.
 func All(err syscall.Errno, calls ...Call) error {
 	arch, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 	if !ok {
@@ -87,8 +92,8 @@ func All(err syscall.Errno, calls ...Call) error {
 	return install(filter)
 }
 
-// install is seccomp(2), SECCOMP_SET_MODE_FILTER. A process without privileges has to promise to
-// gain none first; with TSYNC both hold for all of its threads.
+// install is seccomp(2), SECCOMP_SET_MODE_FILTER. A process without privileges first promises to
+// gain none. With TSYNC both hold for all of its threads.
 func install(filter []unix.SockFilter) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

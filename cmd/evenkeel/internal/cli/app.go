@@ -2,11 +2,15 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 
 	"evenkeel.dev/internal/textfmt"
 )
@@ -21,16 +25,16 @@ const (
 	ExitInterrupted  = 130
 )
 
-// ErrUsage means that the command line was wrong, which was said already.
+// ErrUsage means a wrong command line, reported already.
 var ErrUsage = errors.New("usage")
 
 // ErrInterrupted means that a signal ended the work.
 var ErrInterrupted = errors.New("interrupted")
 
-// ErrLimit means that a -fail-if was exceeded, which was said already.
+// ErrLimit means that a -fail-if was exceeded, reported already.
 var ErrLimit = errors.New("limit exceeded")
 
-// ErrInconclusive means that a -fail-if is inconclusive, which was said already.
+// ErrInconclusive means that a -fail-if is inconclusive, reported already.
 var ErrInconclusive = errors.New("inconclusive")
 
 // App is what a subcommand works with.
@@ -39,7 +43,7 @@ type App struct {
 	Style          textfmt.Style   // of stdout
 	Terminal       bool            // stderr can show progress
 	View           bool            // stdout can redraw itself
-	Width          int             // columns of stdout; 0: not a terminal
+	Width          int             // of stdout; 0: not a terminal
 	Hurry          <-chan struct{} // closed by the second signal
 }
 
@@ -88,4 +92,79 @@ func isTerminal(f *os.File) bool {
 	}
 	null, err := os.Stat(os.DevNull)
 	return err == nil && !os.SameFile(fi, null)
+}
+
+// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP, and closes a.Hurry at the
+// second. release undoes it.
+func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	hurry := make(chan struct{})
+	a.Hurry = hurry
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	released := make(chan struct{})
+	go func() {
+		defer signal.Stop(c)
+		for _, act := range []func(){cancel, func() { close(hurry) }} {
+			select {
+			case <-c:
+				act()
+			case <-released:
+				return
+			}
+		}
+	}()
+	return ctx, func() { close(released); cancel() }
+}
+
+// Patience returns a context that ends at the second signal.
+func (a *App) Patience() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		select {
+		case <-a.Hurry:
+			cancel(errors.New("interrupted again"))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// OutlivePipe makes a write to a closed pipe fail, instead of ending the program before its
+// children.
+func OutlivePipe() (release func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGPIPE)
+	return func() { signal.Stop(c) }
+}
+
+// Screen shows texts. On a terminal each replaces the one before.
+type Screen struct {
+	App   *App
+	drawn int // lines on the terminal
+}
+
+// Draw shows a text that ends with a newline.
+func (s *Screen) Draw(text string) error {
+	if s.App.View {
+		back := s.back()
+		s.drawn = strings.Count(text, "\n")
+		// Wider lines are cut, because the cursor goes back by lines.
+		text = back + "\x1b[?7l" + text + "\x1b[?7h"
+	}
+	_, err := io.WriteString(s.App.Stdout, text)
+	return err
+}
+
+// Erase removes the last text from the terminal.
+func (s *Screen) Erase() {
+	fmt.Fprint(s.App.Stdout, s.back())
+	s.drawn = 0
+}
+
+func (s *Screen) back() string {
+	if s.drawn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\x1b[%dA\x1b[J", s.drawn)
 }

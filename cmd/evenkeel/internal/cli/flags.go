@@ -6,20 +6,21 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// NewFlags makes the flags of a subcommand. -h shows each group, which is "Title: flag flag".
+// NewFlags makes the flags of a subcommand. Each group is "Title: flag flag".
 func (a *App) NewFlags(name, help string, groups ...string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.Usage = func() { writeHelp(a.Stdout, fs, help, groups) }
 	return fs
 }
 
-// Parse reads flags before and after operands, and returns the operands. rest is what follows --.
+// Parse reads flags before and after operands. rest is what follows --.
 func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, err error) {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, rest = args[:i], args[i+1:]
@@ -42,7 +43,7 @@ func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 	}
 }
 
-// Operands is Parse where operands may follow --, too.
+// Operands is Parse without a meaning of --.
 func (a *App) Operands(fs *flag.FlagSet, args []string) ([]string, error) {
 	operands, rest, err := a.Parse(fs, args)
 	return append(operands, rest...), err
@@ -55,13 +56,13 @@ func (a *App) Wrong(fs *flag.FlagSet, format string, args ...any) error {
 	return ErrUsage
 }
 
-// Given reports whether a flag stands on the command line.
+// Given reports whether a flag is on the command line.
 func Given(fs *flag.FlagSet, name string) (is bool) {
 	fs.Visit(func(f *flag.Flag) { is = is || f.Name == name })
 	return is
 }
 
-// Exclusive finds a flag that excludes the first, if both are given.
+// Exclusive finds another flag that is given besides the first.
 func Exclusive(fs *flag.FlagSet, first string, others ...string) error {
 	for _, name := range others {
 		if Given(fs, first) && Given(fs, name) {
@@ -138,7 +139,7 @@ type ByteSize int64
 
 func (s *ByteSize) String() string { return strconv.FormatInt(int64(*s), 10) }
 
-// Set reads a number with a unit: B or none, KiB to TiB, kB to TB.
+// Set reads a number and a unit, B or none, KiB to TiB, kB to TB.
 func (s *ByteSize) Set(text string) error {
 	number := strings.TrimRight(text, "kKMGTiB")
 	unit, ok := map[string]float64{
@@ -151,4 +152,99 @@ func (s *ByteSize) Set(text string) error {
 	}
 	*s = ByteSize(x * unit)
 	return nil
+}
+
+var foreignFlags = map[string]string{
+	"q":  "hey's -q is a rate for each worker; -rate is that of all together",
+	"A":  "write -H 'Accept: TYPE'",
+	"U":  "write -H 'User-Agent: NAME'",
+	"h2": "write -http2",
+	"x":  "there are no proxies here: name the service's own address",
+
+	"disable-compression": "answers are never asked for compressed: leave it out",
+	"disable-redirects":   "redirects are not followed: leave it out",
+	"cpus":                "set GOMAXPROCS in the environment",
+
+	"L":        "percentiles are always shown: leave it out",
+	"latency":  "percentiles are always shown: leave it out",
+	"R":        "write -rate",
+	"s":        "there are no scripts here: -targets has several requests, -template different ones",
+	"script":   "there are no scripts here: -targets has several requests, -template different ones",
+	"threads":  "evenkeel uses the processors there are: leave it out",
+	"timeout":  "write -t",
+	"duration": "write -z",
+
+	"connections":     "write -c",
+	"max-connections": "write -c",
+	"workers":         "write -c",
+	"max-workers":     "write -c",
+	"header":          "write -H",
+	"body":            "write -D FILE, or -d TEXT",
+	"h2c":             "write -http2",
+	"keepalive":       "connections are kept; -disable-keepalive opens one for each request",
+	"output":          "write -o FILE",
+	"name":            "write -label",
+}
+
+var (
+	undefinedFlag = regexp.MustCompile(`^flag provided but not defined: -+(\S+)$`)
+	gluedFlag     = regexp.MustCompile(`^([a-zA-Z])(\d\S*)$`)
+)
+
+func flagHint(fs *flag.FlagSet, err error) string {
+	m := undefinedFlag.FindStringSubmatch(err.Error())
+	if m == nil || fs.Lookup("rate") == nil || fs.Lookup("z") == nil {
+		return "" // another command than load and run
+	}
+	if do, ok := foreignFlags[m[1]]; ok {
+		return "; " + do
+	}
+	if glued := gluedFlag.FindStringSubmatch(m[1]); glued != nil && fs.Lookup(glued[1]) != nil {
+		return fmt.Sprintf("; write a space between: -%s %s", glued[1], glued[2])
+	}
+	return ""
+}
+
+const (
+	helpColumns = 100
+	helpIndent  = 22
+)
+
+// writeHelp writes a flag in its first group. The last group has the rest.
+func writeHelp(w io.Writer, fs *flag.FlagSet, text string, groups []string) {
+	fmt.Fprintln(w, strings.TrimSpace(text))
+	rest := "Flags:"
+	fs.VisitAll(func(f *flag.Flag) { rest += " " + f.Name })
+	shown := map[string]bool{}
+	for _, g := range append(groups, rest) {
+		title, list, _ := strings.Cut(g, ":")
+		names := slices.DeleteFunc(strings.Fields(list), func(n string) bool { return shown[n] })
+		if len(names) > 0 {
+			fmt.Fprintf(w, "\n%s:\n", title)
+		}
+		for _, n := range names {
+			writeFlag(w, fs.Lookup(n))
+			shown[n] = true
+		}
+	}
+}
+
+func writeFlag(w io.Writer, f *flag.Flag) {
+	value, usage := flag.UnquoteUsage(f)
+	if !slices.Contains([]string{"", "0", "0s", "0%", "false"}, f.DefValue) {
+		usage += " (default " + f.DefValue + ")"
+	}
+	line := fmt.Sprintf("%-*s", helpIndent, "  -"+f.Name+" "+value)
+	if len(line) > helpIndent {
+		fmt.Fprintln(w, line)
+		line = strings.Repeat(" ", helpIndent)
+	}
+	for word := range strings.FieldsSeq(usage) {
+		if len(line)+1+len(word) > helpColumns {
+			fmt.Fprintln(w, line)
+			line = strings.Repeat(" ", helpIndent)
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(w, line)
 }

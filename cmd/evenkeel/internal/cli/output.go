@@ -18,7 +18,7 @@ const ToStdout = "-"
 // StdinName names standard input in messages.
 const StdinName = "standard input"
 
-// Open opens a file, or standard input for -. shown is its name in messages.
+// Open opens a file, or standard input for -. Messages use shown.
 func Open(name string) (in io.ReadCloser, shown string, err error) {
 	if name == "-" {
 		return io.NopCloser(os.Stdin), StdinName, nil
@@ -41,7 +41,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// CanSave checks that outputs can be written, and overwrite neither inputs nor each other.
+// CanSave checks that outputs can be written, and overwrite no other file of these.
 func CanSave(inputs []string, outputs ...string) error {
 	var errs []error
 	for i, out := range outputs {
@@ -83,17 +83,17 @@ func wholeName(name string) string {
 	return filepath.Join(dir, file)
 }
 
-// Save writes run.json to a file, or does nothing for "".
+// Save writes run.json to a file, unless name is "".
 func (a *App) Save(f *runfile.File, name string) error {
 	return a.SaveAs(name, "evenkeel compare reads it", f.Write)
 }
 
-// SavePage writes a page to a file, or does nothing for "".
+// SavePage writes a page to a file, unless name is "".
 func (a *App) SavePage(name string, write func(io.Writer) error) error {
 	return a.SaveAs(name, "open it in a browser", write)
 }
 
-// SaveAs writes a result to a file, and says its use. It does nothing for "".
+// SaveAs writes a result to a file and says its use, unless name is "".
 func (a *App) SaveAs(name, use string, write func(io.Writer) error) error {
 	switch name {
 	case "":

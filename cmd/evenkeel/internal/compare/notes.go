@@ -106,7 +106,7 @@ func notesOf(r *runfile.Run) []note {
 		add("interrupted", 0, "the load was interrupted%s", cut)
 	}
 	if l.Overload != nil {
-		add("overload", 0, "%s", l.Overload)
+		add("overload", 0, "%s", l.Overload.Text)
 	}
 	if r.Share != nil {
 		add("share "+r.Share.String(), 0, "it is share %v of a load alone; evenkeel merge adds all of them", r.Share)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -43,12 +44,12 @@ var (
 )
 
 const (
-	rate        = 600 // per second: p99 needs 1,000 requests a round
+	rate        = 600 // per second, because p99 needs 1,000 requests per round
 	liveMiB     = 64  // in each replica
-	replicaRate = 500 // per second
+	replicaRate = 500
 	patience    = 30 * time.Second
 	feedDelay   = 400 * time.Millisecond
-	look        = 1100 * time.Millisecond // at the machine, long enough to tell shares
+	look        = 1100 * time.Millisecond // at the machine
 )
 
 // Demo is the demonstration under way.
@@ -56,7 +57,7 @@ type Demo struct {
 	App    *cli.App
 	Bin    string
 	Out    string
-	Record string // file for the runs of the fix; "": show the demonstration
+	Record string // file for the runs of the fix; "": show all
 	Quick  bool
 
 	Explain func(ctx context.Context, a *cli.App, args []string) error
@@ -65,7 +66,7 @@ type Demo struct {
 	machine machine
 }
 
-// Run shows the parts, one after the other.
+// Run shows the parts in order.
 func (d *Demo) Run(ctx context.Context) error {
 	d.loads = usual
 	if d.Quick {
@@ -106,7 +107,6 @@ func (d *Demo) Run(ctx context.Context) error {
 	return nil
 }
 
-// ofCommit matches the version of a clean commit.
 var ofCommit = regexp.MustCompile(`[ -][0-9a-f]{12}$`)
 
 func (d *Demo) program(name string) string { return filepath.Join(d.Bin, name) }
@@ -182,8 +182,7 @@ func (d *Demo) fix(ctx context.Context) error {
 	return a.Save(&r.File, d.Record)
 }
 
-// rounds returns how many to measure. The figures do not choose the number, so their intervals
-// hold.
+// rounds returns how many to measure, before any figure is known.
 func (d *Demo) rounds(ctx context.Context) (int, error) {
 	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
 	select {
@@ -277,4 +276,36 @@ func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 		_ = srv.Serve(l)
 	}()
 	return l.Addr().String(), func() { srv.Close(); <-done }, nil
+}
+
+type machine struct {
+	quota          float64 // CPUs; 0: no quota
+	others, stolen float64 // largest percentages
+}
+
+func (m *machine) add(d *runfile.Disturbance) {
+	if d == nil {
+		return
+	}
+	if x, ok := d.ByOthers(); ok {
+		m.others = max(m.others, x)
+	}
+	if x, ok := d.Stolen(); ok {
+		m.stolen = max(m.stolen, x)
+	}
+}
+
+// String returns "" for a quiet machine.
+func (m *machine) String() string {
+	var why []string
+	if n := runtime.NumCPU(); m.quota > 0 && m.quota < float64(n) {
+		why = append(why, fmt.Sprintf("a CPU quota allows %.2g of %s", m.quota, textfmt.Plural(n, "processor")))
+	}
+	if m.others > 0 {
+		why = append(why, fmt.Sprintf("other programs take %.0f%% of the processors", m.others))
+	}
+	if m.stolen > 0 {
+		why = append(why, fmt.Sprintf("the hypervisor takes %.0f%%", m.stolen))
+	}
+	return strings.Join(why, " and ")
 }

@@ -19,7 +19,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// gates loads two replicas that collect under live traffic, and then two with gates.
 func (d *Demo) gates(ctx context.Context) error {
 	d.head(fmt.Sprintf("3. Garbage collection out of the way: two replicas, %d MiB live in each, %d requests/s",
 		liveMiB, replicaRate))
@@ -129,8 +128,7 @@ type replica struct {
 	url     string
 }
 
-// startReplica starts hello and returns when it serves. After an error the replica is not nil if it
-// runs.
+// startReplica returns when hello serves. With an error the replica is nil unless it runs.
 func (d *Demo) startReplica(ctx context.Context, flags []string) (*replica, error) {
 	addr, err := freeAddress()
 	if err != nil {

@@ -1,3 +1,6 @@
+// Package exchange reads runs from the output of other load tools and HdrHistogram, and writes a
+// run's histogram for others. The notes of a run or the error say what a format lacks. Readers take
+// any bytes. An error names the line and says what to do.
 package exchange
 
 import (
@@ -23,18 +26,14 @@ type Format string
 
 // The formats.
 const (
-	FormatRun        Format = "run"  // run.json
-	FormatHgrm       Format = "hgrm" // HdrHistogram's percentile distribution
-	FormatHlog       Format = "hlog"
-	FormatWrk2       Format = "wrk2"   // wrk2's or wrk's output
-	FormatK6         Format = "k6"     // k6's summary in JSON, or its points
-	FormatVegeta     Format = "vegeta" // vegeta's results in gob, JSON or CSV, or its report in JSON
-	FormatHey        Format = "hey"
-	FormatAB         Format = "ab"         // what ab -g writes
-	FormatList       Format = "list"       // latencies, a line each
-	FormatGoBench    Format = "gobench"    // what go test -bench prints
-	FormatCSV        Format = "csv"        // buckets, a line each
-	FormatPrometheus Format = "prometheus" // native histogram in OpenMetrics 2.0
+	FormatRun    Format = "run"  // run.json
+	FormatHgrm   Format = "hgrm" // HdrHistogram's percentile distribution
+	FormatHlog   Format = "hlog"
+	FormatWrk2   Format = "wrk2"   // wrk2's or wrk's output
+	FormatK6     Format = "k6"     // k6's summary in JSON, or its points
+	FormatVegeta Format = "vegeta" // vegeta's results in gob, JSON or CSV
+	FormatHey    Format = "hey"
+	FormatList   Format = "list" // latencies, a line each
 )
 
 const (
@@ -71,13 +70,8 @@ var formats = []format{
 	{name: FormatWrk2, read: readWrk2},
 	{name: FormatK6, read: readK6},
 	{name: FormatVegeta, read: readVegeta},
-	{name: FormatGoBench, read: readGoBench},
 	{name: FormatHey, read: readHey},
-	{name: FormatAB, read: readAB},
 	{name: FormatList, read: readList},
-	{FormatCSV, nil, writeCSV, "this CSV takes the buckets of the latency, whole"},
-	{FormatPrometheus, nil, writePrometheus, "a native histogram takes the latency in seconds, in buckets that " +
-		"are 0.27% apart, and the end of the window"},
 }
 
 func formatOf(name Format) format {
@@ -103,7 +97,7 @@ func listed(has func(format) bool) string {
 	return strings.Join(names, ", ")
 }
 
-// Read reads a file of any format but FormatCSV and FormatPrometheus.
+// Read reads a file of any format.
 func Read(r io.Reader, o Options) (*runfile.File, error) {
 	in := bufio.NewReaderSize(&limited{r, maxBytes}, sniffBytes)
 	if o.Format == "" {
@@ -177,8 +171,6 @@ func sniff(head []byte) Format {
 		switch {
 		case s == heyHeader:
 			return FormatHey
-		case s == strings.TrimSpace(abHeader):
-			return FormatAB
 		case hgrmHeader(s):
 			return FormatHgrm
 		case strings.HasPrefix(s, "#[Histogram log format"), strings.HasPrefix(s, `"StartTimestamp"`),
@@ -186,8 +178,6 @@ func sniff(head []byte) Format {
 			return FormatHlog
 		case strings.HasPrefix(s, "Running ") && strings.Contains(s, " test @ "):
 			return FormatWrk2
-		case strings.HasPrefix(s, "goos: "), benchLine.MatchString(s):
-			return FormatGoBench
 		case strings.Count(s, ",") >= 11 && strings.Trim(s[:strings.Index(s, ",")], "0123456789") == "":
 			return FormatVegeta
 		}
@@ -204,7 +194,7 @@ func sniffJSON(text []byte) Format {
 	switch {
 	case has("runs") && has("tool"):
 		return FormatRun
-	case has("attack") && has("latency"), has("latencies") && has("status_codes"):
+	case has("attack") && has("latency"):
 		return FormatVegeta
 	case has("type") && has("metric") && has("data"):
 		return FormatK6

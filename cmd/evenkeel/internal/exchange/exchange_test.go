@@ -82,7 +82,7 @@ func near(t testing.TB, what string, got, want time.Duration) {
 func TestGolden(t *testing.T) {
 	for _, name := range []string{
 		"vegeta.gob", "k6-export.json", "k6-summary.json", "wrk2.txt", "wrk2-uncorrected.txt",
-		"hdr-go.hgrm", "hdr-java.hgrm", "hdr-go.hlog", "gobench.txt",
+		"hdr-go.hgrm", "hdr-java.hgrm", "hdr-go.hlog",
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := read(t, name, Options{})
@@ -321,43 +321,6 @@ func TestHgrm(t *testing.T) {
 	near(t, "the same in µs", us.Load.Latency.Max(), r.Load.Latency.Max()/1000)
 }
 
-func TestGoBench(t *testing.T) {
-	f := read(t, "gobench.txt", Options{})
-	var got []string
-	for _, r := range f.Runs {
-		got = append(got, fmt.Sprint(r.Label, "#", r.Repeat, " ", r.Load.Answered, " ", percents(r.Import.Quantiles)))
-	}
-	want := []string{
-		"BenchmarkHash/1k#1 200 p50, p90, p99, max", "BenchmarkHash/1k#2 200 p50, p90, p99, max",
-		"BenchmarkHash/64k#1 200 p50, p90, p99, max", "BenchmarkHash/64k#2 200 p50, p90, p99, max",
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	for _, tt := range []struct {
-		unit string
-		q    float64
-		want time.Duration
-	}{
-		{"p99-ns/op", .99, 7},
-		{"p99.9-us/op", .999, 7 * time.Microsecond},
-		{"p999-ms", .999, 7 * time.Millisecond},
-		{"p9999_µs/req", .9999, 7 * time.Microsecond},
-		{"max-s", 1, 7 * time.Second},
-		{"median-ns", .5, 7},
-		{"p100-ns", 1, 7},
-	} {
-		f, err := Read(strings.NewReader("BenchmarkX-8 \t 1000\t 12 ns/op\t 7 "+tt.unit+"\n"), Options{})
-		if err != nil {
-			t.Errorf("%s: %v", tt.unit, err)
-		} else if r := f.Runs[0]; r.Label != "BenchmarkX" ||
-			r.Load.Latency.Quantile(tt.q).Round(max(tt.want/100, 1)) != tt.want || !r.Knows(tt.q) ||
-			r.Load.Duration != 12*time.Microsecond {
-			t.Errorf("%s: %v of %+v", tt.unit, r.Load.Latency.Quantile(tt.q), r)
-		}
-	}
-}
-
 // measured is a run of evenkeel's own.
 func measured() *runfile.File {
 	l := &loadgen.Result{
@@ -414,75 +377,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestCSV(t *testing.T) {
-	f := measured()
-	var h loadgen.Histogram
-	sum := int64(0)
-	for i, line := range strings.Split(strings.TrimSpace(write(t, f, FormatCSV)), "\n") {
-		var ns, n, cumulative int64
-		var q float64
-		if i == 0 {
-			continue
-		}
-		if _, err := fmt.Sscanf(line, "%d,%d,%d,%g", &ns, &n, &cumulative, &q); err != nil {
-			t.Fatal(err)
-		}
-		h.RecordN(time.Duration(ns), n)
-		if sum += n; sum != cumulative || math.Abs(q-float64(sum)/3000) > 1e-8 {
-			t.Errorf("line %d: %s", i, line)
-		}
-	}
-	if d := cmp.Diff(text(t, f.Runs[0].Load.Latency), text(t, h)); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestPrometheus unfolds the spans again: each of our buckets is in the native bucket that covers
-// it.
-func TestPrometheus(t *testing.T) {
-	f := measured()
-	out := write(t, f, FormatPrometheus)
-	if !strings.Contains(out, `{label="a \"b\"",repeat="1"} {count:3000,`) ||
-		!strings.HasSuffix(out, "]} 1700000002.250\n# EOF\n") {
-		t.Errorf("%.300s", out)
-	}
-	field := func(name string) string {
-		_, s, _ := strings.Cut(out, name+":[")
-		s, _, _ = strings.Cut(s, "]")
-		return s
-	}
-	counts := strings.Split(field("positive_buckets"), ",")
-	got := map[int]int64{}
-	i := 0
-	for k, span := range strings.Split(field("positive_spans"), ",") {
-		var offset, length int
-		if _, err := fmt.Sscanf(span, "%d:%d", &offset, &length); err != nil || length < 1 || k > 0 && offset < 0 {
-			t.Fatalf("span %q: %v", span, err)
-		}
-		i += offset
-		for range length {
-			n, err := strconv.ParseInt(counts[0], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[i], counts = n, counts[1:]
-			i++
-		}
-	}
-	want := map[int]int64{}
-	for d, n := range f.Runs[0].Load.Latency.All() {
-		b := promIndex(d.Seconds())
-		want[b] += n
-		upper, lower := math.Pow(2, float64(b)/256), math.Pow(2, float64(b-1)/256)
-		if s := d.Seconds(); s > upper*(1+1e-12) || s <= lower*(1-1e-12) {
-			t.Errorf("%v is not in bucket %d, from %v to %v s", d, b, lower, upper)
-		}
-	}
-	if d := cmp.Diff(want, got); d != "" || len(counts) > 0 {
-		t.Errorf("%d buckets are in no span; -want +got\n%s", len(counts), d)
-	}
-}
-
 func TestWriteRefuses(t *testing.T) {
 	f := measured()
 	if err := Write(io.Discard, f, &f.Runs[0], "wrk2"); err == nil ||
@@ -490,7 +384,7 @@ func TestWriteRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	f.Runs[0].Load.Latency = loadgen.Histogram{}
-	if err := Write(io.Discard, f, &f.Runs[0], FormatCSV); err == nil || !strings.Contains(err.Error(), "empty") {
+	if err := Write(io.Discard, f, &f.Runs[0], FormatHlog); err == nil || !strings.Contains(err.Error(), "empty") {
 		t.Error(err)
 	}
 	for _, format := range writableFormats() {

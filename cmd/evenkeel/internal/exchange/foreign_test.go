@@ -3,10 +3,12 @@ package exchange
 import (
 	"fmt"
 	"math"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/loadgen"
 )
 
@@ -15,10 +17,6 @@ const (
 		"0.0021,0.0004,0.0000,0.0000,0.0016,0.0001,200,0.0003\n" +
 		"0.0080,0.0000,0.0000,0.0000,0.0079,0.0001,503,0.0500\n" +
 		"0.0010,0.0000,0.0000,0.0000,0.0009,0.0001,200,0.0020\n"
-	abTSV = abHeader + "\n" +
-		"Sun Nov 22 10:00:01 2026\t1795255201\t0\t1\t1\t1\n" +
-		"Sun Nov 22 10:00:00 2026\t1795255200\t0\t2\t2\t2\n" +
-		"Sun Nov 22 10:00:02 2026\t1795255202\t1\t499\t500\t499\n"
 	k6Lines = `{"type":"Metric","data":{"name":"http_req_duration","type":"trend","contains":"time"},` +
 		`"metric":"http_req_duration"}` + "\n" +
 		`{"metric":"http_reqs","type":"Point","data":{"time":"2026-11-22T10:00:00.1Z","value":1,` +
@@ -62,12 +60,6 @@ func TestForeign(t *testing.T) {
 			8 * time.Millisecond, true,
 		},
 		{
-			"ab -g", abTSV,
-			Options{},
-			"ab", 0, 0, 3, 0, 2500 * time.Millisecond, 2 * time.Millisecond,
-			500 * time.Millisecond, true,
-		},
-		{
 			"k6's points", k6Lines,
 			Options{},
 			"k6", 0, 0, 2, 1, 1920500 * time.Microsecond, 20500 * time.Microsecond,
@@ -78,12 +70,6 @@ func TestForeign(t *testing.T) {
 			Options{Rate: 2},
 			"k6", 2, 0, 2, 1, 1920500 * time.Microsecond,
 			20500 * time.Microsecond, time.Second, true,
-		},
-		{
-			"vegeta's report", string(file(t, "vegeta-report.json")),
-			Options{},
-			"vegeta", 103, 0, 32, 8, 578081876,
-			5795255, 202898624, false,
 		},
 		{"vegeta's results", string(file(t, "vegeta.gob")), Options{}, "vegeta", 100, 0, 32, 8, 578081876, 0, 0, true},
 		{
@@ -155,18 +141,10 @@ func TestForeignBad(t *testing.T) {
 		{"hey with a rate", heyCSV, Options{Rate: 5}, "hey is a closed loop"},
 		{"hey cut off", heyCSV[:len(heyCSV)-4], Options{}, "it was cut off or changed: write it again with hey -o csv"},
 		{"hey changed", strings.Replace(heyCSV, "0.0080", "-1", 1), Options{}, "line 3: -1 s with status 503"},
-		{"ab with a rate", abTSV, Options{Rate: 5}, "ab is a closed loop"},
-		{"ab cut off", abTSV[:len(abTSV)-5], Options{}, "line 4: 5 columns in place of 6"},
-		{"ab of two years", abTSV + "x\t1995255202\t0\t0\t0\t0\n", Options{}, "give the file of one run"},
 		{"k6 cut off", k6Lines[:len(k6Lines)-40], Options{}, "write it again with k6 run --out json=FILE"},
 		{"k6 changed", strings.Replace(k6Lines, "20.5", "-1", 1), Options{}, "-1 ms with status"},
 		{"CSV of a .hgrm cut off", hgrmCSV[:strings.Index(hgrmCSV, "9.000")], Options{}, "it was cut off"},
 		{"wrk with a rate", wrkText, Options{Rate: 5}, "it is of wrk, which is a closed loop"},
-		{
-			"vegeta's report cut off", string(file(t, "vegeta-report.json")[:600]),
-			Options{},
-			"write it again with vegeta report",
-		},
 		{"a list without a unit", "1.5\n2\n", Options{}, "line 1: a number without its unit: say it with -unit"},
 		{"a list with text", "1.5ms\nfast\n", Options{Format: FormatList}, `line 2: "fast" is no latency`},
 	} {
@@ -175,4 +153,16 @@ func TestForeignBad(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}
+}
+
+// hdrModule is the folder of HdrHistogram's Go library, with its test data.
+func hdrModule(t *testing.T) string {
+	t.Helper()
+	testutil.Slow(t, "runs the go command")
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/HdrHistogram/hdrhistogram-go").Output()
+	if err != nil {
+		t.Skipf("needs the go command to find the module's folder: %v", err)
+	}
+	return strings.TrimSpace(string(out))
 }

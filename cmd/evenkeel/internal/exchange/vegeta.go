@@ -41,9 +41,6 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 	switch {
 	case strings.HasPrefix(strings.TrimLeft(string(head), " \r\n\t"), "{"):
 		d := json.NewDecoder(in)
-		if text := string(head); strings.Contains(text, `"latencies"`) && strings.Contains(text, `"status_codes"`) {
-			return readVegetaReport(d, o)
-		}
 		next = func() (v vegetaResult, err error) { return v, d.Decode(&v) }
 	case slices.Contains(head, 0):
 		d := gob.NewDecoder(in)
@@ -204,76 +201,6 @@ func vegetaUnsaid(rateSaid bool) string {
 		rate = "the rate was said with -rate, and not by vegeta"
 	}
 	return rate + "; connections and timeout are not known, and figures over time are left out"
-}
-
-// vegetaReport is what vegeta report -type json writes.
-type vegetaReport struct {
-	Latencies map[string]int64 `json:"latencies"`
-	BytesIn   struct {
-		Total int64 `json:"total"`
-	} `json:"bytes_in"`
-	Earliest time.Time        `json:"earliest"`
-	End      time.Time        `json:"end"`
-	Rate     float64          `json:"rate"`
-	Statuses map[string]int64 `json:"status_codes"`
-	Errors   []string         `json:"errors"`
-}
-
-func readVegetaReport(d *json.Decoder, o Options) ([]runfile.Run, error) {
-	var f vegetaReport
-	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("%w: it was cut off or changed; write it again with vegeta report -type json", err)
-	}
-	l := &loadgen.Result{
-		Rate: o.Rate, Started: f.Earliest.UTC(), Duration: f.End.Sub(f.Earliest),
-		Bytes: f.BytesIn.Total, Statuses: map[int]int64{},
-	}
-	if l.Rate == 0 {
-		l.Rate = f.Rate
-	}
-	if !(l.Rate >= 0 && l.Rate <= 1e9) || l.Bytes < 0 || l.Duration < 0 || l.Duration.Seconds() > year {
-		return nil, errors.New("its rate, its size or its times cannot be: the file was changed; write it again")
-	}
-	for text, n := range f.Statuses {
-		status, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > 1<<53 || status != 0 && (status < 100 || status > 999) {
-			return nil, fmt.Errorf("status %q, %d times: the file was changed; write it again", text, n)
-		}
-		if status == 0 {
-			l.Failed = n
-			continue
-		}
-		l.Answered += n
-		l.Statuses[status] = n
-	}
-	if l.Failed > 0 {
-		l.Failures = []loadgen.Failure{{
-			Class: loadgen.ClassOther, Count: l.Failed,
-			Example: strings.Join(f.Errors[:min(len(f.Errors), 1)], ""),
-		}}
-	}
-	var list []known
-	for name, q := range map[string]float64{"50th": .5, "90th": .9, "95th": .95, "99th": .99, "max": 1} {
-		if ns, has := f.Latencies[name]; has && ns >= 0 {
-			list = append(list, known{q, time.Duration(ns)})
-		}
-	}
-	if len(list) == 0 {
-		return nil, errors.New("no percentile in it: write it again with vegeta report -type json")
-	}
-	h, qs, err := fill(l.Requests(), list)
-	if err != nil {
-		return nil, err
-	}
-	l.Latency = h
-	return []runfile.Run{{
-		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatVegeta), Quantiles: qs},
-		Notes: []string{
-			"vegeta's report has " + percents(qs) + " alone, of answers and failures together, and reports cannot be " +
-				"added up: convert the results for all",
-			vegetaUnsaid(o.Rate > 0),
-		},
-	}}, nil
 }
 
 // vegetaClass finds the class of a failure by the text of Go's HTTP client.

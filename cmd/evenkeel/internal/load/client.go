@@ -68,7 +68,6 @@ func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	return nil
 }
 
-// following follows redirects. The answer after the last permitted redirect counts.
 type following struct {
 	max       int
 	transport *http.Transport
@@ -91,7 +90,7 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections closes unused connections.
 func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
 
-// HintHTTP2 adds to the error of a load without answers that the server speaks h2c, if it does.
+// HintHTTP2 adds to a load's error that the server speaks h2c.
 func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	if err == nil || errors.Is(err, ErrGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
 		return err
@@ -110,7 +109,7 @@ func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	return err
 }
 
-// speaksHTTP2 reports whether a server answers the HTTP/2 preface with settings (RFC 9113, 3.4).
+// speaksHTTP2 sends the preface and expects settings (RFC 9113, 3.4).
 func speaksHTTP2(dial func(context.Context, string, string) (net.Conn, error), address string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), h2cPatience)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Goal is the condition of -find: a latency quantile below a limit.
+// Goal is the condition of -find.
 type Goal struct {
 	Text     string
 	quantile float64
@@ -39,24 +39,23 @@ func (g *Goal) Set(text string) error {
 }
 
 const (
-	// findStretches is how many observations a step is cut into, the fewest that tell.
+	// findStretches is how many observations a step gives, the fewest that decide.
 	findStretches = 5
-	// findLevel is the level of the interval of a step's quantile.
+	// findLevel is the level of a step's interval.
 	findLevel  = .9
-	findStep   = 10 * time.Second // a step without -z
-	findProbe  = 2 * time.Second  // the closed loop that guesses a start
-	findWarmup = time.Second      // before each step, without -warmup
+	findStep   = 10 * time.Second // without -z
+	findProbe  = 2 * time.Second  // to guess a start
+	findWarmup = time.Second      // without -warmup
 )
 
 type step struct {
 	rate      float64
 	load      *loadgen.Result
-	stretches [findStretches]loadgen.Histogram // of the latency, by when the requests were due
+	stretches [findStretches]loadgen.Histogram // by when requests were due
 }
 
-// judgeByStretches says that a goal holds if the whole interval is below the limit. It fails if the
-// interval is above, or if too many requests failed.
-func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
+// judgeByStretches compares the interval of the quantile with the limit.
+func judgeByStretches(g Goal, s *step) (rateVerdict, string) {
 	refused, timed := int64(0), int64(0)
 	for status, n := range s.load.Statuses {
 		if status >= 500 {
@@ -68,10 +67,9 @@ func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	}
 	bad := s.load.Failed + refused
 	if share := float64(bad) / float64(max(s.load.Requests(), 1)); share > 1-g.quantile {
-		return loadgen.VerdictFails, fmt.Sprintf("%.1f%% failed", 100*share)
+		return rateFails, fmt.Sprintf("%.1f%% failed", 100*share)
 	}
-	// Failed requests and answers of 5xx take the highest ranks, so the quantile of the others is
-	// lower.
+	// Failures and answers of 5xx take the highest ranks, so the quantile of the others is lower.
 	requests := float64(s.load.Requests())
 	above := (1-g.quantile)*requests - float64(max(s.load.Requests()-timed, 0)+refused)
 	quantile := min(max(1-above/float64(max(timed, 1)), g.quantile), 1)
@@ -83,23 +81,23 @@ func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 		}
 	}
 	if len(over) < findStretches || s.load.Requests() < enough(g.quantile) {
-		return loadgen.VerdictUnknown, fmt.Sprintf("%s requests are too few for it: more -z",
+		return rateUnknown, fmt.Sprintf("%s requests are too few for it: more -z",
 			textfmt.Count(float64(s.load.Requests())))
 	}
 	e, err := tailstat.SignedRank(over, findLevel)
 	switch {
 	case err != nil:
-		return loadgen.VerdictUnknown, err.Error()
+		return rateUnknown, err.Error()
 	case e.High < 0:
-		return loadgen.VerdictHolds, ""
+		return rateHolds, ""
 	case e.Low >= 0:
-		return loadgen.VerdictFails, ""
+		return rateFails, ""
 	}
 	at := func(log float64) string { return textfmt.Duration(time.Duration(math.Exp(log) * float64(g.limit))) }
-	return loadgen.VerdictUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
+	return rateUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
 }
 
-// enough is how many requests give each stretch one beyond the quantile.
+// enough requests give each stretch one beyond the quantile.
 func enough(quantile float64) int64 {
 	return int64(math.Ceil(findStretches / (1 - quantile) * (1 - 1e-9)))
 }
@@ -114,7 +112,7 @@ type Finder struct {
 	file    *runfile.File
 }
 
-// NewFinder returns a search. service is where the load goes.
+// NewFinder returns a search. The load goes to service.
 func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *Finder {
 	f := &Finder{app: a, goal: g, load: o, service: service}
 	f.measure = f.measureStep
@@ -122,7 +120,7 @@ func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *
 	return f
 }
 
-// Find searches, says each step, and writes all steps to the output.
+// Find searches and writes all steps to the output.
 func (f *Finder) Find(ctx context.Context, output string) error {
 	o := &f.load
 	start := o.Rate
@@ -146,9 +144,8 @@ func (f *Finder) Find(ctx context.Context, output string) error {
 		fmt.Fprintf(f.app.Stderr, "closed loop: %s requests/s; the search begins at half of that\n",
 			textfmt.Count(res.Throughput()))
 	}
-	// Below this rate a step has too few requests.
 	lowest := min(loadgen.MaxRate, max(loadgen.MinRate, float64(enough(f.goal.quantile))/o.Duration.Seconds()))
-	found, err := loadgen.RateSearch{Start: max(start, lowest), Lowest: lowest}.Run(ctx, f.step)
+	found, err := searchRate(ctx, max(start, lowest), lowest, f.step)
 	if ctx.Err() != nil {
 		err = cli.ErrInterrupted
 	}
@@ -159,13 +156,13 @@ func (f *Finder) Find(ctx context.Context, output string) error {
 		_, werr := fmt.Fprintln(f.app.Stdout, foundText(f.goal, found))
 		err = errors.Join(err, werr)
 	}
-	if err == nil && found.Rate == 0 {
+	if err == nil && found.holds == 0 {
 		err = fmt.Errorf("no rate was found at which %s holds", f.goal.Text)
 	}
 	return err
 }
 
-func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error) {
+func (f *Finder) step(ctx context.Context, rate float64) (rateVerdict, error) {
 	o := f.load
 	o.Rate = rate
 	s := &step{rate: rate}
@@ -190,8 +187,8 @@ func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 		return 0, cli.ErrInterrupted
 	}
 	v, why := judgeByStretches(f.goal, s)
-	if v == loadgen.VerdictFails && f.goal.missedHere(res, why) {
-		v, why = loadgen.VerdictUnknown,
+	if v == rateFails && f.goal.missedHere(res, why) {
+		v, why = rateUnknown,
 			"the load generator did not keep this rate itself, so nothing is known of the service"
 	}
 	if spoilt := compare.Spoilt(&run); spoilt != "" {
@@ -205,8 +202,8 @@ func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	return v, nil
 }
 
-// missedHere reports whether the load generator itself missed the goal. whyFailed is what the
-// service did wrong, or "".
+// missedHere reports whether the load generator itself missed the goal. whyFailed is the service's
+// failure, or "".
 func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 	if l.FailedBy(loadgen.ClassGenerator) > 0 {
 		return true
@@ -219,21 +216,98 @@ func (f *Finder) measureStep(ctx context.Context, o loadgen.Options, label strin
 	return NewProgress(f.app, label).Run(ctx, o)
 }
 
-func foundText(g Goal, f loadgen.RateFound) string {
-	if f.Rate == 0 {
-		return fmt.Sprintf("%s holds at none of the %d rates tried", g.Text, len(f.Steps))
+type rateVerdict int
+
+const (
+	rateUnknown rateVerdict = iota
+	rateHolds
+	rateFails
+)
+
+func (v rateVerdict) String() string { return [...]string{"inconclusive", "holds", "fails"}[v] }
+
+const (
+	searchSteps = 12
+	// searchWithin is how far the next rate may lie above the result, half of the promised 5%,
+	// because a verdict close to the limit may be wrong by chance.
+	searchWithin = 1.025
+)
+
+// foundRates are 0 if there is no such rate.
+type foundRates struct {
+	holds   float64 // highest
+	fails   float64 // lowest
+	unknown float64 // lowest
+	steps   int
+}
+
+// searchRate looks for the highest rate that holds. It goes up or down by factors of 2, 4 and then
+// 8 until one rate holds and a higher one does not. Then it bisects the logarithm.
+func searchRate(
+	ctx context.Context, start, lowest float64, step func(context.Context, float64) (rateVerdict, error),
+) (f foundRates, err error) {
+	rate, factor := start, 2.0
+	for f.steps < searchSteps && ctx.Err() == nil {
+		v, err := step(ctx, rate)
+		if err != nil {
+			return f, err
+		}
+		f.add(rate, v)
+		bound := lower(f.fails, f.unknown)
+		switch {
+		case f.holds > 0 && bound > 0:
+			if bound <= f.holds*searchWithin {
+				return f, nil
+			}
+			rate = math.Sqrt(f.holds * bound)
+			continue
+		case f.holds > 0 && rate >= loadgen.MaxRate, f.holds == 0 && rate <= lowest:
+			return f, nil
+		case f.holds > 0:
+			rate = min(rate*factor, loadgen.MaxRate)
+		default:
+			rate = max(rate/factor, lowest)
+		}
+		factor = min(2*factor, 8)
 	}
-	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.Rate))
+	return f, ctx.Err()
+}
+
+// add keeps holds below fails and unknown.
+func (f *foundRates) add(rate float64, v rateVerdict) {
+	f.steps++
+	switch v {
+	case rateHolds:
+		f.holds = max(f.holds, rate)
+	case rateFails:
+		f.fails = lower(f.fails, rate)
+	default:
+		f.unknown = lower(f.unknown, rate)
+	}
+}
+
+func lower(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
+}
+
+func foundText(g Goal, f foundRates) string {
+	if f.holds == 0 {
+		return fmt.Sprintf("%s holds at none of the %d rates tried", g.Text, f.steps)
+	}
+	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.holds))
 	switch {
-	case f.Unknown > 0 && f.Fails > f.Unknown:
-		t += fmt.Sprintf("; from %s/s on it is inconclusive, and at %s/s it does not", textfmt.Count(f.Unknown),
-			textfmt.Count(f.Fails))
-	case f.Unknown > 0 && f.Fails == 0:
-		t += fmt.Sprintf("; from %s/s on it is inconclusive", textfmt.Count(f.Unknown))
-	case f.Fails > 0:
-		t += fmt.Sprintf(", and not at %s/s", textfmt.Count(f.Fails))
+	case f.unknown > 0 && f.fails > f.unknown:
+		t += fmt.Sprintf("; from %s/s on it is inconclusive, and at %s/s it does not", textfmt.Count(f.unknown),
+			textfmt.Count(f.fails))
+	case f.unknown > 0 && f.fails == 0:
+		t += fmt.Sprintf("; from %s/s on it is inconclusive", textfmt.Count(f.unknown))
+	case f.fails > 0:
+		t += fmt.Sprintf(", and not at %s/s", textfmt.Count(f.fails))
 	default:
 		t += ", the highest tried"
 	}
-	return fmt.Sprintf("%s (%d steps)", t, len(f.Steps))
+	return fmt.Sprintf("%s (%d steps)", t, f.steps)
 }

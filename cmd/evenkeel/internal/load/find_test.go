@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -123,39 +124,39 @@ func TestJudge(t *testing.T) {
 		stretches      [findStretches]time.Duration
 		n              int
 		answer5, fails int64
-		want           loadgen.Verdict
+		want           rateVerdict
 		why            string
 	}{
-		"all below": {[findStretches]time.Duration{1e6, 1e6, 1e6, 9e6, 9e6}, 20, 0, 0, loadgen.VerdictHolds, ""},
+		"all below": {[findStretches]time.Duration{1e6, 1e6, 1e6, 9e6, 9e6}, 20, 0, 0, rateHolds, ""},
 		"all above": {
 			[findStretches]time.Duration{11e6, 11e6, 11e6, 90e6, 90e6},
-			20, 0, 0, loadgen.VerdictFails,
+			20, 0, 0, rateFails,
 			"",
 		},
 		"one above": {
 			[findStretches]time.Duration{1e6, 1e6, 11e6, 1e6, 1e6},
-			20, 0, 0, loadgen.VerdictUnknown,
+			20, 0, 0, rateUnknown,
 			"1.00 ms to 11.0 ms",
 		},
 		"too few": {
 			[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6},
-			9, 0, 0, loadgen.VerdictUnknown,
+			9, 0, 0, rateUnknown,
 			"too few",
 		},
 		"5xx": {
 			[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6},
-			20, 11, 0, loadgen.VerdictFails,
+			20, 11, 0, rateFails,
 			"11.0% failed",
 		},
-		"some failures": {[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6}, 20, 0, 5, loadgen.VerdictHolds, ""},
+		"some failures": {[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6}, 20, 0, 5, rateHolds, ""},
 		"many fail": {
 			[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6},
-			20, 0, 50, loadgen.VerdictFails,
+			20, 0, 50, rateFails,
 			"failed",
 		},
 		"a stretch empty": {
 			[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6},
-			20, 0, 0, loadgen.VerdictUnknown,
+			20, 0, 0, rateUnknown,
 			"too few",
 		},
 	} {
@@ -180,14 +181,14 @@ func TestJudgeCountsTheBadAsSlow(t *testing.T) {
 	g := Goal{Text: "p99 < 20ms", quantile: .99, limit: 20 * time.Millisecond}
 	for _, c := range []struct {
 		refused, failed, slow int // of a thousand
-		want                  loadgen.Verdict
+		want                  rateVerdict
 	}{
-		{0, 0, 9, loadgen.VerdictHolds},
-		{9, 0, 9, loadgen.VerdictFails},
-		{0, 9, 9, loadgen.VerdictFails},
-		{4, 4, 9, loadgen.VerdictFails},
-		{4, 4, 1, loadgen.VerdictHolds},
-		{9, 0, 0, loadgen.VerdictHolds},
+		{0, 0, 9, rateHolds},
+		{9, 0, 9, rateFails},
+		{0, 9, 9, rateFails},
+		{4, 4, 9, rateFails},
+		{4, 4, 1, rateHolds},
+		{9, 0, 0, rateHolds},
 	} {
 		s := &step{load: &loadgen.Result{Statuses: map[int]int64{}}}
 		for i := range s.stretches {
@@ -292,5 +293,129 @@ func TestFindLateGenerator(t *testing.T) {
 	if !strings.Contains(said.String(), "the load generator did not keep this rate itself") ||
 		strings.Contains(said.String(), "p99 < 20 ms fails") || strings.Contains(out.String(), ", and not at ") {
 		t.Errorf("it says\n%s%s", said.String(), out.String())
+	}
+}
+
+// Where a step knows, the answer is within 5% and takes at most 12 steps, from any start.
+func TestSearchBisects(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 0))
+	for range 5000 {
+		capacity := math.Exp(rnd.Float64()*math.Log(1e6) - 2) // 0.14 to 135,000
+		start := max(loadgen.MinRate, min(loadgen.MaxRate, capacity*math.Exp((rnd.Float64()*2-1)*math.Log(4000))))
+		step := func(_ context.Context, rate float64) (rateVerdict, error) {
+			if rate <= capacity {
+				return rateHolds, nil
+			}
+			return rateFails, nil
+		}
+		f, err := searchRate(t.Context(), start, loadgen.MinRate, step)
+		if err != nil || f.holds > capacity || f.fails < capacity || f.holds < capacity/1.05 ||
+			f.steps > searchSteps || f.unknown != 0 {
+			t.Fatalf("capacity %v, start %v: %+v, %v", capacity, start, f, err)
+		}
+	}
+}
+
+// queue is M/M/1: requests at random, served one after the other. Its p99 is computed:
+// the time in it is exponential with the rate service - arrivals.
+type queue struct {
+	service float64 // requests per second
+	rnd     *rand.Rand
+}
+
+func (q *queue) quantile(p, rate float64) float64 {
+	if rate >= q.service {
+		return math.Inf(1)
+	}
+	return -math.Log(1-p) / (q.service - rate)
+}
+
+// capacity is the rate at which the p-quantile is limit seconds.
+func (q *queue) capacity(p, limit float64) float64 { return q.service + math.Log(1-p)/limit }
+
+// below simulates n requests and reports whether their p-quantile is below limit seconds, by Lindley's recursion.
+func (q *queue) below(p, limit, rate float64, n int) bool {
+	above, wait := 0, 0.0
+	for range n {
+		took := wait + q.rnd.ExpFloat64()/q.service
+		if took > limit {
+			above++
+		}
+		wait = max(0, took-q.rnd.ExpFloat64()/rate)
+	}
+	return float64(above) < (1-p)*float64(n)
+}
+
+// A step that measures: seven stretches of a simulated queue. All of them below the limit, or all
+// above it, is a verdict (one side of a sign test at 1/128), else it is inconclusive.
+func TestSearchQueue(t *testing.T) {
+	const limit, p = .02, .99
+	for seed, service := range []float64{1000, 5000, 30000} {
+		q := &queue{service, rand.New(rand.NewPCG(uint64(seed), 1))}
+		want := q.capacity(p, limit)
+		if got := q.quantile(p, want); math.Abs(got-limit) > 1e-9 {
+			t.Fatalf("p99 at %v is %v", want, got)
+		}
+		step := func(_ context.Context, rate float64) (rateVerdict, error) {
+			below := 0
+			for range 7 {
+				if q.below(p, limit, rate, 20_000) {
+					below++
+				}
+			}
+			switch below {
+			case 7:
+				return rateHolds, nil
+			case 0:
+				return rateFails, nil
+			}
+			return rateUnknown, nil
+		}
+		f, err := searchRate(t.Context(), 100, loadgen.MinRate, step)
+		if err != nil || f.steps > searchSteps || math.Abs(f.holds/want-1) > .05 {
+			t.Errorf("service at %v/s: found %v/s, computed %v/s: %+v, %v", service, f.holds, want, f, err)
+		}
+	}
+}
+
+func TestSearchEnds(t *testing.T) {
+	always := func(v rateVerdict) func(context.Context, float64) (rateVerdict, error) {
+		return func(context.Context, float64) (rateVerdict, error) { return v, nil }
+	}
+	odd := errors.New("odd")
+	ctx, cancel := context.WithCancel(t.Context())
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		step func(context.Context, float64) (rateVerdict, error)
+		want foundRates
+		err  error
+	}{
+		"all hold":     {t.Context(), always(rateHolds), foundRates{holds: loadgen.MaxRate, steps: 8}, nil},
+		"none holds":   {t.Context(), always(rateFails), foundRates{fails: 1, steps: 4}, nil},
+		"inconclusive": {t.Context(), always(rateUnknown), foundRates{unknown: 1, steps: 4}, nil},
+		"a step's fail": {
+			t.Context(), func(context.Context, float64) (rateVerdict, error) { return 0, odd }, foundRates{}, odd,
+		},
+		"interrupted": {ctx, func(context.Context, float64) (rateVerdict, error) {
+			cancel()
+			return rateHolds, nil
+		}, foundRates{holds: 10, steps: 1}, context.Canceled},
+	} {
+		if f, err := searchRate(c.ctx, 10, 1, c.step); !errors.Is(err, c.err) || f != c.want {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+	// A rate that is not decided bounds the result, and the search says which one above it fails.
+	f, err := searchRate(t.Context(), 800, loadgen.MinRate, func(_ context.Context, rate float64) (rateVerdict, error) {
+		switch {
+		case rate < 1000:
+			return rateHolds, nil
+		case rate < 1200:
+			return rateUnknown, nil
+		}
+		return rateFails, nil
+	})
+	if err != nil || f.holds < 950 || f.unknown < 1000 || f.unknown > 1050 || f.fails < 1200 {
+		t.Errorf("%+v, %v", f, err)
 	}
 }

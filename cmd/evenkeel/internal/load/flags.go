@@ -1,5 +1,4 @@
-// Package load has the flags, targets, templates, limits and progress of the commands that put load
-// on a service.
+// Package load has the flags, targets, limits and progress of commands that put load on a service.
 package load
 
 import (
@@ -36,25 +35,23 @@ type Flags struct {
 	insecure bool
 	Shape    shapeFlags
 	Drawn    bool // the seed also orders variants
-	fewer    int  // connections than the default, for lack of descriptors; 0: as many
+	fewer    int  // connections than defaultOpen; 0: not fewer
 
 	Mix mixFlags
 
 	Output string
 }
 
-// defaultRequests is how many requests a closed loop sends without -n and -z.
 const defaultRequests = 200
 
-// defaultOpen is how many connections an open loop opens at most without -c.
 const defaultOpen = 1000
 
 const maxBodyBytes = 1 << 30
 
-// drain is how long a load goes on after -z to send what was due.
+// drain is the time after -z to send what was due.
 const drain = time.Second
 
-// Groups are the flags of load and run as -h groups them.
+// Groups are the groups of -h.
 var Groups = []string{
 	"Rate: warmup arrivals stages times seed",
 	"Requests: m H d D T a host t targets class template distinct",
@@ -97,7 +94,7 @@ var notZero = map[string]string{
 	"budget":   "write how long -until may take, such as 5m, or leave it out for 10m",
 }
 
-// CheckGiven finds a flag that was given as 0 and must not be.
+// CheckGiven finds a flag that is 0 and must not be.
 func CheckGiven(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(f *flag.Flag) {
 		do, listed := notZero[f.Name]
@@ -144,7 +141,7 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 
 const ownDescriptors = 32
 
-// Fit refuses more connections than this process may have descriptors. It lowers the default.
+// Fit refuses connections beyond the descriptors, and lowers the default.
 func (l *Flags) Fit(o *loadgen.Options) error {
 	limit, known := descriptorLimit()
 	hosts := map[string]bool{}
@@ -169,8 +166,7 @@ func (l *Flags) Fit(o *loadgen.Options) error {
 	return nil
 }
 
-// PProfAt completes the URL of -pprof. The default is net/http/pprof's path on the first target's
-// host.
+// PProfAt completes -pprof. The default is on the first target's host.
 func PProfAt(s string, first *url.URL) (string, error) {
 	u := &url.URL{Scheme: first.Scheme, Host: first.Host}
 	if s != "" {
@@ -244,7 +240,7 @@ func (l *Flags) readBody() ([]byte, error) {
 	return b, nil
 }
 
-// Hints say where a flag probably has its meaning in hey, wrk or vegeta.
+// Hints find flags that mean something else in hey, wrk or vegeta.
 func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 	if _, err := time.ParseDuration(l.body); err == nil {
 		list = append(list, fmt.Sprintf("-d %s is the body of each request; -z %s loads for so long, as wrk's -d does",

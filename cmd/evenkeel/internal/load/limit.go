@@ -22,7 +22,7 @@ type Limit struct {
 	figure string
 	less   bool
 	bound  float64
-	count  bool // bound is a number of requests, not a share
+	count  bool // bound is a number of requests
 	format func(float64) string
 }
 
@@ -32,8 +32,7 @@ const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>
 // Limits are those of a command.
 type Limits []Limit
 
-// ParseLimit reads [CLASS:]FIGURE>VALUE or <VALUE. The last such signs count, because a class may
-// contain them.
+// ParseLimit splits at the last > or <, because a class may contain them.
 func ParseLimit(s string) (Limit, error) {
 	l := Limit{text: s}
 	i := strings.LastIndexAny(s, "<>")

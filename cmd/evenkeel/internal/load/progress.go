@@ -24,16 +24,16 @@ type Progress struct {
 	label    string
 	last     time.Duration
 
-	warmup, duration time.Duration // of the load; 0: none
+	warmup, duration time.Duration // of the load
 	timeout, drain   time.Duration // of a request, and after the load
 
 	mu      sync.Mutex // guards all below, w and last
-	bar     string     // on the terminal; "" for none
+	bar     string     // "": none
 	warm    bool
-	awaited bool // said that answers are awaited
+	awaited bool // awaiting was shown
 }
 
-// NewProgress shows progress on a's standard error.
+// NewProgress uses a's standard error.
 func NewProgress(a *cli.App, label string) *Progress {
 	return &Progress{w: a.Stderr, terminal: a.Terminal, label: label}
 }
@@ -82,7 +82,7 @@ func (p *Progress) update(s loadgen.Progress) {
 	}
 	late := planned > 0 && s.Elapsed >= planned+overtime && s.InFlight > 0
 	switch {
-	case p.terminal && late: // the bar leaves no room
+	case p.terminal && late:
 		p.draw(p.prefix() + p.awaiting(s))
 		return
 	case p.terminal:
@@ -161,7 +161,7 @@ func (p *Progress) draw(text string) {
 	p.bar = text
 }
 
-// Run runs loadgen and shows its progress.
+// Run is Run with progress.
 func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
 	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
@@ -169,10 +169,10 @@ func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result,
 	return Run(ctx, o)
 }
 
-// Run runs loadgen with the processors that it needs.
+// Run runs loadgen with enough processors.
 func Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
-		// The thread of the pacer holds a P while it sleeps.
+		// The pacer's thread holds a P while it sleeps.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
 	}
 	return loadgen.Run(ctx, o)

@@ -33,7 +33,7 @@ type mixFlags struct {
 	Share    *runfile.Share // nil: all requests
 
 	Made  *runfile.Mix // nil: the URLs as given
-	named []string     // files that requests name
+	named []string     // files in requests
 }
 
 type classPattern struct {
@@ -42,7 +42,7 @@ type classPattern struct {
 }
 
 const (
-	maxTargetsBytes = 256 << 20 // of a file of targets
+	maxTargetsBytes = 256 << 20
 	targetForm      = "write 'METHOD URL weight=N class=NAME', and below it 'Name: value' and @BODYFILE"
 )
 
@@ -126,7 +126,7 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 		if s.target.Class == "" {
 			s.target.Class = cmp.Or(m.classOf(&s.target), s.class)
 		}
-		if m.Made != nil { // loadgen would name it by its number
+		if m.Made != nil { // loadgen only knows its number
 			if err := loadgen.Check(loadgen.Options{Targets: []loadgen.Target{s.target}}); err != nil {
 				return s.fail(err)
 			}
@@ -180,21 +180,21 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	return p.specs, nil
 }
 
-// targetParser reads a file of targets: lines of text, or of JSON where the first is.
+// targetParser reads a file of targets. Its lines are JSON if the first is.
 //
-//	METHOD URL weight=N class=NAME     a target; all but the URL may be left out
+//	METHOD URL weight=N class=NAME     a target, of which all but the URL is optional
 //	Name: value                        a header of the target above
 //	@FILE                              its body
 //	# ...                              nothing
 type targetParser struct {
 	name  string
 	base  loadgen.Target
-	below string // URL of targets that begin with /
+	below string // before a leading /
 
 	line   int
 	specs  []spec
 	bodies map[string][]byte // by file
-	bytes  int               // of all bodies
+	bytes  int               // of bodies
 }
 
 func (p *targetParser) at() string { return fmt.Sprintf("%s:%d", p.name, p.line) }
@@ -224,7 +224,7 @@ func (p *targetParser) parse(in io.Reader) error {
 	})
 }
 
-// eachLine calls do with each line of in, and its number from 1. It fails beyond most bytes.
+// eachLine numbers lines from 1. It fails beyond most bytes.
 func eachLine(in io.Reader, name string, most int64, do func(n int, line string) error) error {
 	limited := &io.LimitedReader{R: in, N: most}
 	sc := bufio.NewScanner(limited)
@@ -246,6 +246,8 @@ func eachLine(in io.Reader, name string, most int64, do func(n int, line string)
 var (
 	headerLine = regexp.MustCompile(`^[!#$%&'*+.^_|~0-9A-Za-z-]+:([ \t]|$)`)
 	methodWord = regexp.MustCompile(`^[A-Z][A-Z-]*$`)
+	// templateWord may have blanks in an action of a template.
+	templateWord = regexp.MustCompile(`(?:\{\{.*?(?:\}\}|$)|[^ \t])+`)
 )
 
 func (p *targetParser) text(line string) error {
@@ -270,7 +272,7 @@ func (p *targetParser) text(line string) error {
 		last.Header.Set(name, strings.TrimSpace(value))
 		return nil
 	}
-	words := splitTemplateWords(line)
+	words := templateWord.FindAllString(line, -1)
 	method := ""
 	if methodWord.MatchString(words[0]) && len(words) > 1 {
 		method, words = words[0], words[1:]
@@ -334,7 +336,7 @@ func (p *targetParser) body(name string) ([]byte, error) {
 	return b, nil
 }
 
-// jsonTarget is a target in JSON. method, url, header and body are vegeta's.
+// jsonTarget has vegeta's method, url, header and body.
 type jsonTarget struct {
 	Method   string                     `json:"method"`
 	URL      string                     `json:"url"`
@@ -410,29 +412,6 @@ func stringOrList(b json.RawMessage) (list []string, err error) {
 		return list, json.Unmarshal(b, &list[0])
 	}
 	return list, json.Unmarshal(b, &list)
-}
-
-func splitTemplateWords(line string) (words []string) {
-	word, inside := "", false
-	for i := 0; i < len(line); i++ {
-		switch {
-		case strings.HasPrefix(line[i:], "{{"):
-			inside = true
-		case strings.HasPrefix(line[i:], "}}"):
-			inside = false
-		case (line[i] == ' ' || line[i] == '\t') && !inside:
-			if word != "" {
-				words = append(words, word)
-			}
-			word = ""
-			continue
-		}
-		word += line[i : i+1]
-	}
-	if word != "" {
-		words = append(words, word)
-	}
-	return words
 }
 
 // Inputs are the files that a load reads.

@@ -23,8 +23,7 @@ const (
 	maxLinesBytes    = 256 << 20
 )
 
-// generator makes requests from templates. Request i does not depend on those before it. One
-// goroutine owns it.
+// generator makes requests from templates, each independent of those before. One goroutine owns it.
 type generator struct {
 	seed  uint64
 	lines map[string][]string
@@ -47,7 +46,6 @@ func (g *generator) int(lo, hi int64) (int64, error) {
 	return int64(g.random.Uint64()), nil
 }
 
-// line returns a random non-empty line of a file.
 func (g *generator) line(name string) (string, error) {
 	if g.lines[name] == nil {
 		lines, err := readLines(name)
@@ -59,7 +57,6 @@ func (g *generator) line(name string) (string, error) {
 	return g.lines[name][g.random.IntN(len(g.lines[name]))], nil
 }
 
-// seq returns the number of the request, from 1 or the given start.
 func (g *generator) seq(from ...int64) (int64, error) {
 	switch len(from) {
 	case 0:
@@ -146,7 +143,7 @@ func (g *generator) make(p *pattern, number int64) (loadgen.Target, int, error) 
 	return t, size, err
 }
 
-// expand makes the requests of a load, in the order of the targets' round.
+// expand makes requests in the order of the targets' round.
 func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 	if m.seed == nil {
 		seed := rand.Uint64N(1<<53-1) + 1 // exact in JSON readers
@@ -198,7 +195,7 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 	return made, nil
 }
 
-// Planned returns how many requests a load sends. +Inf means that the service decides.
+// Planned returns how many requests a load sends. +Inf means that nothing limits them.
 func Planned(o *loadgen.Options) float64 {
 	n := math.Inf(1)
 	switch {

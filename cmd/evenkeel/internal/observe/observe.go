@@ -6,23 +6,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/listeners"
 	"evenkeel.dev/loadgen"
 )
 
-// Observer takes, around the measured window, what tells of a service's collector and of the
-// machine.
+// Observer observes a service's collector and the machine around the measured window.
 //
-//	begin   no request is in flight: profile (it collects), collections seen so far, machine
-//	loaded  the last answer is there: collections seen so far, machine
-//	end     profile (it collects again)
-//	fill    when the log is complete: the parts of the run
+//	Begin   no request is in flight: profile (it collects), count of collections, machine
+//	Loaded  all answers are there: count of collections, machine
+//	End     profile (it collects again)
+//	Fill    the log is complete
 type Observer struct {
 	Profiler *Profiler // nil: off
 	Trace    trace
@@ -32,7 +37,6 @@ type Observer struct {
 	before, after *allocations
 	Unprofiled    error
 
-	// How many collections were known when measuring began and ended.
 	seenBefore, seenAfter int
 
 	watch *runfile.Watch
@@ -43,7 +47,7 @@ func (o *Observer) Begin(ctx context.Context) {
 	seen := o.Trace.count()
 	o.before = o.takeProfile(ctx, false)
 	if o.before != nil && o.Trace.log != "" {
-		o.Trace.awaitForced(ctx, seen, logPatience) // the profile's own collection is not the window's
+		o.Trace.awaitForced(ctx, seen, logPatience) // exclude the profile's own collection
 	}
 	o.seenBefore = o.Trace.mark()
 	o.watch = runfile.NewWatch(o.Service)
@@ -77,7 +81,7 @@ func (o *Observer) Note(format string, a ...any) {
 	o.Run.Notes = append(o.Run.Notes, fmt.Sprintf(format, a...))
 }
 
-// Fill writes the collector's figures into the run, with the top places that allocate.
+// Fill writes the figures into the run.
 func (o *Observer) Fill(top int) {
 	if o.after != nil && !o.after.follows(o.before) {
 		o.Note("%v", errOtherProcess)
@@ -114,7 +118,8 @@ func (o *Observer) fillGC() {
 		}
 		return
 	}
-	if n := o.Run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few are at the ends of the window
+	n := o.Run.GC.Summary.Collections
+	if max(n-counted, counted-n) > 3+counted/20 { // a few are at the ends of the window
 		o.Note("%d collections by gctrace, %d by runtime.MemStats: is the log another process's, or late?", n, counted)
 	}
 }
@@ -156,8 +161,8 @@ func (o *Observer) fillTrace() {
 	o.Run.GC = gc
 }
 
-// window returns the measured window in the server's time, known to some milliseconds, and the
-// collections without that of the final profile. The caller holds the trace's mu.
+// window returns the measured window in the server's time, and the collections without the final
+// profile's. The caller holds the trace's mu.
 func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	t, load := &o.Trace, o.Run.Load
 	from := load.Started.Sub(t.start)
@@ -176,7 +181,7 @@ func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	return cycles, gctrace.Window{From: from, To: from + load.Duration}
 }
 
-// How long to wait for the log line of the final profile's collection, or without such a line.
+// How long to wait for the final profile's log line, or without one.
 const (
 	logPatience = 2 * time.Second
 	logRest     = 300 * time.Millisecond
@@ -185,8 +190,8 @@ const (
 
 const probeTimeout = 2 * time.Second
 
-// ObserveRunning observes a running service with profiles at pprof, or "off". If certain, missing
-// profiles are an error. log is its gctrace log, or "".
+// ObserveRunning observes a running service. pprof may be "off". If certain, missing profiles are
+// an error. log may be "".
 func ObserveRunning(
 	ctx context.Context, load *loadgen.Options, pprof string, certain bool, log string,
 ) (o *Observer, stop func(), err error) {
@@ -232,8 +237,8 @@ func (o *Observer) AwaitLog(ctx context.Context) {
 
 // FillRunning is Fill for a service that evenkeel did not start.
 func (o *Observer) FillRunning(top int) {
-	if pids := o.processes(); len(pids) > 0 {
-		if n := proc.PeakRSSOf(pids); n > 0 {
+	if o.Service.Processes != nil {
+		if n := proc.PeakRSSOf(o.Service.Processes()); n > 0 {
 			o.Run.Server = &runfile.Server{PeakRSSBytes: n}
 		}
 	}
@@ -241,13 +246,6 @@ func (o *Observer) FillRunning(top int) {
 	if o.Unprofiled != nil {
 		o.Note("%v", o.Unprofiled)
 	}
-}
-
-func (o *Observer) processes() []int {
-	if o.Service.Processes == nil {
-		return nil
-	}
-	return o.Service.Processes()
 }
 
 var errOtherProcess = errors.New("the profiles before and after the load are of different processes; " +
@@ -266,8 +264,7 @@ func (a *allocations) follows(before *allocations) bool {
 	return a.pauseEnd[last] == before.pauseEnd[last]
 }
 
-// collections summarises what runtime.MemStats knows: how many collections, and their pauses while
-// its ring has all of them.
+// collections summarises runtime.MemStats, with pauses while its ring has all of them.
 func (a *allocations) collections(before *allocations, window time.Duration) gctrace.Summary {
 	n := a.numGC - before.numGC
 	s := gctrace.Summary{
@@ -300,4 +297,51 @@ func parseRing(text string) []int64 {
 	return ring
 }
 
-func abs(n int64) int64 { return max(n, -n) }
+const maxHosts = 16
+
+// WhereIs finds the local processes that listen at the targets.
+func WhereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	seen := map[string]bool{}
+	var here []netip.AddrPort
+	for i := range targets {
+		u, err := url.Parse(targets[i].URL)
+		if err != nil || seen[u.Host] {
+			continue
+		}
+		if seen[u.Host] = true; len(seen) > maxHosts {
+			return runfile.Watched{}
+		}
+		addrs, err := Here(ctx, u)
+		if err != nil {
+			return runfile.Watched{}
+		}
+		here = append(here, addrs...)
+	}
+	if len(here) == 0 {
+		return runfile.Watched{Elsewhere: true}
+	}
+	pids := listeners.Processes(here)
+	return runfile.Watched{Processes: func() []int { return pids }}
+}
+
+// Here returns the local addresses that a URL leads to.
+func Here(ctx context.Context, u *url.URL) (here []netip.AddrPort, err error) {
+	_, text, _ := net.SplitHostPort(fetch.Address(u))
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	mine := listeners.LocalAddrs()
+	for _, a := range addrs {
+		if a = a.Unmap(); a.IsLoopback() || mine[a] {
+			here = append(here, netip.AddrPortFrom(a, uint16(port)))
+		}
+	}
+	return here, nil
+}

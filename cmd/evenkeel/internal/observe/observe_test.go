@@ -1,11 +1,18 @@
 package observe
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/pprof/profile"
+
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
 
@@ -52,5 +59,112 @@ func TestWindow(t *testing.T) {
 		if w, _ := gc.Summary.Window.Get(); w != time.Second {
 			t.Errorf("%s: a window of %v, want that of the load", tt.name, w)
 		}
+	}
+}
+
+// heap makes a profile of stacks, each written innermost first as "function:line" with "+"
+// between calls that were inlined into one another, and bytes.
+func heap(stacks map[string]int64) *profile.Profile {
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"}},
+		PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: 1,
+	}
+	functions := map[string]*profile.Function{}
+	for stack, n := range stacks {
+		s := &profile.Sample{Value: []int64{1, n}}
+		for loc := range strings.FieldsSeq(stack) {
+			l := &profile.Location{ID: uint64(len(p.Location) + 1)}
+			for call := range strings.SplitSeq(loc, "+") {
+				name, line, _ := strings.Cut(call, ":")
+				if functions[name] == nil {
+					functions[name] = &profile.Function{
+						ID: uint64(len(functions) + 1), Name: name,
+						Filename: "/src/dir/file.go",
+					}
+					p.Function = append(p.Function, functions[name])
+				}
+				l.Line = append(l.Line, profile.Line{Function: functions[name], Line: int64(len(line))})
+			}
+			p.Location = append(p.Location, l)
+			s.Location = append(s.Location, l)
+		}
+		p.Sample = append(p.Sample, s)
+	}
+	return p
+}
+
+func TestSince(t *testing.T) {
+	before := &allocations{memStats: &memStats{total: 1000}, profile: heap(map[string]int64{
+		"main.a:1 main.main:1": 50,
+		"main.gone:1":          7,
+	})}
+	after := &allocations{memStats: &memStats{total: 5000}, profile: heap(map[string]int64{
+		"main.a:1 main.main:1": 150, // 100 of it in the window
+		"main.gone:1":          7,   // none
+		"main.rec:1 main.rec:11 main.rec:11 main.main:1":             30,  // recursion
+		"bytes.growSlice:1+bytes.grow:1+main.page:111 main.main:1":   400, // inlined into one location
+		"runtime.mallocgc:1 net/http.serve:1":                        20,  // standard to the end
+		"bytes.growSlice:1 bytes.grow:1 main.page:1111 main.main:11": 5,
+	})}
+	got, err := after.since(before, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := func(name string, line, n int64) runfile.Site {
+		return runfile.Site{Name: name, File: "dir/file.go", Line: line, Flat: n}
+	}
+	want := &runfile.Alloc{
+		Bytes: 4000, Source: runfile.AllocFromMemStats, Sampled: 555,
+		Flat: []runfile.Site{
+			{Name: "bytes.growSlice", Flat: 405, Cum: 405},
+			{Name: "main.a", Flat: 100, Cum: 100},
+			{Name: "main.rec", Flat: 30, Cum: 30},
+			{Name: "runtime.mallocgc", Flat: 20, Cum: 20},
+		},
+		Cumulative: []runfile.Site{
+			{Name: "main.main", Cum: 535},
+			{Name: "main.page", Cum: 405},
+			{Name: "main.a", Flat: 100, Cum: 100},
+			{Name: "main.rec", Flat: 30, Cum: 30},
+		},
+		Lines: []runfile.Site{
+			line("main.page", 3, 400), line("main.a", 1, 100), line("main.rec", 1, 30),
+			line("runtime.mallocgc", 1, 20), line("main.page", 4, 5),
+		},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got: %s", d)
+	}
+	if short, err := after.since(&allocations{memStats: &memStats{}, profile: heap(nil)}, 1); err != nil ||
+		len(short.Flat) != 1 || len(short.Lines) != 1 {
+		t.Errorf("top 1: %+v, %v", short, err)
+	}
+}
+
+func TestSinceNoAllocSpace(t *testing.T) {
+	p := heap(nil)
+	p.SampleType[1].Type = "cpu"
+	if _, err := (&allocations{memStats: &memStats{}, profile: p}).since(&allocations{
+		memStats: &memStats{},
+		profile:  p.Copy(),
+	}, 1); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestSitesText(t *testing.T) {
+	a := &runfile.Alloc{
+		Bytes: 10 << 20, Sampled: 8 << 20,
+		Flat: []runfile.Site{
+			{Name: "bytes.growSlice", Flat: 6 << 20, Cum: 6 << 20},
+			{Name: "main.f", Flat: 2 << 20},
+		},
+		Cumulative: []runfile.Site{{Name: "main.f", Cum: 8 << 20}},
+		Lines:      []runfile.Site{{Name: "main.f", File: "dir/f.go", Line: 12, Flat: 8 << 20}},
+	}
+	golden.Written(t, "alloc.golden.txt", func(b *bytes.Buffer) error { return WriteSites(b, a, textfmt.Style{}) })
+	var b strings.Builder
+	if err := WriteSites(&b, new(runfile.Alloc), textfmt.Style{}); err != nil || b.String() != "" {
+		t.Errorf("of nothing: %q, %v", b.String(), err)
 	}
 }

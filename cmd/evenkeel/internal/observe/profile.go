@@ -2,12 +2,15 @@ package observe
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +19,9 @@ import (
 	"github.com/google/pprof/profile"
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
 )
 
 const (
@@ -31,8 +37,8 @@ type allocations struct {
 type memStats struct {
 	total         int64
 	numGC, forced int64
-	pauses        []int64 // ring: collection n, from 1, is at (n-1) modulo its length
-	pauseEnd      []int64 // of the same
+	pauses        []int64 // ring: collection n is at (n-1) modulo its length
+	pauseEnd      []int64
 }
 
 var errNoProfile = errors.New("no allocation profile")
@@ -40,7 +46,7 @@ var errNoProfile = errors.New("no allocation profile")
 // PProfPath is the default path of net/http/pprof.
 const PProfPath = "/debug/pprof/"
 
-// Profiler fetches allocation profiles from Base, the URL of a /debug/pprof/.
+// Profiler fetches allocation profiles from Base, a /debug/pprof/.
 type Profiler struct {
 	Base   string
 	client *http.Client
@@ -51,8 +57,8 @@ func NewProfiler(base string, c *tls.Config) *Profiler {
 	return &Profiler{Base: strings.TrimSuffix(base, "/") + "/", client: fetch.NewClient(profileTimeout, c)}
 }
 
-// take makes the service collect, because a profile ends at the last collection. totalFirst is set
-// after the load, so that no figure counts the other's allocations.
+// take makes the service collect, because a profile ends at the last collection. After the load
+// totalFirst is set, so that no figure counts the other's allocations.
 func (p *Profiler) take(ctx context.Context, totalFirst bool) (*allocations, error) {
 	a := &allocations{}
 	steps := []func() error{
@@ -83,7 +89,7 @@ func (p *Profiler) heap(ctx context.Context) (*profile.Profile, error) {
 	return prof, nil
 }
 
-// memStats reads the end of the text form of a profile (runtime/pprof, writeHeapInternal).
+// memStats reads the end of a text profile (runtime/pprof, writeHeapInternal).
 func (p *Profiler) memStats(ctx context.Context) (*memStats, error) {
 	body, err := p.get(ctx, "allocs?debug=1")
 	if err != nil {
@@ -135,4 +141,128 @@ func (p *Profiler) get(ctx context.Context, what string) (io.ReadCloser, error) 
 		return nil, fmt.Errorf("%w: %s answered %s", errNoProfile, p.Base+what, resp.Status)
 	}
 	return resp.Body, nil
+}
+
+func (a *allocations) since(before *allocations, top int) (*runfile.Alloc, error) {
+	before.profile.Scale(-1)
+	delta, err := profile.Merge([]*profile.Profile{a.profile, before.profile})
+	if err != nil {
+		return nil, fmt.Errorf("allocation profiles before and after do not fit together: %w", err)
+	}
+	index := slices.IndexFunc(delta.SampleType, func(t *profile.ValueType) bool { return t.Type == "alloc_space" })
+	if index < 0 {
+		return nil, fmt.Errorf("%w: the heap profile has no alloc_space", errNoProfile)
+	}
+	functions, lines, sampled := sites{}, sites{}, int64(0)
+	for _, s := range delta.Sample {
+		sampled += s.Value[index]
+		addSample(frames(s), s.Value[index], functions, lines)
+	}
+	own := maps.Clone(functions)
+	maps.DeleteFunc(own, func(s runfile.Site, _ *sums) bool { return reqtrace.InStandardLibrary(s.Name) })
+	return &runfile.Alloc{
+		Bytes:      a.total - before.total,
+		Source:     runfile.AllocFromMemStats,
+		Sampled:    sampled,
+		Flat:       functions.top(top, func(s runfile.Site) int64 { return s.Flat }),
+		Cumulative: own.top(top, func(s runfile.Site) int64 { return s.Cum }),
+		Lines:      lines.top(top, func(s runfile.Site) int64 { return s.Flat }),
+	}, nil
+}
+
+type sites map[runfile.Site]*sums
+
+type sums struct{ flat, cum int64 }
+
+func frames(s *profile.Sample) []runfile.Site {
+	var fs []runfile.Site
+	for _, loc := range s.Location {
+		for _, l := range loc.Line {
+			if l.Function != nil {
+				fs = append(fs, runfile.Site{Name: l.Function.Name, File: shortFile(l.Function.Filename), Line: l.Line})
+			}
+		}
+	}
+	return fs
+}
+
+// addSample counts a recursive function once. Its line is the innermost outside the standard
+// library.
+func addSample(stack []runfile.Site, bytes int64, functions, lines sites) {
+	seen := map[string]bool{}
+	line := -1
+	for i, f := range stack {
+		sum := functions.of(runfile.Site{Name: f.Name})
+		if i == 0 {
+			sum.flat += bytes
+		}
+		if !seen[f.Name] {
+			sum.cum += bytes
+			seen[f.Name] = true
+		}
+		if line < 0 && !reqtrace.InStandardLibrary(f.Name) {
+			line = i
+		}
+	}
+	if len(stack) > 0 {
+		lines.of(stack[max(line, 0)]).flat += bytes
+	}
+}
+
+func (m sites) of(k runfile.Site) *sums {
+	s := m[k]
+	if s == nil {
+		s = &sums{}
+		m[k] = s
+	}
+	return s
+}
+
+func (m sites) top(n int, by func(runfile.Site) int64) []runfile.Site {
+	var ss []runfile.Site
+	for k, s := range m {
+		k.Flat, k.Cum = s.flat, s.cum
+		if by(k) > 0 {
+			ss = append(ss, k)
+		}
+	}
+	slices.SortFunc(ss, func(a, b runfile.Site) int {
+		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Line, b.Line))
+	})
+	return ss[:min(n, len(ss))]
+}
+
+func shortFile(f string) string {
+	dir, file := path.Split(f)
+	return path.Join(path.Base(dir), file)
+}
+
+// WriteSites writes where a run allocated most.
+func WriteSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
+	var b strings.Builder
+	section := func(
+		title string, sites []runfile.Site, bytes func(runfile.Site) int64, name func(runfile.Site) string,
+	) {
+		if len(sites) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "%s\n", s.Dim(title))
+		t := textfmt.NewTable(3)
+		for _, x := range sites {
+			n := float64(bytes(x))
+			t.Add(nil, []string{
+				"  " + name(x), textfmt.Bytes(n),
+				textfmt.Percent(n / float64(max(a.Sampled, 1)) * 100),
+			})
+		}
+		t.Render(&b)
+	}
+	flat, cum := func(x runfile.Site) int64 { return x.Flat }, func(x runfile.Site) int64 { return x.Cum }
+	function := func(x runfile.Site) string { return x.Name }
+	section("functions that allocate, flat", a.Flat, flat, function)
+	section("with all they call, outside the standard library", a.Cumulative, cum, function)
+	section("lines, the innermost outside the standard library", a.Lines, flat,
+		func(x runfile.Site) string { return fmt.Sprintf("%s:%d %s", x.File, x.Line, x.Name) })
+	_, err := io.WriteString(w, b.String())
+	return err
 }

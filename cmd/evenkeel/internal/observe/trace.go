@@ -1,12 +1,17 @@
 package observe
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"sync"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/gctrace"
 )
@@ -16,16 +21,16 @@ const (
 	tailLines     = 12
 )
 
-// trace keeps the collections in a server's standard error, and passes the rest on.
+// trace has the collections of a server, from its log or standard error.
 type trace struct {
 	mu     sync.Mutex // guards all below
 	cycles []gctrace.Cycle
 	start  time.Time // of the runtime, about
 	stats  gctrace.Stats
 
-	log        string // name of the followed log; "": standard error
-	restarts   int    // of the program, since mark
-	lostBefore int64  // of stats, before mark
+	log        string // followed log; "": standard error
+	restarts   int    // since mark
+	lostBefore int64  // before mark
 }
 
 // Read reads until standard error ends.
@@ -38,7 +43,7 @@ func (t *trace) scan(r io.Reader) {
 	sc := gctrace.NewScanner(r)
 	for sc.Scan() {
 		c := sc.Cycle()
-		// Lines arrive late, so the earliest of these is nearest to the start of the runtime.
+		// Lines arrive late, so the earliest of these is nearest.
 		start := time.Now().Add(-c.End())
 		t.mu.Lock()
 		if n := len(t.cycles); n > 0 && gclog.Restarted(t.cycles[n-1], c) {
@@ -62,7 +67,7 @@ func (t *trace) count() int {
 	return len(t.cycles)
 }
 
-// Passer passes a server's standard error on without gctrace lines, and keeps its last lines.
+// Passer passes on standard error without gctrace lines, and keeps its last lines.
 type Passer struct {
 	W   io.Writer
 	All bool // pass gctrace lines too
@@ -123,4 +128,110 @@ func (p *Passer) Last() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.tail...)
+}
+
+// logHistory is how much of an existing log is read.
+const logHistory = 1 << 20
+
+// follow reads a growing log. It returns once it has read what exists. stop reads to the end,
+// except of a pipe.
+func (t *trace) follow(ctx context.Context, name string) (stop func(), err error) {
+	t.log = name
+	if name == cli.ToStdout {
+		t.log = cli.StdinName
+		go t.scan(os.Stdin)
+		time.Sleep(logRest) // for what exists
+		return func() {}, nil
+	}
+	f, err := openLog(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && fi.IsDir() {
+		err = fmt.Errorf("%s is a folder; name the file that the service's standard error is written to", name)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	ends := fi.Mode().IsRegular()
+	reading, cancel := context.WithCancel(context.Background())
+	caughtUp := make(chan struct{})
+	in := io.Reader(&gclog.Tail{Context: reading, File: f, Poll: logPoll, AtEnd: sync.OnceFunc(func() {
+		close(caughtUp)
+	})})
+	if ends && fi.Size() > logHistory {
+		_, _ = f.Seek(-logHistory, io.SeekEnd)
+		br := bufio.NewReader(in)
+		_, _ = br.ReadSlice('\n') // the rest of a line
+		in = br
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.scan(in)
+	}()
+	var rest <-chan time.Time
+	if !ends {
+		rest = time.After(logRest) // for what exists
+	}
+	select {
+	case <-caughtUp:
+	case <-done:
+	case <-rest:
+	case <-ctx.Done():
+	}
+	return func() {
+		cancel()
+		if ends {
+			<-done
+		}
+		f.Close()
+	}, nil
+}
+
+func openLog(ctx context.Context, name string) (*os.File, error) {
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	c := make(chan opened, 1)
+	go func() {
+		f, err := os.Open(name)
+		c <- opened{f, err}
+	}()
+	select {
+	case o := <-c:
+		return o.f, o.err
+	case <-ctx.Done():
+		return nil, cli.ErrInterrupted
+	}
+}
+
+func (t *trace) mark() (seen int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.restarts, t.lostBefore = 0, t.stats.Lost
+	return len(t.cycles)
+}
+
+// awaitForced waits for a forced collection after the first n.
+func (t *trace) awaitForced(ctx context.Context, n int, patience time.Duration) {
+	const least = 20 // looks, even if this process is slow
+	end := time.Now().Add(patience)
+	for i := 0; (i < least || time.Now().Before(end)) && ctx.Err() == nil && !t.forcedSince(n); i++ {
+		time.Sleep(logPoll)
+	}
+}
+
+func (t *trace) forcedSince(n int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := min(n, len(t.cycles)); i < len(t.cycles); i++ {
+		if t.cycles[i].Forced {
+			return true
+		}
+	}
+	return false
 }

@@ -14,8 +14,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 var (
@@ -89,7 +89,7 @@ func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
 	r := v.Report()
 	p := explainPage{
 		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: t.Name,
-		Limits: verdict.Limits(), Tool: runfile.Tool(),
+		Limits: verdict.Limits, Tool: runfile.Tool(),
 	}
 	if r.Requests > 0 {
 		d := ccdfData(r)

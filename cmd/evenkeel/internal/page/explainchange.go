@@ -8,8 +8,8 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 var (

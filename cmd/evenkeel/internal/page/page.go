@@ -1,3 +1,5 @@
+// Package page writes pages that load nothing: [Compare] for runs side by side, [Explain] for the
+// verdict on a trace, and [Change] for what differs between two versions.
 package page
 
 import (
@@ -10,8 +12,8 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 var (

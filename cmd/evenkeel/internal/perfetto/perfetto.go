@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 // event is a slice ("X") or the name of a track ("M").

@@ -98,7 +98,7 @@ func checked(t *testing.T, r *reqtrace.Report) []read {
 // TestKnownReport: of a request the whole and each piece, and the spans of the collector and the
 // machine.
 func TestKnownReport(t *testing.T) {
-	b, err := os.ReadFile("../../../../reqtrace/verdict/testdata/report.json")
+	b, err := os.ReadFile("../../../../internal/verdict/testdata/report.json")
 	if err != nil {
 		t.Fatal(err)
 	}

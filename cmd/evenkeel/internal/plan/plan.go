@@ -11,7 +11,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
-	"evenkeel.dev/gcgate/capacity"
+	"evenkeel.dev/cmd/evenkeel/internal/plan/outlook"
 )
 
 // Options say what to plan for. Zero means the source's value.
@@ -35,7 +35,7 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	if err := p.scale(&o); err != nil {
 		return nil, err
 	}
-	p.Ways, err = capacity.Compare(p.service, p.options)
+	p.Ways, err = outlook.Compare(p.service, p.options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Source, err)
 	}
@@ -45,21 +45,21 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 
 // Plan is what evenkeel plan says.
 type Plan struct {
-	Source       string             `json:"source"`
-	Requests     float64            `json:"requests_per_second,omitempty"` // of all replicas; 0: not known
-	AllocRate    float64            `json:"bytes_per_second"`
-	Live         float64            `json:"live_bytes"`
-	Procs        int                `json:"procs,omitempty"`    // of one; 0: not known
-	Replicas     int                `json:"replicas,omitempty"` // 0: as many as are needed
-	Turns        int                `json:"turns"`
-	MemoryBytes  float64            `json:"memory_bytes,omitempty"` // of one; 0: no limit
-	HeldMeasured bool               `json:"held_measured"`
-	Held         capacity.Range     `json:"held_seconds,omitzero"` // where it was measured or given
-	Ways         []capacity.Outlook `json:"ways"`
-	Notes        []string           `json:"notes,omitempty"`
+	Source       string            `json:"source"`
+	Requests     float64           `json:"requests_per_second,omitempty"` // of all replicas; 0: not known
+	AllocRate    float64           `json:"bytes_per_second"`
+	Live         float64           `json:"live_bytes"`
+	Procs        int               `json:"procs,omitempty"`    // of one; 0: not known
+	Replicas     int               `json:"replicas,omitempty"` // 0: as many as are needed
+	Turns        int               `json:"turns"`
+	MemoryBytes  float64           `json:"memory_bytes,omitempty"` // of one; 0: no limit
+	HeldMeasured bool              `json:"held_measured"`
+	Held         outlook.Range     `json:"held_seconds,omitzero"` // where it was measured or given
+	Ways         []outlook.Outlook `json:"ways"`
+	Notes        []string          `json:"notes,omitempty"`
 
-	service  capacity.Service
-	options  capacity.Options
+	service  outlook.Service
+	options  outlook.Options
 	measured float64 // CPU of requests per second; 0: not known
 }
 
@@ -88,11 +88,11 @@ func (p *Plan) scale(f *Options) error {
 			times = float64(max(p.options.Replicas, 1))
 		}
 	}
-	s.Work = capacity.WorkAtKnee(p.measured, float64(max(s.Procs, 1))).Times(times)
+	s.Work = outlook.WorkAtKnee(p.measured, float64(max(s.Procs, 1))).Times(times)
 	s.Requests *= times
 	s.AllocRate *= times
 	if f.Held > 0 {
-		s.Held = capacity.Exactly(time.Duration(f.Held).Seconds())
+		s.Held = outlook.Exactly(time.Duration(f.Held).Seconds())
 	}
 	p.Requests, p.AllocRate, p.Live, p.Procs, p.Held, p.HeldMeasured = s.Requests, s.AllocRate, s.Live, s.Procs, s.Held,
 		!s.Held.IsZero()

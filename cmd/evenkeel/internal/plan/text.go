@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/plan/outlook"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/internal/textfmt"
@@ -24,7 +25,7 @@ func (p *Plan) judge() {
 			p.note("%v: the replicas may be past the knee", o.Way)
 		}
 	}
-	gated := p.Ways[capacity.WayGated]
+	gated := p.Ways[outlook.Gated]
 	const more = "let more replicas collect at once (-k), give each more memory, or allocate less"
 	switch {
 	case gated.TurnLoad.Low > 1:
@@ -50,12 +51,12 @@ func Line(runs []*runfile.Run) string {
 	if err != nil || p.measured == 0 || p.scale(&Options{}) != nil {
 		return ""
 	}
-	ways, err := capacity.Compare(p.service, p.options)
+	ways, err := outlook.Compare(p.service, p.options)
 	if err != nil {
 		return ""
 	}
-	stock, gated := &ways[capacity.WayGOGC100], &ways[capacity.WayGated]
-	figures := func(o *capacity.Outlook, replicas, share string) string {
+	stock, gated := &ways[outlook.GOGC100], &ways[outlook.Gated]
+	figures := func(o *outlook.Outlook, replicas, share string) string {
 		return rangeText(o.Needed, textfmt.Count) + replicas + ", " + rangeText(o.MemoryInAll, textfmt.Bytes) +
 			" in all, " + rangeText(o.Collector, textfmt.Share) + share
 	}
@@ -91,10 +92,10 @@ func (p *Plan) Text(st textfmt.Style) string {
 	t := textfmt.NewTable(1 + len(p.Ways))
 	head := []string{""}
 	for _, o := range p.Ways {
-		head = append(head, o.Way.String())
+		head = append(head, o.Way)
 	}
 	t.Add(st.Bold, head)
-	row := func(name string, of func(*capacity.Outlook) string) {
+	row := func(name string, of func(*outlook.Outlook) string) {
 		cells, known := []string{name}, false
 		for i := range p.Ways {
 			cell := of(&p.Ways[i])
@@ -105,16 +106,16 @@ func (p *Plan) Text(st textfmt.Style) string {
 			t.Add(nil, cells)
 		}
 	}
-	row("replicas needed", func(o *capacity.Outlook) string { return rangeText(o.Needed, textfmt.Count) })
-	row("memory of one", func(o *capacity.Outlook) string { return rangeText(o.Memory, textfmt.Bytes) })
-	row("memory in all", func(o *capacity.Outlook) string { return rangeText(o.MemoryInAll, textfmt.Bytes) })
-	row("CPU of a request", func(o *capacity.Outlook) string { return rangeText(o.CPU, secondsText) })
-	row("of it the collector", func(o *capacity.Outlook) string { return rangeText(o.Collector, textfmt.Share) })
-	row("knee at this load times", func(o *capacity.Outlook) string { return rangeText(o.Headroom, textfmt.Count) })
-	row("turns needed", func(o *capacity.Outlook) string { return rangeText(o.Turns, textfmt.Count) })
-	row("load of the turns", func(o *capacity.Outlook) string { return rangeText(o.TurnLoad, textfmt.Count) })
-	row("longest wait for one", func(o *capacity.Outlook) string { return secondsRange(o.Wait) })
-	row("from trigger to hard", func(o *capacity.Outlook) string {
+	row("replicas needed", func(o *outlook.Outlook) string { return rangeText(o.Needed, textfmt.Count) })
+	row("memory of one", func(o *outlook.Outlook) string { return rangeText(o.Memory, textfmt.Bytes) })
+	row("memory in all", func(o *outlook.Outlook) string { return rangeText(o.MemoryInAll, textfmt.Bytes) })
+	row("CPU of a request", func(o *outlook.Outlook) string { return rangeText(o.CPU, secondsText) })
+	row("of it the collector", func(o *outlook.Outlook) string { return rangeText(o.Collector, textfmt.Share) })
+	row("knee at this load times", func(o *outlook.Outlook) string { return rangeText(o.Headroom, textfmt.Count) })
+	row("turns needed", func(o *outlook.Outlook) string { return rangeText(o.Turns, textfmt.Count) })
+	row("load of the turns", func(o *outlook.Outlook) string { return rangeText(o.TurnLoad, textfmt.Count) })
+	row("longest wait for one", func(o *outlook.Outlook) string { return secondsRange(o.Wait) })
+	row("from trigger to hard", func(o *outlook.Outlook) string {
 		if o.Spare == 0 {
 			return "-"
 		}
@@ -137,7 +138,7 @@ func round(x float64) float64 {
 	return float64(int64(x + 0.5))
 }
 
-func rangeText(r capacity.Range, format func(float64) string) string {
+func rangeText(r outlook.Range, format func(float64) string) string {
 	if r.IsZero() {
 		return "-"
 	}
@@ -165,4 +166,4 @@ func secondsText(s float64) string {
 	return textfmt.Duration(time.Duration(min(s, 1e9) * float64(time.Second)))
 }
 
-func secondsRange(r capacity.Range) string { return rangeText(r, secondsText) }
+func secondsRange(r outlook.Range) string { return rangeText(r, secondsText) }

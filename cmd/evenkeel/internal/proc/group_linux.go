@@ -5,9 +5,18 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 )
+
+// attributes makes a group. The kernel kills the child with the thread that started it.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+func lockToParent() { runtime.LockOSThread() }
 
 // Of waitid(2).
 const (
@@ -16,8 +25,8 @@ const (
 	wNoWait = 0x01000000 // WNOWAIT
 )
 
-// waitExit waits until the process has ended, and leaves it a zombie. Until it is reaped, no other
-// process gets its number or its group's.
+// waitExit leaves the ended process a zombie. Until it is reaped, its number and its group's are
+// not used again.
 func (p *Process) waitExit() {
 	for {
 		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idPid, uintptr(p.Pid()), 0, wExited|wNoWait, 0, 0)
@@ -27,7 +36,7 @@ func (p *Process) waitExit() {
 	}
 }
 
-// alive reports whether a process of the group is left. Signal 0 would also reach the zombie.
+// alive reports whether the group has a process. Signal 0 would reach the zombie.
 func (p *Process) alive() bool {
 	for range p.members() {
 		return true
@@ -35,7 +44,7 @@ func (p *Process) alive() bool {
 	return false
 }
 
-// members yields the /proc folder of each process of the group that has not ended.
+// members yields the /proc folders of the group's live processes.
 func (p *Process) members() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -57,4 +66,44 @@ func (p *Process) members() iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// PeakRSS returns the sum of the peaks of the group's live processes in bytes (VmHWM). getrusage(2)
+// would begin with the parent's size at the fork.
+func (p *Process) PeakRSS() (sum int64) {
+	for dir := range p.members() {
+		sum += peak(dir)
+	}
+	return sum
+}
+
+// Processes returns the group's ids.
+func (p *Process) Processes() (pids []int) {
+	for dir := range p.members() {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func peak(dir string) int64 {
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kib int64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		return 0 // it has just ended
+	}
+	return kib << 10
+}
+
+// PeakRSSOf is PeakRSS of other processes.
+func PeakRSSOf(pids []int) (sum int64) {
+	for _, pid := range pids {
+		sum += peak(filepath.Join("/proc", strconv.Itoa(pid)))
+	}
+	return sum
 }

@@ -8,7 +8,6 @@ func attributes() *syscall.SysProcAttr { return nil }
 
 func lockToParent() {}
 
-// signal kills, because there are no groups and no SIGTERM here.
 func (p *Process) signal(syscall.Signal) { p.kill() }
 
 func (p *Process) kill() { _ = p.cmd.Process.Kill() }

@@ -2,11 +2,16 @@
 
 package proc
 
-import "syscall"
+import (
+	"syscall"
+)
 
-// waitExit reaps the process, unlike on Linux. kill(2) counts a zombie, so alive would not know
-// whether the group is empty. From here on the group keeps its number only while it has a process.
-// A signal just after that may reach another group.
+// waitExit reaps the process, because kill(2) counts a zombie and alive would never be false. A
+// signal just after the group's last process ended may reach another group.
 func (p *Process) waitExit() { p.reap() }
 
 func (p *Process) alive() bool { return syscall.Kill(-p.Pid(), 0) == nil }
+
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func lockToParent() {}

@@ -6,8 +6,7 @@ import "syscall"
 
 var kill = syscall.Kill
 
-// signal reaches the whole group, unless its number may be another's by now. ESRCH means that no
-// process is left.
+// signal reaches the group, unless its number may be another's by now.
 func (p *Process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,3 +1,4 @@
+// Package proc starts a command in its own process group, and ends all of the group.
 package proc
 
 import (
@@ -15,15 +16,15 @@ import (
 
 // Options say what to start. Only Args is required.
 type Options struct {
-	Args   []string  // program, looked up in PATH, and its arguments
-	Env    []string  // NAME=VALUE, added to this process's environment
+	Args   []string  // program, found in PATH, and arguments
+	Env    []string  // NAME=VALUE, added to this process's
 	Stdout io.Writer // default nil: discarded
-	// Stderr is read to its end by one goroutine. Default nil: discarded.
+	// Stderr reads to the end in its own goroutine. Default nil: discarded.
 	Stderr func(io.Reader)
 }
 
-// outputTimeout is how long output is read after the group has ended. A process that left the group
-// may hold the pipes open.
+// outputTimeout is how long to read output after the group ended. A process that left the group may
+// hold the pipes open.
 const outputTimeout = 3 * time.Second
 
 const lingerPoll = 10 * time.Millisecond
@@ -33,18 +34,17 @@ type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 
-	grace atomic.Int64 // Unix ns until which Stop waits for the group; 0: not stopped
+	grace atomic.Int64 // Unix ns when Stop's grace ends; 0: not stopped
 
 	mu   sync.Mutex // guards over
-	over bool       // no signal from here on, because the leader is about to be reaped
+	over bool       // send no signal, because the leader is about to be reaped
 
-	reaped bool  // owned by the goroutine that started it
-	late   bool  // the group outlived Stop's grace; set before done is closed
-	err    error // of Wait; set before done is closed
+	reaped bool  // of the goroutine in Start
+	late   bool  // the group outlived Stop's grace; set before done
+	err    error // of Wait; set before done
 }
 
-// Start starts the command without standard input. On Linux the kernel kills it when this process
-// dies.
+// Start starts the command. On Linux the kernel kills it when this process dies.
 func Start(o Options) (*Process, error) {
 	if len(o.Args) == 0 || o.Args[0] == "" {
 		return nil, errors.New("no command: write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- " +
@@ -65,7 +65,7 @@ func Start(o Options) (*Process, error) {
 		defer w.Close() // the child has its own
 		readers.Go(func() {
 			o.Stderr(r)
-			_, _ = io.Copy(io.Discard, r) // a child must not block on a full pipe
+			_, _ = io.Copy(io.Discard, r) // never block the child
 		})
 	}
 	cmd.WaitDelay = outputTimeout
@@ -87,7 +87,7 @@ func Start(o Options) (*Process, error) {
 		p.mu.Unlock()
 		p.reap()
 		if pipe != nil {
-			// Killed writers leave the rest of their output in the pipe, before its end.
+			// Killed writers may leave output in the pipe.
 			_ = pipe.SetReadDeadline(time.Now().Add(outputTimeout))
 			readers.Wait()
 			pipe.Close()
@@ -105,7 +105,6 @@ func Start(o Options) (*Process, error) {
 	return p, nil
 }
 
-// reap collects the state of the ended process and the rest of its standard output.
 func (p *Process) reap() {
 	if !p.reaped {
 		p.reaped = true
@@ -113,8 +112,7 @@ func (p *Process) reap() {
 	}
 }
 
-// waitForGroup waits for the group until Stop's grace ends. A script's server may take longer to
-// end than the script.
+// waitForGroup waits until Stop's grace ends, because a script's server may outlive the script.
 func (p *Process) waitForGroup() {
 	for p.alive() && time.Now().UnixNano() < p.grace.Load() {
 		time.Sleep(lingerPoll)
@@ -125,10 +123,33 @@ func (p *Process) waitForGroup() {
 // Pid returns the id of the process and its group.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended and its output was read.
+// Done is closed when the process has ended and its output is read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit returns "exit status 1" or "signal: terminated", say. Call it after Done.
+// Ended reports whether Done is closed.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Until returns a context that ends with ctx or with the process.
+func (p *Process) Until(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-p.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// Exit returns "exit status 1", for example. Call it after Done.
 func (p *Process) Exit() string {
 	if s := p.cmd.ProcessState; s != nil {
 		return s.String()
@@ -144,16 +165,14 @@ func (p *Process) CPU() time.Duration {
 	return 0
 }
 
-// ErrKilled says that the process did not end when told to.
+// ErrKilled says that the process did not end by itself.
 var ErrKilled = errors.New("killed")
 
-// Stop sends SIGTERM to the group and waits for it to end. After grace, or when ctx ends, it kills
-// the group and returns an error that wraps ErrKilled.
+// Stop sends SIGTERM to the group and waits. After grace or ctx, it kills the group and returns an
+// ErrKilled.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
-	select {
-	case <-p.done: // its id may be another's by now
+	if p.Ended() { // its id may be another's by now
 		return nil
-	default:
 	}
 	p.grace.Store(time.Now().Add(grace).UnixNano())
 	p.signal(syscall.SIGTERM)
@@ -163,7 +182,7 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	select {
 	case <-p.done:
 		if p.late {
-			return why // killed before t was looked at
+			return why // killed before t fired
 		}
 		return nil
 	case <-t.C:

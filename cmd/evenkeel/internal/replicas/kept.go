@@ -20,40 +20,38 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
-// A recorder keeps snapshots, and this command analyses them. It asks a replica for its history
-// and the list of its snapshots, and then, the newest first, for each snapshot that it does not
-// know yet.
+// A recorder keeps snapshots, and this command analyses those that it does not know, newest first.
 //
-//	json, snapshots ──> snapshot/ID.json, snapshot/ID ──> findings ──> added to the history
+//	json, snapshots ──> snapshot/ID.json, snapshot/ID ──> findings ──> history
 const (
 	maxKeptBytes  = 64 << 20
-	maxHeadBytes  = 16 << 20        // of a head, and of a list
-	analysisLimit = 2 * time.Minute // for all snapshots of a replica
-	traceLimit    = time.Minute     // for a trace to come
-	quietAnalysis = 2 * time.Second // before progress is shown
+	maxHeadBytes  = 16 << 20
+	analysisLimit = 2 * time.Minute // of a replica's snapshots
+	traceLimit    = time.Minute
+	quietAnalysis = 2 * time.Second // without progress
 )
 
 var analyses = make(chan bool, runtime.GOMAXPROCS(0))
 
-// findings are what the snapshots of a replica say. One goroutine at a time uses them.
+// findings are what a replica's snapshots say. One goroutine at a time uses them.
 type findings struct {
 	source string // another source is another process
 	store  *history.Store
 	done   map[string]bool
-	failed []string // snapshots that failed, and why
+	failed []string // snapshots, and why
 }
 
 type keeper interface {
 	history(ctx context.Context) (h *history.History, source string, err error)
-	list(ctx context.Context) ([]history.Kept, error) // the oldest first
+	list(ctx context.Context) ([]history.Kept, error) // oldest first
 	read(ctx context.Context, name string, most int64) ([]byte, error)
 }
 
-// history returns k's history with what its snapshots say since a time.
+// history returns k's history and findings since a time.
 func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *counter) (*history.History, error) {
 	h, source, err := k.history(ctx)
 	if err != nil {
@@ -76,7 +74,7 @@ func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *co
 	return h, nil
 }
 
-// explain analyses the unknown snapshots since a time, and reports whether there were any.
+// explain analyses unknown snapshots, and reports whether there were any.
 func (f *findings) explain(ctx context.Context, k keeper, since time.Time, n *counter) (fresh bool, err error) {
 	list, err := k.list(ctx)
 	if err != nil {
@@ -138,7 +136,7 @@ func (f *findings) explainOne(ctx context.Context, k keeper, id string) error {
 type served struct {
 	client *http.Client
 	json   *url.URL
-	since  time.Duration // of that; 0: all
+	since  time.Duration // 0: all
 }
 
 func (s served) history(ctx context.Context) (*history.History, string, error) {
@@ -210,7 +208,7 @@ func (d folder) read(_ context.Context, name string, most int64) ([]byte, error)
 type counter struct {
 	all, done atomic.Int64
 	begun     time.Time
-	progress  *load.Progress // nil: there is no terminal
+	progress  *load.Progress // nil: no terminal
 }
 
 func newCounter(a *cli.App) *counter {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace/recorder"
 )
 

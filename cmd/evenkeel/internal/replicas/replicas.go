@@ -1,4 +1,4 @@
-// Package replicas asks the recorders of replicas why requests were slow, and adds the answers.
+// Package replicas adds what the recorders of replicas say about slow requests.
 package replicas
 
 import (
@@ -17,7 +17,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 const (
@@ -42,7 +42,7 @@ type answer struct {
 	err     error
 }
 
-// parse reads an operand. It refuses files unless files is set.
+// parse reads an operand, which may be a file if files is set.
 func parse(name string, files bool) (replica, error) {
 	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
 		if _, err := os.Stat(name); files && err == nil {
@@ -144,7 +144,7 @@ func readHistory(name string) (h *history.History, source string, err error) {
 	return parseHistory(b)
 }
 
-// parseHistory returns a history, and the names of its processes if it is JSON.
+// parseHistory also returns the processes that JSON names.
 func parseHistory(b []byte) (h *history.History, source string, err error) {
 	if text := bytes.TrimSpace(b); len(text) == 0 || text[0] == '{' || text[0] == '<' {
 		var names struct{ Sources []string }

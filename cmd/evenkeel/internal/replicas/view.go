@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/textfmt"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // View shows what replicas say.
@@ -23,7 +23,7 @@ type View struct {
 	Rows     int
 }
 
-// New returns a view. It refuses files unless files is set.
+// New returns a view. Names may be files if files is set.
 func New(a *cli.App, names []string, files bool) (*View, error) {
 	list, err := parseAll(names, files)
 	if err != nil {
@@ -34,13 +34,6 @@ func New(a *cli.App, names []string, files bool) (*View, error) {
 
 // Close closes connections.
 func (v *View) Close() { v.client.CloseIdleConnections() }
-
-func historyJSON(a *cli.App, m *merged) error {
-	for _, line := range m.missing {
-		fmt.Fprintf(a.Stderr, "! %s\n", textfmt.Printable(line))
-	}
-	return cli.WriteJSON(a.Stdout, m.history)
-}
 
 func (v *View) text(m *merged, now time.Time) string {
 	var b strings.Builder
@@ -102,15 +95,15 @@ func (v *View) Report(ctx context.Context, html, title string, asJSON bool) erro
 	if err := v.page(m, html, title, now); err != nil {
 		return err
 	}
-	switch {
-	case asJSON:
-		return historyJSON(v.app, m)
-	case html == "":
+	if html == "" && !asJSON {
 		_, err = fmt.Fprint(v.app.Stdout, v.text(m, now))
 		return err
 	}
 	for _, line := range m.missing {
 		fmt.Fprintf(v.app.Stderr, "! %s\n", textfmt.Printable(line))
+	}
+	if asJSON {
+		return cli.WriteJSON(v.app.Stdout, m.history)
 	}
 	return nil
 }
@@ -128,4 +121,96 @@ func (v *View) page(m *merged, name, title string, now time.Time) error {
 		o.Sources = append(o.Sources, "Not in it: "+textfmt.Printable(line))
 	}
 	return v.app.SavePage(name, func(w io.Writer) error { return history.WritePage(w, m.history, o) })
+}
+
+const worstShown = 5
+
+// writeTop writes at most rows causes. If last is 0, it uses all of the history.
+func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, rows int, style textfmt.Style) {
+	h, since, of := m.history, time.Time{}, "all that is kept"
+	if last > 0 {
+		since, of = now.Add(-last), "in the last "+lastText(last)
+	}
+	list := h.Summaries(since)
+	fmt.Fprintln(b, style.Bold(textfmt.Printable(h.Sentence(since))))
+	fmt.Fprintln(b, style.Dim(textfmt.Printable(fmt.Sprintf("%s, %s: %s", replicasText(m), of, h.Coverage(since)))))
+	for _, line := range m.missing {
+		fmt.Fprintf(b, "! %s\n", textfmt.Printable(line))
+	}
+	if len(list) == 0 {
+		return
+	}
+	shown := list[:min(len(list), rows)]
+	fmt.Fprintln(b)
+	// The cause may be long, so it is last.
+	t := textfmt.NewTable(6)
+	t.Add(style.Bold, []string{"share", "requests", "lost", "since", "last", "worst"})
+	for _, s := range shown {
+		t.Add(nil, []string{
+			fmt.Sprintf("%5s", textfmt.Share(s.Share)), textfmt.Count(float64(s.Requests)), textfmt.Duration(s.Lost),
+			clockText(s.First, now), clockText(s.Last, now),
+			textfmt.Duration(s.Worst.Duration),
+		})
+	}
+	var figures strings.Builder
+	t.Render(&figures)
+	i := -1
+	for line := range strings.Lines(figures.String()) {
+		cause := style.Bold("what made them slow")
+		if i >= 0 {
+			cause = textfmt.Printable(shown[i].String())
+			if shown[i].New {
+				cause = style.Attr("1;33", "NEW") + " " + cause
+			}
+		}
+		fmt.Fprintf(b, "%s  %s\n", strings.TrimRight(line, "\n"), cause)
+		i++
+	}
+	if n := len(list) - len(shown); n > 0 {
+		fmt.Fprintf(b, "and %s (-n)\n", textfmt.Plural(n, "more cause"))
+	}
+	writeWorst(b, shown, now, style)
+}
+
+func writeWorst(b *strings.Builder, list []history.Summary, now time.Time, style textfmt.Style) {
+	fmt.Fprintf(b, "\n%s\n", style.Bold("the worst of each"))
+	for _, s := range list[:min(len(list), worstShown)] {
+		w := &s.Worst
+		line := fmt.Sprintf("%9s at %s  %s", textfmt.Duration(w.Duration),
+			clockText(w.Start, now)+w.Start.In(now.Location()).Format(":05"), w.Words)
+		if w.Snapshot != "" {
+			line += " [" + w.Snapshot + "]"
+		}
+		fmt.Fprintln(b, textfmt.Printable(line))
+	}
+}
+
+func replicasText(m *merged) string {
+	if m.answered == m.all {
+		return textfmt.Plural(m.all, "replica")
+	}
+	return fmt.Sprintf("%d of %s", m.answered, textfmt.Plural(m.all, "replica"))
+}
+
+func lastText(d time.Duration) string {
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		switch {
+		case d == u.unit:
+			return u.name
+		case d%u.unit == 0:
+			return textfmt.Plural(int(d/u.unit), u.name)
+		}
+	}
+	return d.String()
+}
+
+func clockText(t, now time.Time) string {
+	t = t.In(now.Location())
+	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.Format("15:04")
+	}
+	return t.Format("Jan 2 15:04")
 }

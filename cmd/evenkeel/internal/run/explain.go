@@ -10,13 +10,12 @@ import (
 	"unicode"
 
 	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
-const explainRounds = 3 // the last rounds, which are traced
+const explainRounds = 3 // last rounds
 
-// traced reports whether a round is traced: the last one, or explainRounds to compare variants.
 func (r *Runner) traced(round int) bool {
 	rounds := 1
 	if len(r.variants) > 1 {
@@ -54,7 +53,7 @@ func (r *Runner) changes() (list []*verdict.Change, err error) {
 			continue
 		}
 		c, compareErr := verdict.Compare(reports[base], reports[v.label],
-			verdict.ChangeOptions{Old: base, New: v.label})
+			base, v.label)
 		if compareErr != nil {
 			err = errors.Join(err, compareErr)
 			continue

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -175,7 +177,6 @@ func (r *Runner) judge(c *compare.Comparison) error {
 	return outcome
 }
 
-// print writes the table, what the base's load needs, and where each variant allocated.
 func (r *Runner) print(c *compare.Comparison) error {
 	if err := c.Text(r.app.Stdout, r.app.Style); err != nil {
 		return err
@@ -217,4 +218,69 @@ func (r *Runner) checkExplain(repeatGiven bool) error {
 		return fmt.Errorf("-explain-html is of one variant, or between two; -explain prints all %d", len(f.variants))
 	}
 	return nil
+}
+
+type variant struct {
+	label string
+	env   []string // NAME=VALUE
+	args  []string
+}
+
+const variantForm = "write it as 'LABEL: [NAME=VALUE...] [ARG...]', such as 'no gc: GOGC=off'"
+
+func parseVariant(s string) (variant, error) {
+	label, rest, ok := strings.Cut(s, ":")
+	v := variant{label: strings.TrimSpace(label)}
+	if !ok || v.label == "" {
+		return v, fmt.Errorf("-variant %q: no label; %s", s, variantForm)
+	}
+	words, err := splitWords(rest)
+	if err != nil {
+		return v, fmt.Errorf("-variant %q: %w; %s", s, err, variantForm)
+	}
+	for len(words) > 0 && assignment.MatchString(words[0]) {
+		v.env = append(v.env, words[0])
+		words = words[1:]
+	}
+	v.args = words
+	return v, nil
+}
+
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
+// splitWords splits as a POSIX shell does, without expansions.
+func splitWords(s string) ([]string, error) {
+	var words []string
+	var word []byte
+	inWord, quote := false, byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '\\' && quote != '\'':
+			if i++; i == len(s) {
+				return nil, errors.New("nothing follows the backslash at its end")
+			}
+			if quote == '"' && !strings.ContainsRune("$`\"\\", rune(s[i])) {
+				word = append(word, '\\')
+			}
+			inWord, word = true, append(word, s[i])
+		case c == quote && quote != 0:
+			quote = 0
+		case quote != 0:
+			word = append(word, c)
+		case c == '\'' || c == '"':
+			inWord, quote = true, c
+		case strings.IndexByte(" \t\r\n", c) < 0:
+			inWord, word = true, append(word, c)
+		case inWord:
+			words, word, inWord = append(words, string(word)), word[:0], false
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("the quote %c is not closed", quote)
+	}
+	if inWord {
+		words = append(words, string(word))
+	}
+	return words, nil
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
@@ -35,4 +37,75 @@ func TestPrintsPlan(t *testing.T) {
 			t.Errorf("CPU is known, %v:\n%s", known, &out)
 		}
 	}
+}
+
+func TestParseVariant(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want variant
+		err  string
+	}{
+		{"default:", variant{label: "default"}, ""},
+		{" no gc : GOGC=off", variant{label: "no gc", env: []string{"GOGC=off"}}, ""},
+		{"x: A=1 _b2=  -c d=e", variant{"x", []string{"A=1", "_b2="}, []string{"-c", "d=e"}}, ""},
+		{"x: -a A=1", variant{"x", nil, []string{"-a", "A=1"}}, ""},
+		{"x: A='b c' \"d e\" f\\ g", variant{"x", []string{"A=b c"}, []string{"d e", "f g"}}, ""},
+		{"x: 1A=b", variant{"x", nil, []string{"1A=b"}}, ""},
+		{"x: =b", variant{"x", nil, []string{"=b"}}, ""},
+		{"x: ''", variant{"x", nil, []string{""}}, ""},
+		{"x: -url http://h:1/", variant{"x", nil, []string{"-url", "http://h:1/"}}, ""},
+		{`x: "-re=\d\"$" '\d'`, variant{"x", nil, []string{`-re=\d"$`, `\d`}}, ""},
+		{"x: a\u00a0b", variant{"x", nil, []string{"a\u00a0b"}}, ""},
+		{"x: \xff", variant{"x", nil, []string{"\xff"}}, ""},
+		{"", variant{}, "no label"},
+		{"GOGC=off", variant{}, "no label"},
+		{" : GOGC=off", variant{}, "no label"},
+		{"x: 'a", variant{}, "quote ' is not closed"},
+		{`x: "a`, variant{}, `quote " is not closed`},
+		{`x: a\`, variant{}, "backslash"},
+	} {
+		got, err := parseVariant(tt.in)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) || !strings.Contains(err.Error(), "LABEL:") {
+				t.Errorf("%q: %v, want %q and the form in it", tt.in, err, tt.err)
+			}
+			continue
+		}
+		if d := cmp.Diff(tt.want, got, cmp.AllowUnexported(variant{}), cmp.Transformer("none", func(s []string) string {
+			return strings.Join(s, "\x00|")
+		})); err != nil || d != "" {
+			t.Errorf("%q: %v %s", tt.in, err, d)
+		}
+	}
+}
+
+// FuzzSplitWords quotes words as a shell's users do and splits them again, and splits anything.
+func FuzzSplitWords(f *testing.F) {
+	f.Add("a b", "it's", `"\`)
+	f.Add("", "\x00\xff", "\u00a0")
+	f.Add(`\`, "'", "\n")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		words := []string{a, b, c}
+		single := make([]string, 3)
+		double := make([]string, 3)
+		bare := make([]string, 3)
+		escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", "$", `\$`)
+		for i, w := range words {
+			single[i] = `'` + strings.ReplaceAll(w, `'`, `'\''`) + `'`
+			double[i] = `"` + escape.Replace(w) + `"`
+			bare[i] = `''`
+			for k := range len(w) {
+				bare[i] += `\` + w[k:k+1]
+			}
+		}
+		for _, quoted := range [][]string{single, double, bare} {
+			s := " " + strings.Join(quoted, "\t ") + "\n"
+			got, err := splitWords(s)
+			if err != nil || cmp.Diff(words, got) != "" {
+				t.Errorf("%q: %q, %v, want %q", s, got, err, words)
+			}
+		}
+		_, _ = splitWords(a) // must not panic
+		_, _ = parseVariant(a + ":" + b)
+	})
 }

@@ -17,10 +17,10 @@ import (
 const (
 	floorRounds      = 10 // of -aa without -repeat
 	floorRoundsUntil = 8
-	floorShown       = 1.1 // the change for which -aa says the rounds
+	floorShown       = 1.1 // change
 )
 
-// measureFloor measures the base twice in each round, and says which change later rounds can show.
+// measureFloor measures the base twice in each round.
 func (r *Runner) measureFloor(ctx context.Context) error {
 	rounds := r.flags.repeat
 	if r.flags.until.width > 0 {
@@ -63,7 +63,7 @@ func (r *Runner) measureFloor(ctx context.Context) error {
 	return nil
 }
 
-// sayFloor says what the given time can show. pair is the time of two runs.
+// sayFloor says which change the given time can show. pair is the time of two runs.
 func (r *Runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration) {
 	f := runfile.File{Floor: floor, Runs: floor.First}
 	if r.File.Plan != nil {

@@ -1,3 +1,4 @@
+// Package run measures variants of a service in rounds.
 package run
 
 import (
@@ -11,14 +12,91 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/judge"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/loadgen"
 )
+
+type flags struct {
+	load         load.Flags
+	urls         cli.List
+	ready        string
+	readyTimeout cli.Period
+	stopTimeout  cli.Period
+	pprof        string
+	variants     cli.List
+	judging      judge.Flags
+	repeat       int
+	until        untilFlags
+	seed         uint64
+	aa           bool
+	top          int
+	html         string
+	explain      bool
+	explainHTML  string
+	traces       string
+	verbose      bool
+}
+
+// Runner measures variants of one service.
+type Runner struct {
+	app      *cli.App
+	flags    *flags
+	command  []string
+	load     loadgen.Options
+	variants []variant
+	File     runfile.File
+
+	take     func(context.Context, variant, int) (*runfile.Run, error) // nil: measure
+	now      func() time.Time
+	twin     string // first or second, while -aa measures
+	standing string
+
+	explanations []explained
+	unexplained  error
+}
+
+func (r *Runner) stop(server *proc.Process) error {
+	ctx, cancel := r.app.Patience()
+	defer cancel()
+	return server.Stop(ctx, time.Duration(r.flags.stopTimeout))
+}
+
+// ExplainAgain starts a variant again and explains it.
+func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
+	server, err := proc.Start(proc.Options{Args: slices.Concat(r.command, r.variants[variant].args)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.stop(server) }() // or kill it
+	if err := AwaitReady(ctx, r.flags.ready, r.load.TLS, server, time.Duration(r.flags.readyTimeout)); err != nil {
+		return nil, err
+	}
+	p := load.NewProgress(r.app, "")
+	defer p.Clear()
+	x := traces.Tracing{Server: server, URL: url, Load: r.load, Progress: p}
+	_, v, err := x.Explain(ctx)
+	return v, err
+}
+
+type explained struct {
+	label   string
+	source  string
+	verdict *verdict.Verdict
+}
+
+func (x *explained) heading(variants int) string {
+	if variants > 1 {
+		return "why requests were slow: " + x.label
+	}
+	return "why requests were slow"
+}
 
 type measurement struct {
 	runner  *Runner
@@ -34,9 +112,9 @@ type measurement struct {
 }
 
 const (
-	// diedWithin is how long a server may take to be found dead after failed requests.
+	// diedWithin is how long to look for a dead server after failed requests.
 	diedWithin = 2 * time.Second
-	// goneWithin is the same if nobody listens any more.
+	// goneWithin is the same if nothing listens.
 	goneWithin = 30 * time.Second
 )
 
@@ -106,15 +184,8 @@ func withGCTrace(env []string) []string {
 }
 
 func (m *measurement) loadServer(ctx context.Context) error {
-	loadCtx, cancel := context.WithCancel(ctx)
+	loadCtx, cancel := m.server.Until(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-m.server.Done():
-			cancel()
-		case <-loadCtx.Done():
-		}
-	}()
 	o := m.runner.load
 	o.OnMeasure = func() { m.Begin(loadCtx) }
 	res, err := m.progress.Run(loadCtx, o)
@@ -131,7 +202,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	return nil
 }
 
-// explainWindow traces another window, so that the measured one has no trace.
+// explainWindow traces after the measured window.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
 	x := traces.Tracing{
@@ -151,7 +222,6 @@ func (m *measurement) explainWindow(ctx context.Context) {
 	}
 }
 
-// died reports whether the server ended, and waits for that if requests failed.
 func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	within := time.Duration(0)
 	if res.Failed > 0 && ctx.Err() == nil {
@@ -162,16 +232,10 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	}
 	select {
 	case <-m.server.Done():
-		return true
 	case <-time.After(within):
 	case <-ctx.Done():
 	}
-	select {
-	case <-m.server.Done():
-		return true
-	default:
-		return false
-	}
+	return m.server.Ended()
 }
 
 func (m *measurement) withLastWords(err error) error {

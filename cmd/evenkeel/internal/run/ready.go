@@ -37,7 +37,7 @@ func AwaitReady(ctx context.Context, url string, c *tls.Config, p *proc.Process,
 	return newReadiness(url, c).wait(ctx, p, timeout)
 }
 
-// free fails if something listens already, because it would be measured instead.
+// free fails if something listens, because the load would measure that.
 func (r *readiness) free(ctx context.Context) error {
 	addr, err := r.dial(ctx)
 	if addr == "" {
@@ -68,7 +68,7 @@ func (r *readiness) dial(ctx context.Context) (addr string, err error) {
 	return addr, err
 }
 
-// wait polls until the status is below 500. The first look is finished, so that the error has a
+// wait polls until the status is below 500. It finishes the first look, so that an error has a
 // cause.
 func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Duration) error {
 	first := ctx

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -14,8 +15,10 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
 
@@ -29,10 +32,10 @@ const (
 	defaultBudget = 10 * time.Minute
 	defaultFigure = "p99"
 
-	// timedRounds are measured before the number of looks is fixed. So few decide nothing.
+	// timedRounds are measured before the number of looks is fixed. They decide nothing.
 	timedRounds = 2
 
-	// foreseenAfter is the round after which a -fail-if says how many rounds it needs.
+	// foreseenAfter is the round that says how many more a -fail-if needs.
 	foreseenAfter = 10
 )
 
@@ -104,8 +107,7 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	return nil
 }
 
-// draw returns the order of a round, from 1. The statistics rely on each order being equally
-// likely.
+// draw returns the order of a round. The statistics need each order to be equally likely.
 func (r *Runner) draw(round int) []variant {
 	if r.File.Plan == nil {
 		return r.variants
@@ -160,7 +162,7 @@ func (r *Runner) MeasureAll(ctx context.Context) error {
 	}
 }
 
-// foresee says how many rounds a -fail-if needs. A non-empty why ends the measuring.
+// foresee says how many rounds a -fail-if needs. why ends the measuring, unless it is "".
 func (r *Runner) foresee(round time.Duration) (why string) {
 	limit, n := r.flags.judging.FailIf.Undecided(r.Compared())
 	if n == 0 {
@@ -212,7 +214,7 @@ func (r *Runner) round(ctx context.Context, number int) error {
 	return nil
 }
 
-// fixLooks sets the last round of -until, before a look can decide anything.
+// fixLooks limits the rounds of -until, before a look decides anything.
 func (r *Runner) fixLooks(round time.Duration) {
 	budget := time.Duration(r.flags.until.budget)
 	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
@@ -223,12 +225,12 @@ func (r *Runner) fixLooks(round time.Duration) {
 	}
 }
 
-// Compared compares what there is so far.
+// Compared compares the runs so far.
 func (r *Runner) Compared() *compare.Comparison {
 	return compare.Files([]*runfile.File{&r.File}, []string{r.flags.load.Output})
 }
 
-// look says why measuring ends, or "", and what is known so far.
+// look says why measuring ends, or "".
 func (r *Runner) look(spent time.Duration) (why string) {
 	u, c := r.flags.until, r.Compared()
 	row := c.Row(u.figure)
@@ -265,4 +267,78 @@ func (r *Runner) look(spent time.Duration) (why string) {
 		return fmt.Sprintf("-budget %s has no room for another", time.Duration(u.budget))
 	}
 	return ""
+}
+
+// checkJudging finds a wrong -base, and a -fail-if that no measuring can decide.
+func (r *Runner) checkJudging() error {
+	f, base := r.flags, r.flags.judging.Base
+	switch {
+	case len(f.judging.FailIf) == 0:
+	case len(r.variants) < 2:
+		return errors.New("-fail-if is about how variants differ; give each a -variant")
+	case f.repeat < 2 && f.until.width == 0 && !f.aa:
+		return errors.New("-fail-if takes more than one round to tell anything; write -repeat 10, or -until 10%")
+	default:
+		if err := cmp.Or(r.enoughRequests(), r.enoughRounds()); err != nil {
+			return err
+		}
+	}
+	if base == "" || slices.ContainsFunc(r.variants, func(v variant) bool { return v.label == base }) {
+		return nil
+	}
+	return fmt.Errorf("-base %q is no -variant's label", base)
+}
+
+func (r *Runner) enoughRequests() error {
+	o := &r.load
+	sent := load.Planned(o)
+	if o.Arrivals == loadgen.ArrivalsPoisson && sent != float64(o.Requests) && !math.IsInf(sent, 1) {
+		sent = math.Ceil(max(sent-poissonMargin*math.Sqrt(sent), 0))
+	}
+	for _, l := range r.flags.judging.FailIf {
+		least := float64(compare.Least(l.Figure))
+		if least <= sent {
+			continue
+		}
+		raise := "load for longer"
+		switch {
+		case o.Requests > 0 && float64(o.Requests) < least || o.Duration == 0 && !o.Open():
+			raise = fmt.Sprintf("write -n %.0f", least)
+		case o.Rate > 0:
+			need := least
+			if o.Arrivals == loadgen.ArrivalsPoisson {
+				need = math.Pow(poissonMargin/2+math.Sqrt(poissonMargin*poissonMargin/4+least), 2)
+			}
+			raise = fmt.Sprintf("write -z %s", time.Duration(math.Ceil(need/o.Rate))*time.Second)
+		}
+		return fmt.Errorf("-fail-if %s: %s needs %s requests a run, and this load sends %s; %s",
+			l.Text, l.Figure, textfmt.Count(least), textfmt.Count(sent), raise)
+	}
+	return nil
+}
+
+// poissonMargin is in standard deviations.
+const poissonMargin = 4
+
+func (r *Runner) enoughRounds() error {
+	f := r.flags
+	verdicts := len(f.judging.FailIf.Figures()) * (len(r.variants) - 1)
+	if f.until.width == 0 {
+		if least := compare.Fewest(verdicts, 0); f.repeat < least {
+			return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants; write -repeat %d",
+				least, least)
+		}
+		return nil
+	}
+	round := time.Duration(len(r.variants)) * (r.load.Warmup + r.load.Duration) // without the service's start
+	budget := time.Duration(cmp.Or(f.until.budget, cli.Period(defaultBudget)))
+	if round == 0 {
+		return nil
+	}
+	looks := int(budget / round)
+	if least := compare.Fewest(verdicts, max(min(looks, tailstat.MaxRounds), 1)); looks < least {
+		return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds, and one takes %s at least; write -budget %s",
+			least, round, time.Duration(least)*round)
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/loadgen"
 )
 
@@ -83,3 +84,5 @@ func TestSaveFails(t *testing.T) {
 	}
 	onlyFile(t, name)
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -19,10 +21,11 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 const (
-	traceSeconds   = 5 // of a trace, by default
+	traceSeconds   = 5
 	maxTraceBytes  = 1 << 30
 	traceConnect   = 10 * time.Second
 	tracePatience  = 30 * time.Second
@@ -32,7 +35,7 @@ const (
 // RecorderPath is the default path of a recorder.
 const RecorderPath = "/debug/evenkeel/"
 
-// endpoint is a /debug/pprof/trace, or a snapshot of a recorder. It is fetched before it is read,
+// endpoint is a /debug/pprof/trace or a recorder's snapshot. It is fetched before it is read,
 // because reading takes processors.
 type endpoint struct {
 	at       *url.URL
@@ -42,7 +45,7 @@ type endpoint struct {
 	patience time.Duration // without a byte, after seconds
 	longest  time.Duration // for the whole, after seconds
 	most     int64         // bytes
-	process  int           // that serves it; 0: the one that listens there
+	process  int           // 0: the listener
 }
 
 func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
@@ -84,7 +87,6 @@ func newEndpointOf(at *url.URL, seconds float64, c *tls.Config) *endpoint {
 	}
 }
 
-// snapshotURL returns the snapshot's URL if u is a recorder or a snapshot.
 func snapshotURL(u *url.URL) (at *url.URL, ok bool) {
 	dir, name := path.Split(strings.TrimSuffix(u.Path, "/"))
 	switch {
@@ -173,4 +175,57 @@ func (w *watched) Read(b []byte) (int, error) {
 		w.progress()
 	}
 	return n, err
+}
+
+const spoolMemory = 64 << 20
+
+// spool is a fetched trace, to be read once and closed.
+type spool struct {
+	memory bytes.Buffer
+	file   *os.File // nil: no more
+	most   int64    // in memory; 0: spoolMemory
+}
+
+func (s *spool) fill(r io.Reader) (n int64, err error) {
+	most := cmp.Or(s.most, spoolMemory)
+	if n, err = s.memory.ReadFrom(io.LimitReader(r, most)); err != nil || n < most {
+		return n, err
+	}
+	if s.file, err = os.CreateTemp("", "evenkeel-trace-"); err != nil {
+		return n, fmt.Errorf("no room for the trace beyond %d MiB: %w", most>>20, err)
+	}
+	more, err := io.Copy(s.file, r)
+	if err == nil {
+		_, err = s.file.Seek(0, io.SeekStart)
+	}
+	return n + more, err
+}
+
+func (s *spool) Read(b []byte) (int, error) {
+	n, err := s.memory.Read(b)
+	if err == io.EOF && s.file != nil {
+		return s.file.Read(b)
+	}
+	return n, err
+}
+
+// Close removes the file.
+func (s *spool) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
+
+// save writes an unread spool to a file.
+func (s *spool) save(name string) error {
+	return runfile.Save(name, func(w io.Writer) error {
+		_, err := w.Write(s.memory.Bytes())
+		if err == nil && s.file != nil {
+			_, err = io.Copy(w, s.file)
+			_, seekErr := s.file.Seek(0, io.SeekStart)
+			err = errors.Join(err, seekErr)
+		}
+		return err
+	})
 }

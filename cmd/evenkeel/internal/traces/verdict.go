@@ -9,15 +9,19 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/verdict"
+	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
-// Verdict analyses a trace. source is its name in reports. pid is the process behind a URL, or 0.
+// Verdict analyses a trace. Reports call it source. pid is the process behind a URL, or 0.
 func Verdict(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
@@ -121,4 +125,74 @@ func unpack(in io.Reader) (io.Reader, error) {
 		return nil, fmt.Errorf("a gzip file that is cut off or corrupt: %w; compress it again", err)
 	}
 	return z, nil
+}
+
+const (
+	explainSlowest = 10
+	explainSettle  = 500 * time.Millisecond // of load, twice, before the trace
+)
+
+// Tracing is a server to trace under load.
+type Tracing struct {
+	Server   *proc.Process
+	URL      string // of its /debug/pprof/trace
+	Load     loadgen.Options
+	Progress *load.Progress
+	Keep     string // file for the trace; "": none
+}
+
+// Explain loads the server again, traces it and explains the trace.
+func (x *Tracing) Explain(ctx context.Context) (url string, v *verdict.Verdict, err error) {
+	source, err := newEndpoint(x.URL, x.Load.TLS)
+	if err != nil {
+		return "", nil, err
+	}
+	x.Progress.Say("tracing %g s of the same load", source.seconds)
+	defer x.Progress.Clear()
+	b, beside, err := x.trace(ctx, source)
+	if err != nil {
+		return "", nil, err
+	}
+	defer b.Close()
+	if x.Keep != "" {
+		if err := b.save(x.Keep); err != nil {
+			return "", nil, err
+		}
+	}
+	v, err = Analyze(ctx, source.url, b, reqtrace.Options{Slowest: explainSlowest, Beside: beside})
+	return source.url, v, err
+}
+
+func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *reqtrace.Beside, error) {
+	ctx, cancel := x.Server.Until(ctx)
+	defer cancel()
+	loadCtx, stopLoad := context.WithCancel(ctx)
+	defer stopLoad()
+	o := x.Load
+	o.Requests, o.Warmup, o.OnMeasure = 0, explainSettle, nil
+	load.Steady(&o)
+	o.Duration = time.Duration(source.seconds*1e9) + source.longest + source.patience // the trace ends it
+	loaded := make(chan error, 1)
+	go func() {
+		_, err := load.Run(loadCtx, o)
+		loaded <- err
+	}()
+	select {
+	case <-time.After(2 * explainSettle):
+	case <-ctx.Done():
+	}
+	b, beside, err := source.fetchBeside(ctx, true, func(format string, a ...any) {
+		fmt.Fprintf(x.Progress, "evenkeel run: "+format+"\n", a...)
+	})
+	stopLoad()
+	if loadErr := <-loaded; err == nil {
+		err = loadErr
+	}
+	if x.Server.Ended() {
+		err = fmt.Errorf("the server ended: %s", x.Server.Exit())
+	}
+	if err != nil && b != nil {
+		b.Close()
+	}
+	return b, beside, err
 }

@@ -14,8 +14,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// haproxy asks HAProxy for servers in DRAIN, which takes level user (HAProxy 2.6 management.txt,
-// 9.1 and 9.3).
+// haproxy asks for servers in DRAIN (HAProxy 2.6 management.txt, 9.1 and 9.3).
 type haproxy struct{ network, addr, backend string }
 
 type drainedServer struct {

@@ -21,7 +21,7 @@ import (
 const (
 	patience = 2 * time.Second        // for an answer; a collection may take as long
 	onceLook = 500 * time.Millisecond // between the looks of -once
-	// looks in a row that make a server left behind, or too many replicas drained
+	// leftLooks is how many looks in a row raise a warning.
 	leftLooks  = 3
 	keptRounds = 5
 )
@@ -37,13 +37,13 @@ type Watcher struct {
 	replicas []*replica
 	servers  []drainedServer
 	refused  error
-	crowded  int    // looks in a row with more replicas drained than turns
-	heldUp   string // who held the turn up last; "": nobody
+	crowded  int    // looks with more replicas drained than turns
+	heldUp   string // last reason; "": none
 	rounds   []string
 	screen   cli.Screen
 }
 
-// New returns a Watcher. balancer is the value of -haproxy, or "".
+// New returns a Watcher. balancer is -haproxy or "".
 func New(a *cli.App, pages []string, balancer string) (*Watcher, error) {
 	w := &Watcher{app: a, screen: cli.Screen{App: a}, client: gatestats.NewClient()}
 	w.client.Timeout = patience
@@ -72,7 +72,7 @@ type replica struct {
 	last  *gatestats.Stats
 }
 
-// since returns the figures since the first look, or with once since the start of the gate.
+// since returns figures since the first look, or with once since the gate's start.
 func (r *replica) since(once bool) gatestats.Stats {
 	s := *r.Stats
 	if !once && r.first != nil {
@@ -84,7 +84,6 @@ func (r *replica) since(once bool) gatestats.Stats {
 	return s
 }
 
-// remember keeps the first look, zero after a restart.
 func (r *replica) remember() {
 	switch s := r.Stats; {
 	case s == nil:
@@ -107,7 +106,7 @@ func (r *replica) turn() string {
 	case r.Stats == nil || r.Stats.Turn.Turns == 0:
 		return "-"
 	case r.holds():
-		return "has it" // also for a time after it is back
+		return "has it" // also briefly after it is back
 	case r.isAway():
 		return "without"
 	case r.Stats.State == "wanting":
@@ -116,7 +115,7 @@ func (r *replica) turn() string {
 	return ""
 }
 
-// holds reports whether the replica holds a turn. An older service does not say so.
+// holds guesses for an older service.
 func (r *replica) holds() bool {
 	if h := r.Stats.Turn.Holding; h != nil {
 		return *h > 0
@@ -224,8 +223,7 @@ func (w *Watcher) away() (away, turns int) {
 	return away, turns
 }
 
-// judge decides whether a server in DRAIN was left behind. The replica at its address knows, or
-// else all replicas.
+// judge decides whether a server in DRAIN was left behind. Its replica knows, or else all replicas.
 func (w *Watcher) judge(s *drainedServer) {
 	at := slices.IndexFunc(w.replicas, func(r *replica) bool { return r.host == s.Addr })
 	anybody := slices.ContainsFunc(w.replicas, (*replica).isAway)

@@ -1,11 +1,29 @@
+// Package generate runs the stages of fastcgen one after the other, and tries what they made on the
+// compilers of C and Go.
+//
+//	declaration file                                    generated file, warnings
+//	      |                                                   ^
+//	    decl -> cc --------------> match ----------------> emit
+//	      |     C's types by DWARF   plans, mirrors           |
+//	      |                                                   v
+//	      +-------------------------------------> trials, reach (C compiler, Go's type checker)
+//
+// The trials find whether C takes the shims (trial.go), how much C writes to an array (arrays.go),
+// and whether the conditions in directives are Go (condition.go).
 package generate
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/types"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
@@ -87,4 +105,110 @@ func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Packag
 // Search looks for calls that leaf functions must not make.
 func Search(ctx context.Context, tc *cc.Toolchain, g *emit.File, pkg *cc.Package) *reach.Report {
 	return reach.Search(ctx, tc, pkg, g.Decl, g.Trial(), g.Shim(g.Decl.Funcs[0]))
+}
+
+// conditions has Go's type checker read the conditions in directives together with the package.
+func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
+	const synthetic = "conditions"
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "package %s\n\nimport \"C\"\n\n", g.Decl.Pkg)
+	g.GoTypes(b, false)
+	for _, c := range g.Decl.Consts {
+		fmt.Fprintf(b, "/*line %s:%d:%d*/%s\n", filepath.Base(g.Decl.Path), c.At.Line, c.At.Column, c.Text)
+	}
+	for _, f := range g.Decl.Funcs {
+		for _, c := range f.Conditions() {
+			fmt.Fprintf(b, "func _(%s) { _ = bool(/*line %s:%d:%d*/%s) }\n", decl.GoParams(f),
+				filepath.Base(g.Decl.Path), c.At.Line, c.At.Column, c.Text)
+		}
+	}
+	fset := pkg.Fset
+	file, err := parser.ParseFile(fset, synthetic, b.String(), parser.SkipObjectResolution)
+	if err != nil {
+		return decl.Problems{{
+			At: g.Decl.PkgAt, What: "the conditions cannot be read: " + err.Error(),
+			Do: "write plain expressions",
+		}}
+	}
+	var bad decl.Problems
+	conf := types.Config{
+		FakeImportC: true,
+		Importer:    EmptyImporter{},
+		Error: func(err error) {
+			e, ok := err.(types.Error)
+			if at := fset.Position(e.Pos); ok && fset.PositionFor(e.Pos, false).Filename == synthetic &&
+				at.Filename != synthetic {
+				at.Filename = g.Decl.Path
+				bad.Add(at, e.Msg, "mend the expression: it sees the parameters and the package's declarations")
+			}
+		},
+	}
+	_, _ = conf.Check(g.Decl.Pkg, fset, append([]*ast.File{file}, pkg.Files...), nil) // errors were heard above
+	return bad
+}
+
+// EmptyImporter gives packages without contents: conditions import nothing.
+type EmptyImporter struct{}
+
+func (EmptyImporter) Import(path string) (*types.Package, error) {
+	p := types.NewPackage(path, filepath.Base(path))
+	p.MarkComplete()
+	return p, nil
+}
+
+// tryC compiles the generated C. Problems are placed in the declaration file.
+func tryC(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
+	_, err := tc.Strictly(ctx, g.Trial())
+	if err == nil {
+		return nil
+	}
+	var bad, changed decl.Problems
+	for _, c := range cc.Complaints(err) {
+		if c.File != filepath.Base(g.Decl.Path) {
+			continue
+		}
+		p := problemOf(g.Decl, c)
+		// C has just been asked: it says of its own types what it did not say then
+		if strings.Contains(c.Text, emit.Stale) {
+			p.What = "the C compiler has another type for this function than its debugging information (an attribute " +
+				"such as ms_abi, or va_list)"
+			p.Do = cc.WrapIt
+			changed = append(changed, p)
+		} else {
+			bad = append(bad, p)
+		}
+	}
+	if len(bad) == 0 {
+		bad = changed
+	}
+	if len(bad) == 0 {
+		return fmt.Errorf("%s: the C compiler does not take the generated code:\n%w", g.Decl.Path, err)
+	}
+	return bad
+}
+
+// warningName is what compilers put behind a warning that is an error.
+var warningName = regexp.MustCompile(` \[-W[^\]]*\]$`)
+
+func problemOf(d *decl.File, c cc.Complaint) decl.Problem {
+	at := d.PreambleAt
+	at.Line, at.Column = c.Line, 1
+	if _, ours, ok := strings.Cut(c.Text, match.SaidByUs); ok {
+		ours = strings.ReplaceAll(ours, `\"`, `"`)
+		what, do, _ := strings.Cut(strings.TrimRight(ours, `"`), "; ")
+		return decl.Problem{At: at, What: what, Do: do}
+	}
+	text := warningName.ReplaceAllString(c.Text, "")
+	if strings.Contains(c.Text, "stringop-overflow") {
+		for _, f := range d.Funcs {
+			if f.Call.At.Line == c.Line {
+				at = f.Call.At
+			}
+		}
+		return decl.Problem{
+			At: at, What: "C writes beyond a result: " + text,
+			Do: "declare the array as long as what C writes",
+		}
+	}
+	return decl.Problem{At: at, What: "the C compiler says: " + text, Do: "mend what this line says about C"}
 }

@@ -1,9 +1,0 @@
-package aiotest_test
-
-import (
-	"testing"
-
-	"evenkeel.dev/internal/leaks"
-)
-
-func TestMain(m *testing.M) { leaks.Main(m) }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package aio_test
-
-const raceDetector = false

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"io"
+	"math"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/plan"
+	"evenkeel.dev/cmd/evenkeel/internal/watch"
+)
+
+const watchHelp = `
+evenkeel watch [flags] URL...
+
+Shows replicas behind gates live: state, heap, turn, last collections, and what needs an operator.
+Each URL is the status page of one replica, as httpgate.Status serves it, not of a balancer.
+
+  evenkeel watch http://10.0.0.7:8080/debug/gate http://10.0.0.8:8080/debug/gate
+  evenkeel watch -once -json http://10.0.0.7:8080/debug/gate
+  evenkeel watch -haproxy 127.0.0.1:9199,be http://10.0.0.7:8080/debug/gate
+`
+
+func runWatch(ctx context.Context, a *cli.App, args []string) error {
+	interval := cli.Period(time.Second)
+	fs := a.NewFlags("watch", watchHelp)
+	once := fs.Bool("once", false, "look once; exit with 1 if a replica does not answer")
+	asJSON := fs.Bool("json", false, "print a line of JSON per look")
+	balancer := fs.String("haproxy", "",
+		"find servers left in DRAIN by HAProxy's stats socket, `ADDR,BACKEND`, such as unix:/run/haproxy.sock,be")
+	fs.Var(&interval, "every", "look again after this `time`")
+	names, err := a.Operands(fs, args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(names) == 0:
+		return a.Wrong(fs, "no URL; name the status page of each replica, such as http://10.0.0.7:8080/debug/gate")
+	case interval < cli.Period(100*time.Millisecond):
+		return a.Wrong(fs, "-every %v is too short; write at least 100ms", &interval)
+	}
+	w, err := watch.New(a, names, *balancer)
+	if err != nil {
+		return a.Wrong(fs, "%v", err)
+	}
+	w.Once, w.AsJSON = *once, *asJSON
+	ctx, release := a.Catch(ctx)
+	defer release()
+	return w.Run(ctx, time.Duration(interval))
+}
+
+const planHelp = `
+evenkeel plan [flags] SOURCE
+
+Says how many replicas, how much memory and how many turns a load needs, with and without gates.
+SOURCE is a run.json, a gctrace log, - for standard input, or a URL that httpgate.Status serves.
+
+  evenkeel plan run.json                            replicas for the measured load
+  evenkeel plan -times 4 -memory 2GiB run.json      for four times the load, 2 GiB each
+  evenkeel plan -n 4 http://10.0.0.7:8080/debug/gate
+
+docs/plan.md explains each row.
+`
+
+func runPlan(ctx context.Context, a *cli.App, args []string) error {
+	f := plan.Options{Watch: cli.Period(10 * time.Second)}
+	fs := a.NewFlags("plan", planHelp)
+	fs.Var((*cli.Whole)(&f.Replicas), "n", "there are `N` replicas (default: the status page's, or as many as needed)")
+	fs.Var((*cli.Whole)(&f.Turns), "k", "`K` replicas may collect at once (default: the status page's, or 1)")
+	fs.Var(&f.Memory, "memory", "memory limit of a replica, such as `2GiB` (default: the status page's, or none)")
+	fs.Var(&f.Times, "times", "plan for so many `times` the load (default 1, or all replicas of a status page)")
+	fs.Var(&f.Rate, "rate", "plan for so many `requests` per second in all (default: the source's)")
+	fs.Var(&f.Held, "held", "a collection holds its turn for this `time` (default: as measured, or an estimate)")
+	fs.Var(&f.Watch, "for", "watch a status page for this `time`")
+	fs.StringVar(&f.Label, "label", "", "use the runs with this `label`")
+	asJSON := fs.Bool("json", false, "print JSON")
+	names, err := a.Operands(fs, args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(names) == 0:
+		return a.Wrong(fs, "no source; name a run.json, a gctrace log, or the URL of a status page")
+	case len(names) > 1:
+		return a.Wrong(fs, "%d sources; it reads one", len(names))
+	case f.Replicas < 0 || cli.Given(fs, "n") && f.Replicas == 0:
+		return a.Wrong(fs, "-n %d; write how many replicas there are", f.Replicas)
+	case f.Turns < 0 || cli.Given(fs, "k") && f.Turns == 0:
+		return a.Wrong(fs, "-k %d; write how many may collect at once", f.Turns)
+	case cli.Given(fs, "times") && !positive(float64(f.Times)):
+		return a.Wrong(fs, "-times %v; write a number above 0, such as 2", float64(f.Times))
+	case cli.Given(fs, "rate") && !positive(float64(f.Rate)):
+		return a.Wrong(fs, "-rate %v; write requests a second, such as 2000", float64(f.Rate))
+	case f.Watch < cli.Period(time.Second):
+		return a.Wrong(fs, "-for %v is too short to see what is allocated; write at least 1s", &f.Watch)
+	case cli.Given(fs, "held") && f.Held == 0:
+		return a.Wrong(fs, "-held %v; write for how long a collection holds its turn", &f.Held)
+	case cli.Given(fs, "for") && !fetch.IsURL(names[0]):
+		return a.Wrong(fs, "-for watches a status page, and %s is none", names[0])
+	case f.Label != "" && fetch.IsURL(names[0]):
+		return a.Wrong(fs, "-label is of a run.json, and %s is none", names[0])
+	}
+	if err := cli.Exclusive(fs, "rate", "times"); err != nil {
+		return a.Wrong(fs, "%v", err)
+	}
+	p, err := plan.Of(ctx, names[0], f)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		return cli.WriteJSON(a.Stdout, p)
+	}
+	_, err = io.WriteString(a.Stdout, p.Text(a.Style))
+	return err
+}
+
+func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }

@@ -1,0 +1,417 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
+	"evenkeel.dev/cmd/evenkeel/internal/plan"
+	"evenkeel.dev/cmd/evenkeel/internal/plan/outlook"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/testutil"
+	"evenkeel.dev/loadgen"
+)
+
+func TestWatchOnce(t *testing.T) {
+	ok := statsServer(t, nil)
+	away := statsServer(t, func(_ uint64, s map[string]any) { s["State"] = "collecting"; s["Overlapped"] = 3 })
+	waits := statsServer(t, func(_ uint64, s map[string]any) {
+		s["State"], s["WithoutTurn"], s["IgnoredDrains"] = "wanting", 2, 1
+		s["Advice"] = "a second replica\x1b[2J would help"
+		s["Turn"] = map[string]any{"Turns": 1, "Load": 1.25}
+	})
+	r := call("watch", "-once", ok.URL, away.URL, waits.URL+"/debug/gate")
+	host := func(url string) string { return strings.TrimPrefix(url, "http://") }
+	r.check(t, cli.ExitOK, []string{
+		"replica state turn heap trigger hard live met a collection collections",
+		host(ok.URL) + " serving 381 MiB 67% 572 MiB 787 MiB 286 MiB 0 of 100 1",
+		host(away.URL) + " collecting has it", "3 of 100",
+		host(waits.URL) + " wanting waits",
+		"! " + host(waits.URL) + ": 2 collections went without a turn",
+		"1 times requests came after", "the load of the turns is 1.25", "a second replica",
+	}, nil)
+	if strings.Contains(r.stdout, "\x1b") {
+		t.Errorf("a replica's text reaches the terminal as it is: %q", r.stdout)
+	}
+	r = call("watch", "-once", "-json", ok.URL, "127.0.0.1:1")
+	r.check(t, cli.ExitFailed, nil, []string{"127.0.0.1:1"})
+	var look struct {
+		Replicas []struct {
+			URL, Error string
+			Stats      *gatestats.Stats
+		}
+		Warnings []string
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &look); err != nil || len(look.Replicas) != 2 ||
+		look.Replicas[0].Stats.Heap != 400e6 || look.Replicas[1].Error == "" || len(look.Warnings) != 1 {
+		t.Errorf("%v: %s", err, r.stdout)
+	}
+	lingers := statsServer(t, func(_ uint64, s map[string]any) { s["Turn"] = map[string]any{"Turns": 1, "Holding": 1} })
+	alone := statsServer(t, func(_ uint64, s map[string]any) {
+		s["State"], s["Turn"] = "collecting", map[string]any{"Turns": 1, "Holding": 0}
+	})
+	call("watch", "-once", lingers.URL, alone.URL).check(t, cli.ExitOK,
+		[]string{host(lingers.URL) + " serving has it", host(alone.URL) + " collecting without"}, nil)
+	both := call("watch", "-once", away.URL, away.URL)
+	both.check(t, cli.ExitOK, []string{"! 2 replicas are drained at once with 1 turn"}, nil)
+}
+
+// TestWatchOnceInterrupted: a look that was cut short says nothing of the replicas.
+func TestWatchOnceInterrupted(t *testing.T) {
+	for _, flags := range []string{"-once", "-once -json"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := interrupted(t, ctx, cancel, statsServer(t, nil), append([]string{"watch"}, strings.Fields(flags)...)...)
+		r.check(t, cli.ExitInterrupted, nil, []string{"evenkeel watch: interrupted"})
+		if r.stdout != "" {
+			t.Errorf("%s: it prints %s", flags, r.stdout)
+		}
+	}
+}
+
+// TestWatchFollows watches until two collections were told, and ends at the context's.
+func TestWatchFollows(t *testing.T) {
+	s := statsServer(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &stopAt{text: ": trigger, collected 300 ms", times: 2, stop: cancel}
+	a := &cli.App{Stdout: out, Stderr: io.Discard}
+	if code := dispatch(ctx, a, []string{"watch", "-every", "100ms", s.URL}); code != cli.ExitOK {
+		t.Errorf("exit code %d:\n%s", code, &out.said)
+	}
+	if !strings.Contains(out.said.String(), "last collections") {
+		t.Errorf("it says\n%s", &out.said)
+	}
+}
+
+// stopAt calls stop when a text was written so many times.
+type stopAt struct {
+	said  bytes.Buffer
+	text  string
+	times int
+	stop  func()
+}
+
+func (s *stopAt) Write(b []byte) (int, error) {
+	n, err := s.said.Write(b)
+	if strings.Count(s.said.String(), s.text) >= s.times {
+		s.stop()
+	}
+	return n, err
+}
+
+// statSocket answers as HAProxy's "show stat be 4 -1" does; status is of server a, which is at
+// addr.
+func statSocket(t *testing.T, addr, status string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			line, _ := bufio.NewReader(conn).ReadString('\n')
+			if line == "show stat be 4 -1\n" {
+				fmt.Fprintf(conn, "# pxname,svname,status,addr,\nbe,a,%s,%s,\nbe,b,UP,127.0.0.1:2,\n\n", status, addr)
+			} else {
+				fmt.Fprint(conn, "Unknown command\n\n")
+			}
+			conn.Close()
+		}
+	})
+	t.Cleanup(func() { l.Close(); running.Wait() })
+	return l.Addr().String()
+}
+
+// TestWatchNamesWhoIsLeftBehind: a server in DRAIN whose replica is not away.
+func TestWatchNamesWhoIsLeftBehind(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
+	serving := statsServer(t, nil)
+	away := statsServer(t, func(_ uint64, s map[string]any) { s["State"] = "draining" })
+	host := func(url string) string { return strings.TrimPrefix(url, "http://") }
+	for _, tt := range []struct {
+		name, addr, status string
+		urls               []string
+		left               bool
+	}{
+		{"its replica serves", host(serving.URL), "DRAIN", []string{serving.URL}, true},
+		{"its replica is away", host(away.URL), "DRAIN", []string{away.URL, serving.URL}, false},
+		{"another is away", host(serving.URL), "DRAIN (agent)", []string{away.URL, serving.URL}, true},
+		{"up", host(serving.URL), "UP", []string{serving.URL}, false},
+		{"unknown address, nobody is away", "10.1.2.3:80", "DRAIN", []string{serving.URL}, true},
+		{"unknown address, somebody is away", "10.1.2.3:80", "DRAIN", []string{away.URL}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := call(append([]string{"watch", "-once", "-haproxy", statSocket(t, tt.addr, tt.status) + ",be"},
+				tt.urls...)...)
+			r.check(t, cli.ExitOK, nil, nil)
+			if said := strings.Contains(r.stdout,
+				"be/a at "+tt.addr+" is in DRAIN, but no replica there is drained"); said != tt.left {
+				t.Errorf("said: %v, want %v\n%s", said, tt.left, r.stdout)
+			}
+		})
+	}
+	call("watch", "-once", "-haproxy", statSocket(t, "", "")+",other", serving.URL).check(t, cli.ExitFailed, nil,
+		[]string{"and the backend's name"})
+	call("watch", "-once", "-haproxy", "127.0.0.1:1,be", serving.URL).check(t, cli.ExitFailed, nil,
+		[]string{"cannot connect to the stats socket"})
+}
+
+// planRun is a run of 10 s at 6,000 requests/s on one processor that takes 0.9 of it, 0.4 of that
+// the collector: 8 collections of 300 MB at 1.5 ns a byte.
+func planRun(label string) runfile.Run {
+	r := runfile.Run{Label: label, Load: &loadgen.Result{Answered: 60_000, Duration: 10 * time.Second}}
+	r.Alloc = &runfile.Alloc{Bytes: 2_400_000_000}
+	r.GC = &runfile.GC{Source: runfile.GCFromTrace}
+	s := &r.GC.Summary
+	s.Collections, s.Procs = 8, gctrace.Of(1)
+	s.CPU.Total = gctrace.Of(3600 * time.Millisecond)
+	s.Heap.Live.Mean, s.Heap.After.Max = gctrace.Of[int64](300_000_000), gctrace.Of[int64](600_000_000)
+	r.Server = &runfile.Server{PeakRSSBytes: 680_000_000}
+	r.Disturbance = &runfile.Disturbance{ServiceCPU: gctrace.Of(9 * time.Second)}
+	return r
+}
+
+// savePlanRuns writes a run.json.
+func savePlanRuns(t *testing.T, runs ...runfile.Run) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "run.json")
+	if err := (&runfile.File{Version: runfile.Version, Runs: runs}).Save(name); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestPlan prints the plan of a run.json as the guide shows it.
+func TestPlan(t *testing.T) {
+	name := savePlanRuns(t, planRun("a"))
+	r := call("plan", "-times", "4", "-memory", "2GiB", name)
+	r.check(t, cli.ExitOK, nil, nil)
+	golden.Check(t, "plan.golden.txt", r.stdout)
+}
+
+// TestPlanCountsIdleProcessors: at a low load they do most of the marking, which others have to do
+// where the load is high.
+func TestPlanCountsIdleProcessors(t *testing.T) {
+	r := planRun("a")
+	r.GC.Summary.CPU.Total, r.GC.Summary.CPU.Idle = gctrace.Of(600*time.Millisecond), gctrace.Of(3*time.Second)
+	text := func(r runfile.Run) string { return call("plan", savePlanRuns(t, r)).stdout }
+	if with, without := text(r), text(planRun("a")); with != without || with == "" {
+		t.Errorf("where idle processors mark the plan is\n%s, else\n%s", with, without)
+	}
+	log := func(cpu string) string {
+		var lines strings.Builder
+		for n := 1; n <= 50; n++ {
+			fmt.Fprintf(&lines, "gc %d @%d.000s 4%%: 0+1.0+0 ms clock, 0+%s+0 ms cpu, 60->61->30 MB, 60 MB goal, 0 "+
+				"MB stacks, 0 MB globals, 2 P\n", n, n, cpu)
+		}
+		return call("plan", logFile(t, lines.String())).stdout
+	}
+	if with, without := log("1/9/20"), log("10/20/0"); with != without || with == "" {
+		t.Errorf("of a log the plan is\n%s, else\n%s", with, without)
+	}
+}
+
+// TestPlanInRun: the table of evenkeel run has a line of the plan for its base, and none where that
+// is not known.
+func TestPlanInRun(t *testing.T) {
+	for _, c := range []struct {
+		change func(*runfile.Run)
+		want   string
+		gates  bool // what they would give is there, too
+	}{
+		{func(*runfile.Run) {}, "this load takes 1 to 2 replicas, ", false},
+		{func(r *runfile.Run) {
+			r.GC.Summary.Wall.Total = gctrace.Of(r.Load.Duration / 20)
+		}, "this load takes 1 to 2 replicas, ", true},
+		{func(r *runfile.Run) { r.Disturbance = nil }, "", false},
+		{func(r *runfile.Run) { r.Alloc = nil }, "", false},
+		{func(r *runfile.Run) { r.GC = nil }, "", false},
+		{func(r *runfile.Run) { r.GC.Summary.Heap.Live.Mean = gctrace.Of[int64](0) }, "", false},
+	} {
+		run := planRun("a")
+		c.change(&run)
+		out := plan.Line([]*runfile.Run{&run})
+		if c.want == "" && out != "" || !strings.HasPrefix(out, c.want) {
+			t.Errorf("want %q:\n%s", c.want, out)
+		}
+		if c.gates != strings.Contains(out, "collections ran for 5% of the time, so as many requests overlapped one") {
+			t.Errorf("what gates would give, want %v:\n%s", c.gates, out)
+		}
+	}
+}
+
+// TestPlanOfASmallHeap: gctrace writes whole megabytes, and examples/hello has none.
+func TestPlanOfASmallHeap(t *testing.T) {
+	run := planRun("a")
+	run.GC.Summary.Heap.Live.Mean = gctrace.Of[int64](0)
+	call("plan", savePlanRuns(t, run)).check(t, cli.ExitFailed, nil, []string{"less than 1 MB", "nothing to plan"})
+}
+
+func TestPlanJSON(t *testing.T) {
+	name := savePlanRuns(t, planRun("a"), planRun("a"))
+	r := call("plan", "-json", "-n", "3", "-k", "2", "-rate", "12000", "-held", "100ms", name)
+	r.check(t, cli.ExitOK, nil, nil)
+	var p plan.Plan
+	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Requests != 12_000 || p.AllocRate != 480e6 || p.Live != 300e6 || p.Replicas != 3 || p.Turns != 2 ||
+		p.Held != outlook.Exactly(0.1) || len(p.Ways) != 3 {
+		t.Errorf("%+v", p)
+	}
+	gated := p.Ways[outlook.Gated]
+	if load := 480e6 * 0.1 / 300e6 / 0.95 / 2; fmt.Sprintf("%.6g", gated.TurnLoad.Low) != fmt.Sprintf("%.6g", load) {
+		t.Errorf("the load of the turns is %g, want %g", gated.TurnLoad.Low, load)
+	}
+}
+
+// TestPlanOfALog knows nothing of requests.
+func TestPlanOfALog(t *testing.T) {
+	var log strings.Builder
+	for n := 1; n <= 100; n++ {
+		fmt.Fprintf(&log, "gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+10.23/20.19/0+0.058 ms cpu, 60->61->30 "+
+			"MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, float64(n)*.1)
+	}
+	name := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(name, []byte(log.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call("plan", "-n", "4", name).check(t, cli.ExitOK,
+		[]string{
+			"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns",
+			"! a log knows nothing of requests",
+		}, nil)
+	call("plan", "-n", "4", "-held", "300ms", name).check(t, cli.ExitOK,
+		[]string{"! if all replicas want the turn at once"}, nil)
+	call("plan", "-rate", "5", name).check(t, cli.ExitFailed, nil, []string{"so -rate means nothing; write -times"})
+	call("plan", "-label", "a", name).check(t, cli.ExitFailed, nil, []string{"leave -label out"})
+	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, cli.ExitUsage, nil, []string{"-label is of a run.json"})
+	call("plan", "-for", "3s", name).check(t, cli.ExitUsage, nil, []string{"-for watches a status page"})
+	call("plan", "-held", "0s", name).check(t, cli.ExitUsage, nil, []string{"-held 0s; write for how long"})
+}
+
+func TestPlanRefusesWhatItCannotUse(t *testing.T) {
+	without := func(change func(*runfile.Run)) string {
+		r := planRun("a")
+		change(&r)
+		return savePlanRuns(t, r)
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, say string }{
+		{empty, "is empty: name a run.json"},
+		{logFile(t, "no gctrace line\n"), "neither a run.json nor a log"},
+		{logFile(t, "{}"), "no version"},
+		{savePlanRuns(t, planRun("a"), planRun("b")), "has runs of a, b: choose one with -label"},
+		{without(func(r *runfile.Run) { r.GC = nil }), "it lacks collections; measure for longer"},
+		{without(func(r *runfile.Run) { r.Alloc = nil }), "it lacks allocations"},
+		{without(func(r *runfile.Run) { r.Load.Duration = 0 }), "no duration"},
+	} {
+		call("plan", tt.name).check(t, cli.ExitFailed, nil, []string{tt.say})
+	}
+	call("plan", "-label", "c", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitFailed, nil,
+		[]string{`no runs of "c", but of a, b`})
+	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitOK,
+		[]string{"replicas needed"}, nil)
+	cpu := without(func(r *runfile.Run) { r.Disturbance = nil })
+	call("plan", cpu).check(t, cli.ExitOK, []string{"memory of one", "! the replicas needed and"}, nil)
+}
+
+// statsServer serves statistics of a gate that has allocated 50 MB and served 100 requests more
+// each time that it is asked.
+func statsServer(t *testing.T, change func(asked uint64, stats map[string]any)) *httptest.Server {
+	t.Helper()
+	var asked atomic.Uint64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := asked.Add(1)
+		stats := map[string]any{
+			"Policy": "drain", "State": "serving", "Live": 300e6, "Heap": 400e6, "Trigger": 600e6, "Hard": 825e6,
+			"Limit":     uint64(1<<63 - 1),
+			"Allocated": n * 50e6, "Entered": n * 100, "Collections": map[string]uint64{"trigger": n},
+			"Phases": map[string]any{"collecting": map[string]any{"Count": n, "Total": n * 300e6, "Max": 310e6}},
+			"Turn": map[string]any{
+				"Held": map[string]any{"Count": 10, "Total": 4e9, "Max": 5e8}, "Replicas": 4,
+				"Turns": 1,
+			},
+		}
+		if change != nil {
+			change(n, stats)
+		}
+		json.NewEncoder(w).Encode(map[string]any{"gate": stats, "window": 5}) // as an example's /stats
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestPlanOfAStatusPage plans for four replicas, each with what one has to do.
+func TestPlanOfAStatusPage(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
+	s := statsServer(t, nil)
+	r := call("plan", "-for", "1s", "-json", s.URL+"/stats")
+	r.check(t, cli.ExitOK, nil, nil)
+	var p plan.Plan
+	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Replicas != 4 || p.Turns != 1 || p.Held != (outlook.Range{Low: 0.4, High: 0.5}) || p.MemoryBytes != 0 {
+		t.Errorf("%+v", p)
+	}
+	// the clock may be late, and the ratio is not
+	if p.AllocRate <= 0 || p.AllocRate > 200e6 || p.AllocRate/p.Requests < 499e3 || p.AllocRate/p.Requests > 501e3 {
+		t.Errorf("%g bytes and %g requests a second", p.AllocRate, p.Requests)
+	}
+	if p.Ways[outlook.Gated].CPU != (outlook.Range{}) ||
+		!strings.Contains(strings.Join(p.Notes, "\n"), "this page lacks the CPU") {
+		t.Errorf("CPU from nothing: %+v", p)
+	}
+	again := statsServer(t, func(asked uint64, stats map[string]any) { stats["Allocated"] = 1e9 / float64(asked) })
+	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"the replica was started again"})
+	still := statsServer(t, func(_ uint64, stats map[string]any) { stats["Allocated"] = 5 })
+	call("plan", "-for", "1s", still.URL).check(t, cli.ExitFailed, nil, []string{"look at it under load"})
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"State": 5}`)
+	}))
+	defer other.Close()
+	call("plan", other.URL).check(t, cli.ExitFailed, nil, []string{"no gate's statistics", "httpgate.Status"})
+	call("plan", other.URL+"\x7f").check(t, cli.ExitFailed, nil, []string{"evenkeel plan"})
+}
+
+// TestPlanOfAStatusPageWithCPU says what a request takes.
+func TestPlanOfAStatusPageWithCPU(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
+	r := call("plan", "-for", "1s", statsServer(t, func(asked uint64, stats map[string]any) {
+		stats["Process"] = map[string]any{
+			"CPU": asked * 500e6, "Collector": asked * 200e6, "Cycles": asked * 8,
+			"Procs": 1,
+		}
+	}).URL)
+	r.check(t, cli.ExitOK, []string{"1 processor each", "CPU of a request", "of it the collector", "replicas needed"},
+		nil)
+	again := statsServer(t, func(asked uint64, stats map[string]any) {
+		stats["Process"] = map[string]any{"CPU": 10e9 / asked}
+	})
+	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"the replica was started again"})
+}

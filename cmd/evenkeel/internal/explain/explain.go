@@ -1,0 +1,198 @@
+// Package explain has the limits and the JSON of evenkeel explain.
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
+	"evenkeel.dev/reqtrace"
+)
+
+// Limit is a -fail-if. It bounds a cause's share of a band's excess, or with -against the increase
+// in percent of the old mean.
+type Limit struct {
+	text    string
+	band    string
+	cause   string
+	causes  []reqtrace.Cause // nil: all of them
+	percent float64
+}
+
+// Limits are those of a command.
+type Limits []Limit
+
+const (
+	limitForm  = "write it as [BAND:]CAUSE>N%, such as 'gc>30%' or 'p99.9+:lock>50%'"
+	changeForm = "with -against write it as [all:]CAUSE>+N%, such as 'lock>+10%' or 'all:total>+5%'"
+
+	tailBand   = "p99+"
+	allBand    = "all" // requests, with -against
+	totalCause = "total"
+	bandList   = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
+)
+
+// ParseLimits reads [BAND:]CAUSE>N%, or with -against [p99+:|all:]CAUSE>+N%.
+func ParseLimits(texts []string, against bool) (Limits, error) {
+	var list Limits
+	for _, text := range texts {
+		l, err := parseLimit(text, against)
+		if err != nil {
+			return nil, fmt.Errorf("-fail-if %q: %w", text, err)
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+func parseLimit(text string, against bool) (Limit, error) {
+	l := Limit{text: text, band: tailBand}
+	form, bands := limitForm, bandList
+	if against {
+		form, bands = changeForm, tailBand+" "+allBand
+	}
+	what, number, ok := strings.Cut(text, ">")
+	digits, percent := strings.CutSuffix(strings.TrimSpace(number), "%")
+	switch {
+	case !ok:
+		return l, fmt.Errorf("no > in it; %s", form)
+	case !percent:
+		return l, fmt.Errorf("%q does not end in %%; %s", number, form)
+	}
+	l.cause = strings.TrimSpace(what)
+	if band, cause, ok := strings.Cut(what, ":"); ok {
+		l.band, l.cause = strings.TrimSpace(band), strings.TrimSpace(cause)
+	}
+	if !against && (strings.HasPrefix(digits, "+") || l.band == allBand || l.cause == totalCause) {
+		return l, errors.New("it is a limit of a difference; name the old version's traces with -against")
+	}
+	var err error
+	l.percent, err = strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if err != nil || math.IsNaN(l.percent) || l.percent < 0 || l.percent > 1e6 || l.percent >= 100 && !against {
+		return l, fmt.Errorf("%q is no share; write 0%% or more, without -against less than 100%%", number)
+	}
+	if !slices.Contains(strings.Fields(bands), l.band) {
+		return l, fmt.Errorf("no band %q; there are %s", l.band, bands)
+	}
+	if l.causes = causesOf(l.cause); l.causes == nil && (l.cause != totalCause || !against) {
+		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", l.cause,
+			strings.Trim(fmt.Sprint(reqtrace.Causes()), "[]"))
+	}
+	return l, nil
+}
+
+func causesOf(name string) []reqtrace.Cause {
+	for _, g := range verdict.Groups {
+		if g.Name == name {
+			return g.Causes
+		}
+	}
+	c, err := reqtrace.ParseCause(name)
+	if err != nil {
+		return nil
+	}
+	return []reqtrace.Cause{c}
+}
+
+// Check returns the exceeded limits. Its error names a limit without requests.
+func (l Limits) Check(v *verdict.Verdict) (hit []string, err error) {
+	for _, x := range l {
+		share, err := x.share(v)
+		if err != nil {
+			return hit, fmt.Errorf("-fail-if %s: %w", x.text, err)
+		}
+		if over := share*100 - x.percent; over > 0 {
+			points := fmt.Sprintf("%.1f", over)
+			if over < .1 {
+				points = "less than 0.1"
+			}
+			hit = append(hit, fmt.Sprintf("-fail-if %s: it is %.1f%%, %s points too much", x.text, share*100, points))
+		}
+	}
+	return hit, nil
+}
+
+func (l *Limit) share(v *verdict.Verdict) (float64, error) {
+	r := v.Report()
+	if l.band == tailBand {
+		return r.Tail.Share(l.causes...), nil
+	}
+	for i := range r.Bands {
+		if r.Bands[i].Name == l.band {
+			return r.Bands[i].Share(l.causes...), nil
+		}
+	}
+	return 0, fmt.Errorf("no request is in that band, of %d; take a longer trace", r.Requests)
+}
+
+// CheckChange decides a limit if the whole interval is on one side.
+func (l Limits) CheckChange(c *verdict.Change) (lines []string, err error) {
+	for _, x := range l {
+		d, mean := x.of(c)
+		most := x.percent / 100 * float64(mean)
+		what := "kept"
+		switch {
+		case float64(d.Low) > most:
+			what, err = "exceeded", cli.ErrLimit
+		case float64(d.High) > most:
+			what = "inconclusive"
+			if err == nil {
+				err = cli.ErrInconclusive
+			}
+		}
+		lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s [%s, %s] of %s", x.text, what,
+			textfmt.SignedDuration(d.More), textfmt.SignedDuration(d.Low),
+			textfmt.SignedDuration(d.High), textfmt.Duration(mean)))
+	}
+	return lines, err
+}
+
+func (l *Limit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
+	slow, all := c.Slow, c.All
+	if l.causes != nil {
+		slow, all = c.Of(l.causes...)
+	}
+	if l.band == allBand {
+		return all, c.All.Old
+	}
+	return slow, c.Slow.Old
+}
+
+// version of both JSON forms rises when a field changes its meaning.
+const version = 1
+
+// WriteJSON writes the form of docs/reference/explain-json.md.
+func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
+	r := *v.Report()
+	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF),
+		notNil(r.Classes), notNil(r.Slowest), notNil(r.Spans)
+	return cli.WriteJSON(w, struct {
+		Version int              `json:"version"`
+		Tool    string           `json:"tool"`
+		Source  string           `json:"source"`
+		Verdict *verdict.Verdict `json:"verdict"`
+		*reqtrace.Report
+	}{version, runfile.Tool(), source, v, &r})
+}
+
+func notNil[T any](s []T) []T { return append([]T{}, s...) }
+
+// WriteChange writes the form with -against.
+func WriteChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
+	return cli.WriteJSON(w, struct {
+		Version int      `json:"version"`
+		Tool    string   `json:"tool"`
+		Old     []string `json:"old_sources"`
+		New     []string `json:"new_sources"`
+		Change  any      `json:"change"`
+	}{version, runfile.Tool(), sides[0], sides[1], c})
+}

@@ -1,2 +1,0 @@
-// Package runfile reads, checks, merges and writes run.json, and reads events files.
-package runfile

@@ -1,0 +1,433 @@
+package history
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"evenkeel.dev/internal/verdict"
+	"evenkeel.dev/reqtrace"
+)
+
+const maxExplained = 4096
+
+// Trace describes a trace.
+type Trace struct {
+	Threshold time.Duration `json:"threshold_ns"` // longer requests are slow
+	Snapshot  string        `json:"snapshot,omitempty"`
+	Build     string        `json:"build,omitempty"`
+	// for traces without a wall clock (before Go 1.25)
+	Taken time.Time `json:"taken"`
+	// of the hours before
+	Usual Usual `json:"usual,omitempty"`
+}
+
+// Explained is what a trace says of its slow requests.
+type Explained struct {
+	Requests int `json:"requests"` // that are whole
+	// by their ends
+	Slow    []Request `json:"slow"`
+	Dropped uint64    `json:"dropped,omitempty"`
+	Usual   Usual     `json:"usual,omitempty"` // of the trace
+}
+
+// explain returns what came before an error of requests with it.
+func explain(requests iter.Seq2[reqtrace.Request, error], t *Trace) (*Explained, error) {
+	if t.Threshold <= 0 {
+		return nil, fmt.Errorf("history: Trace.Threshold is %v: write how long a request may take without being slow",
+			t.Threshold)
+	}
+	x := explainer{trace: t, classes: map[string]*sample{}}
+	for q, err := range requests {
+		if err != nil {
+			return x.explained(), err
+		}
+		x.add(&q)
+	}
+	return x.explained(), nil
+}
+
+type explainer struct {
+	trace   *Trace
+	classes map[string]*sample
+	slow    []slowRequest
+	out     Explained
+	end     time.Duration
+}
+
+// slowRequest waits until the usual ones are known.
+type slowRequest struct {
+	Request
+	at    time.Duration
+	parts reqtrace.Parts
+	sites []reqtrace.Blame
+	ran   string
+}
+
+func (x *explainer) add(q *reqtrace.Request) {
+	x.end = max(x.end, q.End)
+	if q.Cut == reqtrace.CutNone {
+		x.out.Requests++
+		x.sampleOf(q.Class).add(q)
+	}
+	switch {
+	case q.Cut == reqtrace.CutEnd, q.Duration() <= x.trace.Threshold:
+		return
+	case len(x.slow) == maxExplained:
+		x.out.Dropped++
+		return
+	}
+	s := slowRequest{at: q.Start}
+	s.Request = Request{
+		// Its end, because the start of a cut one is not known. No goroutine ends two requests
+		// within a microsecond.
+		ID:   "g" + strconv.FormatInt(q.Goroutine, 10) + "@" + strconv.FormatInt(q.Clock/1000, 10),
+		Mark: q.ID, Start: q.Began, Duration: q.Duration(), Snapshot: x.trace.Snapshot, Build: x.trace.Build,
+		Key: Key{Class: q.Class},
+	}
+	if q.Cut == reqtrace.CutStart {
+		s.Cut = true
+	} else {
+		s.parts, s.sites, s.ran = joined(q.Parts), q.Sites, q.Ran
+		unmarked := *q // Mark has the id
+		unmarked.ID = ""
+		s.Breakdown, s.Path = verdict.Breakdown(&unmarked), stepsOf(q.Path)
+	}
+	x.slow = append(x.slow, s)
+}
+
+func (x *explainer) explained() *Explained {
+	x.out.Usual = Usual{}
+	for name, c := range x.classes {
+		if u, ok := c.usual(x.trace.Threshold); ok && name != Others {
+			x.out.Usual[name] = u
+		}
+	}
+	for i := range x.slow {
+		s := &x.slow[i]
+		if s.Start.IsZero() {
+			s.Start = x.trace.Taken.Add(s.at - x.end)
+		}
+		if !s.Cut {
+			x.explain(s)
+		}
+		x.out.Slow = append(x.out.Slow, s.Request.bounded())
+	}
+	worst := map[Key]*Request{}
+	for i := range x.out.Slow {
+		r := &x.out.Slow[i]
+		if w := worst[r.Key]; w == nil || compareWorst(r, w) < 0 {
+			worst[r.Key] = r
+		}
+	}
+	for i := range x.out.Slow {
+		if r := &x.out.Slow[i]; worst[r.Key] != r {
+			r.Path = nil
+		}
+	}
+	return &x.out
+}
+
+func (x *explainer) explain(s *slowRequest) {
+	var usual reqtrace.Parts
+	usual, s.Against = x.usualOf(s.Key.Class)
+	s.Key.Cause, s.Lost = mostBeyond(&s.parts, &usual)
+	if s.Lost == 0 { // the threshold was higher when the usual requests were seen
+		s.Against = ""
+		s.Key.Cause, s.Lost = mostBeyond(&s.parts, &reqtrace.Parts{})
+	}
+	s.Words = verdict.Phrase(s.Key.Cause)
+	b := mostOf(s.sites, s.Key.Cause)
+	if b == nil && s.Key.Cause == reqtrace.CauseRunning && s.ran != "" {
+		b = &reqtrace.Blame{Cause: s.Key.Cause, Site: s.ran}
+	}
+	if b != nil {
+		s.Key.Function, s.Key.Holder = verdict.Function(b.Site), verdict.Function(b.Holder)
+		s.Words, s.Place, s.HolderPlace, s.Doing = verdict.Words(b), b.Site, b.Holder, doing(b)
+	}
+}
+
+func mostBeyond(parts, usual *reqtrace.Parts) (cause reqtrace.Cause, lost time.Duration) {
+	for c, d := range parts.All() {
+		if more := d - usual.Of(c); more > lost {
+			cause, lost = c, more
+		}
+	}
+	return cause, lost
+}
+
+func (x *explainer) usualOf(class string) (usual reqtrace.Parts, against string) {
+	if u, ok := x.out.Usual[class]; ok {
+		return u.mean(), againstSnapshot
+	}
+	if u, ok := x.trace.Usual[class]; ok && u.Requests > 0 {
+		return u.mean(), againstHistory
+	}
+	return reqtrace.Parts{}, ""
+}
+
+func joined(p reqtrace.Parts) (sum reqtrace.Parts) {
+	for c, d := range p.All() {
+		sum.Add(verdict.Joined(c), d)
+	}
+	return sum
+}
+
+// mostOf returns the largest place of the function and holder that most of a cause has.
+func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
+	type pair struct{ function, holder string }
+	sums, largest := map[pair]time.Duration{}, map[pair]*reqtrace.Blame{}
+	for i := range sites {
+		b := &sites[i]
+		if verdict.Joined(b.Cause) != c {
+			continue
+		}
+		p := pair{verdict.Function(b.Site), verdict.Function(b.Holder)}
+		sums[p] += b.Time
+		if largest[p] == nil {
+			largest[p] = b // sites are sorted by time
+		}
+	}
+	var best pair
+	for p, b := range largest {
+		if d := cmp.Or(cmp.Compare(sums[p], sums[best]), cmp.Compare(best.function, p.function),
+			cmp.Compare(best.holder, p.holder)); most == nil || d > 0 {
+			best, most = p, b
+		}
+	}
+	return most
+}
+
+func doing(b *reqtrace.Blame) string {
+	if b.Doing == reqtrace.CauseUnknown {
+		return ""
+	}
+	t := b.Doing.String()
+	if b.DoingOp != "" && b.DoingOp != t {
+		t += ", " + b.DoingOp
+	}
+	if b.DoingAt != "" {
+		t += " at " + b.DoingAt
+	}
+	return t
+}
+
+const (
+	maxSteps  = 10
+	finePiece = 1. / 64 // of a path; shorter neighbours become one
+)
+
+// stepsOf returns a path in a few steps. The shortest become part of a neighbour.
+func stepsOf(path []reqtrace.Tile) []Step {
+	if len(path) == 0 {
+		return nil
+	}
+	fine := time.Duration(float64(path[len(path)-1].End-path[0].Start) * finePiece)
+	var steps []Step
+	for i := range path {
+		t := &path[i]
+		step := Step{verdict.Joined(t.Cause), t.End - t.Start, cmp.Or(t.Site, t.Holder)}
+		if n := len(steps); n > 0 && (steps[n-1].Cause == step.Cause && steps[n-1].Place == step.Place ||
+			steps[n-1].Time < fine && step.Time < fine) {
+			steps[n-1] = steps[n-1].with(step)
+			continue
+		}
+		steps = append(steps, step)
+	}
+	for len(steps) > maxSteps {
+		shortest := 0
+		for i := range steps {
+			if steps[i].Time < steps[shortest].Time {
+				shortest = i
+			}
+		}
+		into := shortest - 1
+		if into < 0 || shortest+1 < len(steps) && steps[shortest+1].Time < steps[into].Time {
+			into = shortest + 1
+		}
+		first := min(into, shortest)
+		steps[first] = steps[first].with(steps[first+1])
+		steps = slices.Delete(steps, first+1, first+2)
+	}
+	return steps
+}
+
+// with returns two neighbours as one step, with the place of the longer one.
+func (s Step) with(t Step) Step {
+	sum := s.Time + t.Time
+	if t.Time > s.Time {
+		s = t
+	}
+	s.Time = sum
+	return s
+}
+
+// Explain explains the slow requests of a trace, up to 4,096. Each goes to the cause that took most
+// beyond what it takes of the usual request of its class. The usual requests are those of the trace
+// if it has 20 of the class, else those of Trace.Usual. A class whose usual request is slow is
+// compared with nothing.
+func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
+	o.Beside = &reqtrace.Beside{CPU: h.CPU}
+	e, err := explain(reqtrace.Read(ctx, r, o), &h.Trace)
+	switch {
+	case errors.Is(err, reqtrace.ErrNoRequests):
+		return &Explained{}, nil
+	case errors.Is(err, reqtrace.ErrBroken) && e.Requests+len(e.Slow) > 0:
+		return e, nil
+	}
+	return e, err
+}
+
+// Answer reads a [Head] as JSON from the first line of in, and the trace from the rest. It writes
+// an [Explained] as JSON.
+func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
+	r := bufio.NewReader(in)
+	line, err := r.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("history: read the first line of the input: %w", err)
+	}
+	var h Head
+	if err := json.Unmarshal(line, &h); err != nil {
+		return fmt.Errorf("history: decode the first line of the input: %w", err)
+	}
+	e, err := h.Explain(ctx, r, reqtrace.Options{})
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(e)
+}
+
+const (
+	maxClasses  = 64 // in a trace and in an hour
+	sampleSize  = 512
+	usualLeast  = 20
+	usualLow    = .45 // as in [reqtrace.Report].Median
+	usualHigh   = .55
+	usualEnough = 200 // requests, after which older hours do not matter
+)
+
+// Usual is what the usual requests of each class took.
+type Usual map[string]usualRequest
+
+// usualRequest is the sum of some requests around the median, without times in which the machine
+// stood still.
+type usualRequest struct {
+	Requests uint64         `json:"requests"`
+	Parts    reqtrace.Parts `json:"parts_ns"`
+}
+
+func (u *usualRequest) UnmarshalJSON(b []byte) error {
+	var j struct {
+		Requests uint64                   `json:"requests"`
+		Parts    map[string]time.Duration `json:"parts_ns"`
+	}
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*u = usualRequest{Requests: j.Requests}
+	for name, d := range j.Parts {
+		u.Parts.Add(causeOf(name), d)
+	}
+	return nil
+}
+
+func causeOf(name string) reqtrace.Cause {
+	c, err := reqtrace.ParseCause(name)
+	if err != nil {
+		return reqtrace.CauseUnknown
+	}
+	return c
+}
+
+func (u *usualRequest) add(v usualRequest) {
+	v.Requests += u.Requests
+	v.Parts.AddAll(u.Parts)
+	if v.check() == nil {
+		*u = v
+	}
+}
+
+func (u *usualRequest) check() error {
+	if u.Requests == 0 || u.Requests > maxNumber {
+		return fmt.Errorf("%d usual requests", u.Requests)
+	}
+	for c, d := range u.Parts.All() {
+		if d < 0 || d > maxTime {
+			return fmt.Errorf("%s took %d ns of its usual requests", c, d)
+		}
+	}
+	return nil
+}
+
+func (u *usualRequest) mean() (p reqtrace.Parts) {
+	for c, d := range u.Parts.All() {
+		p.Add(c, d/time.Duration(u.Requests))
+	}
+	return p
+}
+
+// sample is requests of a class, each kept with the same chance.
+type sample struct {
+	seen   int
+	kept   []sampled
+	random *rand.Rand
+}
+
+type sampled struct {
+	own   time.Duration
+	parts reqtrace.Parts
+}
+
+func (x *explainer) sampleOf(class string) *sample {
+	c := x.classes[class]
+	if c == nil && len(x.classes) >= maxClasses {
+		class = Others
+		c = x.classes[class]
+	}
+	if c == nil {
+		c = &sample{random: rand.New(rand.NewPCG(1, 2))} // the same trace says the same
+		x.classes[class] = c
+	}
+	return c
+}
+
+func (s *sample) add(q *reqtrace.Request) {
+	s.seen++
+	at := len(s.kept)
+	if at == sampleSize {
+		if at = s.random.IntN(s.seen); at >= sampleSize {
+			return
+		}
+	} else {
+		s.kept = append(s.kept, sampled{})
+	}
+	still := q.Parts.Of(reqtrace.CauseMachine)
+	p := joined(q.Parts)
+	p.Add(reqtrace.CauseMachine, -still)
+	s.kept[at] = sampled{q.Duration() - still, p}
+}
+
+// usual is not ok if the requests are too few, or slow.
+func (s *sample) usual(threshold time.Duration) (u usualRequest, ok bool) {
+	n := len(s.kept)
+	if n < usualLeast {
+		return u, false
+	}
+	slices.SortFunc(s.kept, func(a, b sampled) int { return cmp.Compare(a.own, b.own) })
+	if s.kept[n/2].own > threshold {
+		return u, false
+	}
+	for _, k := range s.kept[int(usualLow*float64(n)):int(usualHigh*float64(n))] {
+		u.add(usualRequest{1, k.parts})
+	}
+	return u, true
+}

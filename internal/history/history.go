@@ -1,0 +1,290 @@
+// Package history keeps what made a service's requests slow, over hours and deployments. It
+// combines many short traces, such as the snapshots of package reqtrace/recorder.
+//
+// [Head.Explain] assigns each slow request of a trace to one cause. A [History] counts these
+// requests by hour, class and cause, once even if traces overlap. It also counts the slow requests
+// that no trace explains, and why ([Coverage]). In the shares of causes, the explained requests of a
+// class stand for the rest of the class. A [Store] is a History on disk. [History.Merge] adds up
+// several replicas.
+//
+// A history keeps 168 hours, or as many as fit into 8 MiB. An hour has at most 64 causes and 64
+// classes. Beyond that, those with the fewest requests count as [Others]. The last 48 hours keep
+// minutes apart. A history has no bodies, headers or queries.
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"time"
+)
+
+// ErrSame is the error of [History.Merge] if both histories have what one process saw.
+var ErrSame = errors.New("both histories have what the same process saw")
+
+var errVersion = errors.New("a newer release wrote it: use a newer version of evenkeel.dev")
+
+const (
+	maxKnown  = 512
+	maxBuilds = 32
+	maxRecent = 1 << 14 // ids that are remembered, or up to twice as many
+	fineHours = 48      // in which minutes are kept apart
+	newFor    = time.Hour
+	newLeast  = time.Hour // of watching, before a cause can be new
+	newShare  = .05       // of that time, which must be recorded
+	maxNew    = 5
+)
+
+// History is what made a service's requests slow. Its zero value is empty. It is not for concurrent
+// use.
+type History struct {
+	hours   map[int64]*hour // by hours since 1970
+	known   map[Key]*known
+	builds  map[string]watch
+	sources map[string]bool // names of processes
+
+	recent    [2]map[uint64]bool // hashes of ids, the newer ones first
+	keepHours int                // 0: the default
+	keepKeys  int
+}
+
+// known is when a cause was seen, also in hours that are dropped.
+type known struct {
+	first, last time.Time
+	builds      map[string]bool
+}
+
+func (k *known) add(x *known) {
+	if k.builds == nil {
+		*k = known{x.first, x.last, map[string]bool{}}
+	}
+	k.first, k.last = earlier(k.first, x.first), later(k.last, x.last)
+	maps.Copy(k.builds, x.builds)
+}
+
+type watch struct {
+	first            time.Time
+	watched, covered time.Duration // how long slow requests were counted, and how much of that was recorded
+}
+
+func (w watch) add(x watch) watch {
+	return watch{earlier(w.first, x.first), min(w.watched+x.watched, maxTime), min(w.covered+x.covered, maxTime)}
+}
+
+func (w watch) enough() bool {
+	return w.watched >= newLeast && float64(w.covered) >= newShare*float64(w.watched)
+}
+
+var seed = maphash.MakeSeed()
+
+func (h *History) seen(name string) bool {
+	if name == "" {
+		return false
+	}
+	id := maphash.String(seed, name)
+	if h.recent[0][id] || h.recent[1][id] {
+		return true
+	}
+	if h.recent[0] == nil || len(h.recent[0]) >= maxRecent {
+		h.recent[0], h.recent[1] = map[uint64]bool{}, h.recent[0]
+	}
+	h.recent[0][id] = true
+	return false
+}
+
+func (h *History) insert(r Request) {
+	at, minute := hourOf(r.Start)
+	x := h.hour(at)
+	count := x.tallyOf(r.Key.Class).minutes.at(minute)
+	if r.Cut {
+		count.Cut++
+		return
+	}
+	count.Seen++
+	h.know(r.Key, r.Start, r.Build)
+	one := cell{minutes: perMinute[lost]{{minute, lost{1, r.Lost}}}, first: r.Start, last: r.Start, worst: r}
+	x.cellOf(r.Key).merge(&one)
+	x.fold(cmp.Or(h.keepKeys, defaultKeys), r.Key)
+}
+
+func (h *History) know(k Key, at time.Time, build string) {
+	if build != "" {
+		h.built(build, at)
+	}
+	h.learn(k, &known{at, at, map[string]bool{build: true}})
+	for len(h.known) > maxKnown {
+		delete(h.known, slices.MinFunc(slices.Collect(maps.Keys(h.known)), func(a, b Key) int {
+			return cmp.Or(h.known[a].last.Compare(h.known[b].last), compareKeys(a, b))
+		}))
+	}
+}
+
+func (h *History) learn(k Key, x *known) {
+	if h.known == nil {
+		h.known = map[Key]*known{}
+	}
+	if h.known[k] == nil {
+		h.known[k] = &known{}
+	}
+	h.known[k].add(x)
+}
+
+func (h *History) built(build string, at time.Time) { h.addWatched(build, at, 0, 0) }
+
+func (h *History) addWatched(build string, at time.Time, passed, covered time.Duration) {
+	build = shorten(build)
+	h.addBuild(build, watch{wallClock(at.Add(-passed)), min(max(passed, 0), maxTime), min(max(covered, 0), maxTime)})
+	for len(h.builds) > maxBuilds {
+		oldest := h.buildNames()[0]
+		delete(h.builds, oldest)
+		for _, x := range h.known {
+			if x.builds[oldest] {
+				delete(x.builds, oldest)
+				x.builds[Others] = true
+			}
+		}
+	}
+}
+
+func (h *History) addBuild(build string, w watch) {
+	if h.builds == nil {
+		h.builds = map[string]watch{}
+	}
+	if was, ok := h.builds[build]; ok {
+		w = was.add(w)
+	}
+	h.builds[build] = w
+}
+
+// buildNames returns the builds by when each was first seen.
+func (h *History) buildNames() []string {
+	return slices.SortedFunc(maps.Keys(h.builds), func(a, b string) int {
+		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
+	})
+}
+
+func (h *History) count(at time.Time, class string, c Count) {
+	hour, minute := hourOf(at)
+	h.hour(hour).tallyOf(shorten(class)).minutes.at(minute).add(Coverage{Count: c})
+}
+
+func (h *History) addUsual(at time.Time, u Usual) {
+	hour, _ := hourOf(at)
+	for class, x := range u {
+		if x.check() != nil {
+			continue
+		}
+		h.hour(hour).tallyOf(shorten(class)).usual.add(x)
+	}
+}
+
+// usual returns what usual requests took in the last hours that have enough.
+func (h *History) usual() Usual {
+	sum := Usual{}
+	for _, at := range slices.Backward(h.order()) {
+		for class, t := range h.hours[at].classes {
+			u, ok := sum[class]
+			if class == Others || t.usual.Requests == 0 || u.Requests >= usualEnough || !ok && len(sum) >= maxClasses {
+				continue
+			}
+			u.add(t.usual)
+			sum[class] = u
+		}
+	}
+	return sum
+}
+
+func (h *History) hour(at int64) *hour {
+	x := h.hours[at]
+	if x == nil {
+		if h.hours == nil {
+			h.hours = map[int64]*hour{}
+		}
+		x = newHour()
+		h.hours[at] = x
+		h.prune(cmp.Or(h.keepHours, defaultHours), fineHours, at)
+	}
+	return x
+}
+
+// prune drops the oldest hours beyond so many, except the one added last, and keeps the minutes of
+// so many. It counts hours, because a clock may be set wrong.
+func (h *History) prune(hours, fine int, added int64) {
+	order := h.order()
+	for len(h.hours) > hours {
+		oldest := order[0]
+		order = order[1:]
+		if oldest != added {
+			delete(h.hours, oldest)
+		}
+	}
+	for _, at := range order[:max(len(order)-fine, 0)] {
+		h.hours[at].coarsen()
+	}
+}
+
+func (h *History) order() []int64 { return slices.Sorted(maps.Keys(h.hours)) }
+
+func hourOf(t time.Time) (hour int64, minute uint8) {
+	s := wallClock(t).Unix()
+	hour = s / 3600
+	if s < hour*3600 { // before 1970
+		hour--
+	}
+	return hour, uint8((s - hour*3600) / 60)
+}
+
+// Merge adds all of another history. Sums are exact, in any order, and no bound applies. If both
+// have what one process saw, Merge adds nothing and returns [ErrSame].
+func (h *History) Merge(other *History) error {
+	for s := range other.sources {
+		if h.sources[s] {
+			return fmt.Errorf("history: %w (%s)", ErrSame, s)
+		}
+	}
+	h.merge(other)
+	return nil
+}
+
+func (h *History) merge(other *History) {
+	for at, x := range other.hours {
+		if h.hours == nil {
+			h.hours = map[int64]*hour{}
+		}
+		if h.hours[at] == nil {
+			h.hours[at] = newHour()
+		}
+		h.hours[at].merge(x)
+	}
+	for k, x := range other.known {
+		h.learn(k, x)
+	}
+	for b, w := range other.builds {
+		h.addBuild(b, w)
+	}
+	for s := range other.sources {
+		h.addSource(s)
+	}
+}
+
+func (h *History) addSource(name string) {
+	if h.sources == nil {
+		h.sources = map[string]bool{}
+	}
+	h.sources[name] = true
+}
+
+func (h *History) since(t time.Time) *History {
+	from, _ := hourOf(t)
+	part, hours := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}, map[int64]*hour{}
+	for at, x := range h.hours {
+		if at >= from {
+			hours[at] = x
+		}
+	}
+	part.merge(&History{hours: hours, known: h.known, builds: h.builds, sources: h.sources})
+	return part
+}

@@ -1,0 +1,125 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// Others is the function and the class of what an hour counts together.
+const Others = "(others)"
+
+// Key says why a request was slow. It has no lines, so that it survives a deployment.
+type Key struct {
+	Cause    reqtrace.Cause `json:"cause"`
+	Function string         `json:"function,omitempty"` // that waited, or in which the request ran
+	Holder   string         `json:"holder,omitempty"`   // that had what was waited for
+	Class    string         `json:"class,omitempty"`
+}
+
+func (k Key) anyClass() Key {
+	k.Class = ""
+	return k
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Holder, b.Holder),
+		cmp.Compare(a.Class, b.Class))
+}
+
+type Request struct {
+	ID   string `json:"id"`
+	Mark string `json:"mark,omitempty"` // its id, as region.Start got it
+
+	Start    time.Time     `json:"start"`
+	Duration time.Duration `json:"duration_ns"`
+
+	// it began before the trace, so its cause is not known
+	Cut bool `json:"cut,omitempty"`
+
+	Key     Key           `json:"key"`
+	Lost    time.Duration `json:"lost_ns"`           // beyond the usual request
+	Against string        `json:"against,omitempty"` // againstSnapshot, againstHistory or ""
+
+	// such as "waiting for a mutex that main.refresh (main.go:43) holds, in main.get (main.go:33)"
+	Words       string `json:"words,omitempty"`
+	Place       string `json:"place,omitempty"`        // Key.Function with file and line
+	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
+	// such as "sleep at main.refresh (main.go:43)"
+	Doing     string `json:"doing,omitempty"`
+	Breakdown string `json:"breakdown,omitempty"`
+	Path      []Step `json:"path,omitempty"` // at most 10 steps, of the worst of a cause
+	Snapshot  string `json:"snapshot,omitempty"`
+	Build     string `json:"build,omitempty"`
+	TraceID   string `json:"trace_id,omitempty"`
+}
+
+type Step struct {
+	Cause reqtrace.Cause `json:"cause"`
+	Time  time.Duration  `json:"time_ns"`
+	Place string         `json:"place,omitempty"`
+}
+
+const (
+	againstSnapshot = "snapshot"
+	againstHistory  = "history"
+)
+
+// compareWorst puts the worst request first. It is a total order, so that a merge does not depend
+// on its order.
+func compareWorst(a, b *Request) int {
+	return cmp.Or(
+		cmp.Compare(b.Duration, a.Duration), cmp.Compare(b.Lost, a.Lost), a.Start.Compare(b.Start),
+		cmp.Compare(a.ID, b.ID), cmp.Compare(a.Build, b.Build),
+		cmp.Compare(a.Snapshot, b.Snapshot), cmp.Compare(a.Mark, b.Mark), cmp.Compare(a.TraceID, b.TraceID),
+		cmp.Compare(a.Against, b.Against),
+		cmp.Compare(a.Words, b.Words), cmp.Compare(a.Place, b.Place), cmp.Compare(a.HolderPlace, b.HolderPlace),
+		cmp.Compare(a.Doing, b.Doing),
+		cmp.Compare(a.Breakdown, b.Breakdown), slices.CompareFunc(a.Path, b.Path, compareSteps),
+	)
+}
+
+func compareSteps(a, b Step) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Place, b.Place))
+}
+
+const maxText = 512
+
+func (r Request) bounded() Request {
+	for _, s := range []*string{
+		&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Doing, &r.Breakdown, &r.Snapshot,
+		&r.Build, &r.TraceID,
+	} {
+		*s = shorten(*s)
+	}
+	r.Key, r.Start = r.Key.bounded(), wallClock(r.Start)
+	r.Duration, r.Lost = min(max(r.Duration, 0), maxTime), min(max(r.Lost, 0), maxTime)
+	r.Path = slices.Clone(r.Path[:min(len(r.Path), maxSteps)])
+	for i := range r.Path {
+		p := &r.Path[i]
+		p.Place, p.Time = shorten(p.Place), min(max(p.Time, 0), maxTime)
+	}
+	return r
+}
+
+func (k Key) bounded() Key {
+	return Key{k.Cause, shorten(k.Function), shorten(k.Holder), shorten(k.Class)}
+}
+
+// wallClock returns t as it is kept. A year that JSON cannot write becomes the zero time.
+func wallClock(t time.Time) time.Time {
+	if t = t.Round(0).UTC(); t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+func shorten(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText]
+	}
+	return strings.ToValidUTF8(s, "")
+}

@@ -1,0 +1,423 @@
+package history
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
+	"evenkeel.dev/reqtrace"
+)
+
+const pageCauses = 40
+
+var (
+	//go:embed page.css
+	ownStyle string
+	//go:embed page.html.tmpl
+	pageSource string
+
+	style = chart.Theme + chart.Style + chart.CauseStyle + ownStyle
+	page  = template.Must(template.New("page").Parse(pageSource))
+)
+
+// PageOptions configure [WritePage]. The zero value works.
+type PageOptions struct {
+	Title string // Default: "", which is Slow requests
+	// zero: the time of the last slow request
+	Now     time.Time
+	Since   time.Time // of the causes; zero: all
+	Status  []string  // lines below the sentence
+	Sources []string  // what was merged, or why it was not
+
+	// snapshots, and what analyses them
+	Kept    []Kept
+	Command string
+
+	// the address of a snapshot, or ""; nil: there are none
+	SnapshotURL func(snapshot string) string
+}
+
+type pageData struct {
+	CSP      string
+	Style    template.CSS
+	Title    string
+	Sentence string
+	Scope    string
+	PageOptions
+	New     []newRow
+	Band    chart.Chart
+	Legend  []legendRow
+	Builds  bool
+	Causes  []causeRow
+	More    string
+	Classes []classRow
+	HasKept bool
+	Waiting []keptRow // the newest first
+	Lead    string
+}
+
+type keptRow struct{ Name, URL, Taken, Slow, Bytes string }
+
+type newRow struct{ What, When string }
+
+type legendRow struct{ Class, Text string }
+
+type causeRow struct {
+	Class, Words, In, New         string
+	Requests, Share, Lost         string
+	First, Last                   string
+	Width                         string // in percent
+	WorstTime, WorstAt, WorstDoes string
+	Steps                         []stepRow
+	Facts                         []fact
+	Snapshot, SnapshotURL         string
+}
+
+// stepRow is a piece of a path. X and Width are thousandths of the bar.
+type stepRow struct{ Class, X, Width, At, For, Text, Place, Tip string }
+
+type fact struct{ Name, Value string }
+
+type classRow struct{ Name, Slow, Kept, Seen, Missed string }
+
+// WritePage writes a history as one page without scripts, which loads nothing.
+func WritePage(w io.Writer, h *History, o PageOptions) error {
+	list := h.Summaries(o.Since)
+	if o.Now.IsZero() {
+		for i := range list {
+			o.Now = later(o.Now, list[i].Last)
+		}
+	}
+	sum := sha256.Sum256([]byte(style))
+	coverage := h.Coverage(o.Since)
+	p := pageData{
+		CSP: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'",
+			base64.StdEncoding.EncodeToString(sum[:])),
+		Style: template.CSS(style), Title: cmp.Or(o.Title, "Slow requests"), Sentence: h.Sentence(o.Since),
+		PageOptions: o,
+	}
+	p.Scope = coverage.String()
+	if len(list) > 0 {
+		b := h.band(o.Since, o.Now)
+		p.Scope = fmt.Sprintf("From %s to %s: %s.", clock(time.Unix(b.from, 0), o.Now),
+			clock(o.Now, o.Now)+o.Now.Format(" MST"), p.Scope)
+		p.Band, p.Legend = b.chart(h, o.Now), b.legend()
+		p.Builds = len(h.builds) > 1
+	}
+	for i := range list {
+		s := &list[i]
+		if s.New {
+			p.New = append(p.New, newRow{s.String(), newText(h, s, o.Now)})
+		}
+		if i < pageCauses {
+			p.Causes = append(p.Causes, newCauseRow(s, &o))
+		}
+	}
+	if len(list) > pageCauses {
+		n := uint64(0)
+		for _, s := range list[pageCauses:] {
+			n += s.Requests
+		}
+		p.More = fmt.Sprintf("And %s, which made %s requests slow.", textfmt.Plural(len(list)-pageCauses, "more cause"),
+			textfmt.Count(float64(n)))
+	}
+	p.Classes = classRows(h, o.Since)
+	p.HasKept = coverage.Kept > 0
+	p.keep(&o)
+	return page.Execute(w, &p)
+}
+
+func (p *pageData) keep(o *PageOptions) {
+	if len(o.Kept) == 0 {
+		return
+	}
+	requests := 0
+	for _, k := range slices.Backward(o.Kept) {
+		requests += k.Slow
+		row := keptRow{
+			Name: k.Snapshot, Taken: clock(k.Taken, o.Now) + k.Taken.In(o.Now.Location()).Format(":05"),
+			Slow: textfmt.Count(float64(k.Slow)), Bytes: textfmt.Bytes(float64(k.Bytes)),
+		}
+		if o.SnapshotURL != nil {
+			row.URL = o.SnapshotURL(k.Snapshot)
+		}
+		if len(p.Waiting) < pageCauses {
+			p.Waiting = append(p.Waiting, row)
+		}
+	}
+	p.Lead = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
+		textfmt.Plural(len(o.Kept), "snapshot"), textfmt.Plural(requests, "slow request"))
+}
+
+func newText(h *History, s *Summary, now time.Time) string {
+	t := "since " + clock(s.First, now)
+	if s.SinceBuild {
+		t += ", as of build " + h.lastBuild()
+	}
+	return t
+}
+
+// clock writes a time as briefly as it is clear next to now.
+func clock(t, now time.Time) string {
+	t = t.In(now.Location())
+	switch {
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format("15:04")
+	case t.Year() == now.Year():
+		return t.Format("2 Jan 15:04")
+	}
+	return t.Format("2 Jan 2006 15:04")
+}
+
+func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
+
+func newCauseRow(s *Summary, o *PageOptions) causeRow {
+	w := &s.Worst
+	r := causeRow{
+		Class: causeClass(s.Key.Cause), Words: s.Key.words(), Requests: requestsText(s.Requests),
+		Share: textfmt.Share(s.Share), Lost: textfmt.Duration(s.Lost),
+		First: clock(s.First, o.Now), Last: clock(s.Last, o.Now),
+		Width:     chart.LabelNumber(chart.Significant(100*s.Share, 3)),
+		WorstTime: textfmt.Duration(w.Duration),
+		WorstAt:   clock(w.Start, o.Now) + w.Start.In(o.Now.Location()).Format(":05"), WorstDoes: w.Words,
+		Steps: steps(w),
+	}
+	r.In = strings.TrimPrefix(s.in(), ", in ")
+	switch {
+	case s.SinceBuild:
+		r.New = "new since the last build"
+	case s.New:
+		r.New = "new"
+	}
+	for _, f := range []fact{
+		{"in a line", w.Breakdown},
+		{"place", w.Place},
+		{"held by", w.HolderPlace},
+		{"which did", w.Doing},
+		{"lost", textfmt.Duration(w.Lost) + " more than " + againstText(w.Against)},
+		{"build", w.Build},
+		{"trace id", w.TraceID},
+		{"mark", w.Mark},
+	} {
+		if f.Value != "" {
+			r.Facts = append(r.Facts, fact{f.Name, textfmt.Printable(f.Value)})
+		}
+	}
+	if r.Snapshot = w.Snapshot; r.Snapshot != "" && o.SnapshotURL != nil {
+		r.SnapshotURL = o.SnapshotURL(w.Snapshot)
+	}
+	return r
+}
+
+func requestsText(n uint64) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return textfmt.Count(float64(n)) + " requests"
+}
+
+func steps(q *Request) (list []stepRow) {
+	sum, at := time.Duration(0), time.Duration(0)
+	for _, s := range q.Path {
+		sum += s.Time
+	}
+	thousandths := func(d time.Duration) string { return chart.LabelNumber(1000 * float64(d) / float64(max(sum, 1))) }
+	for _, s := range q.Path {
+		row := stepRow{
+			Class: causeClass(s.Cause), X: thousandths(at), Width: thousandths(s.Time), At: "+" + textfmt.Duration(at),
+			For: textfmt.Duration(s.Time), Text: verdict.Phrase(s.Cause), Place: textfmt.Printable(s.Place),
+		}
+		row.Tip = row.Text + ": " + row.For
+		if row.Place != "" {
+			row.Tip += ", " + row.Place
+		}
+		list = append(list, row)
+		at += s.Time
+	}
+	return list
+}
+
+func classRows(h *History, since time.Time) (rows []classRow) {
+	all := h.CoverageByClass(since)
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		x, y := all[a], all[b]
+		return cmp.Or(cmp.Compare(max(y.Slow, y.Seen), max(x.Slow, x.Seen)), strings.Compare(a, b))
+	})
+	for _, name := range names[:min(len(names), pageCauses)] {
+		c := all[name]
+		rows = append(rows, classRow{
+			verdict.ClassText(name), textfmt.Count(float64(c.Slow)), textfmt.Count(float64(c.Kept)),
+			textfmt.Count(float64(c.Seen)),
+			textfmt.Count(float64(c.Limited + c.Off + c.Failed + c.Cut)),
+		})
+	}
+	return rows
+}
+
+func (b *band) chart(h *History, now time.Time) chart.Chart {
+	most := uint64(1)
+	for _, bin := range b.bins {
+		most = max(most, sumOf(bin))
+	}
+	step := max(chart.RoundStep(float64(most), 4), 1)
+	x := chart.Axis{Hi: float64(int64(len(b.bins)) * b.width)}
+	y := chart.Axis{Hi: step * math.Ceil(float64(most)/step)}
+	c := chart.Chart{
+		ID: "over-time", Class: "band", Title: "Slow requests over time, by cause", YLabel: "slow requests in " +
+			widthText(b.width),
+		Desc: fmt.Sprintf("%s at most in %s.", requestsText(most), widthText(b.width)),
+		Y:    y.YTicks(chart.LinearTicks(0, y.Hi, step), chart.LabelNumber), X: b.xTicks(x, now),
+	}
+	paths := make([]chart.Path, len(b.bins[0]))
+	for i, bin := range b.bins {
+		left, right := chart.PlotX(float64(i)/float64(len(b.bins))), chart.PlotX(float64(i+1)/float64(len(b.bins)))
+		gap := (right - left) / 10
+		below := uint64(0)
+		for _, cause := range verdict.Causes(0) {
+			n := bin[cause]
+			if n == 0 {
+				continue
+			}
+			bottom, top := chart.PlotY(y.Frac(float64(below))), chart.PlotY(y.Frac(float64(below+n)))
+			below += n
+			paths[cause].Box(left+gap, top, max(right-left-2*gap, 1), max(bottom-top, 1))
+		}
+	}
+	for _, cause := range verdict.Causes(0) {
+		if d := paths[cause].String(); d != "" {
+			c.Lines = append(c.Lines, chart.Line{Class: "k " + causeClass(cause), D: d})
+		}
+	}
+	var builds chart.Path
+	for i, build := range h.buildNames() {
+		if at := x.Frac(float64(h.builds[build].first.Unix() - b.from)); i > 0 && at > 0 && at < 1 {
+			builds.Rect(chart.PlotX(at), 1, chart.PlotHeight)
+		}
+	}
+	if d := builds.String(); d != "" {
+		c.Lines = append(c.Lines, chart.Line{Class: "build", D: d})
+	}
+	return c
+}
+
+func (b *band) xTicks(x chart.Axis, now time.Time) (ticks []chart.Tick) {
+	step := int64(chart.TimeStep(max(x.Hi, 360), 6)) // no less than a minute
+	_, zone := now.Zone()
+	shift := int64(zone) // or days would begin at the zone's noon
+	for at := floor(b.from+shift, step) - shift; float64(at-b.from) <= x.Hi; at += step {
+		if at < b.from {
+			continue
+		}
+		t := time.Unix(at, 0).In(now.Location())
+		text := clock(t, now)
+		if step >= 24*3600 {
+			text = t.Format("2 Jan")
+		}
+		ticks = append(ticks, chart.Tick{
+			At: chart.PercentAt(x.Frac(float64(at - b.from))), Label: text,
+			Minor: len(ticks)%2 == 1,
+		})
+	}
+	return ticks
+}
+
+func (b *band) legend() (rows []legendRow) {
+	for _, cause := range verdict.Causes(0) {
+		n := uint64(0)
+		for _, bin := range b.bins {
+			n += bin[cause]
+		}
+		if n > 0 {
+			rows = append(rows, legendRow{causeClass(cause), fmt.Sprintf("%s (%s)", verdict.Phrase(cause),
+				textfmt.Count(float64(n)))})
+		}
+	}
+	return rows
+}
+
+func sumOf(bin []uint64) (n uint64) {
+	for _, x := range bin {
+		n += x
+	}
+	return n
+}
+
+func widthText(seconds int64) string {
+	switch {
+	case seconds == 60:
+		return "a minute"
+	case seconds < 3600:
+		return fmt.Sprintf("%d minutes", seconds/60)
+	case seconds == 3600:
+		return "an hour"
+	}
+	return fmt.Sprintf("%d hours", seconds/3600)
+}
+
+const maxBins = 96
+
+// binWidths are seconds. More time has multiples of the last.
+var binWidths = []int64{60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
+
+// band is how many requests each cause made slow, over time. It has seconds since 1970, because a
+// wrong clock may put requests further apart than a Duration is long.
+type band struct {
+	from, width int64
+	bins        [][]uint64 // by time, then by cause
+}
+
+func (h *History) band(since, to time.Time) band {
+	end := to.Unix()
+	from := end
+	h.requests(since, func(at int64, _ reqtrace.Cause, _ uint64) { from = min(from, at) })
+	b := band{}
+	for _, b.width = range binWidths {
+		if b.from = floor(from, b.width); end-b.from <= maxBins*b.width {
+			break
+		}
+	}
+	for end-b.from > maxBins*b.width {
+		b.width *= 2
+		b.from = floor(from, b.width)
+	}
+	for at := b.from; at < end || len(b.bins) == 0; at += b.width {
+		b.bins = append(b.bins, make([]uint64, len(reqtrace.Causes())))
+	}
+	h.requests(since, func(at int64, c reqtrace.Cause, n uint64) {
+		i := min((at-b.from)/b.width, int64(len(b.bins)-1)) // a clock that went back puts some after the end
+		b.bins[i][c] += n
+	})
+	return b
+}
+
+func floor(t, step int64) int64 {
+	rest := t % step
+	if rest < 0 {
+		rest += step
+	}
+	return t - rest
+}
+
+func (h *History) requests(since time.Time, f func(at int64, c reqtrace.Cause, n uint64)) {
+	for at, x := range h.hours {
+		for k, c := range x.cells {
+			for _, m := range c.minutes {
+				if within(at, m.minute, since) {
+					f(at*3600+60*int64(m.minute%wholeHour), k.Cause, m.of.requests)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
+	"evenkeel.dev/reqtrace"
+)
+
+// Summary is what a history knows about a cause, in all classes of requests.
+type Summary struct {
+	Key      Key      // with the first of Classes
+	Classes  []string // the most frequent first
+	Requests uint64   // that are explained
+	Share    float64
+	Lost     time.Duration // beyond the usual request
+	First    time.Time
+	Last     time.Time
+
+	// New reports that the cause came within the hour before the last slow request, or that no
+	// build before the last had it (SinceBuild). Nothing is new compared with less than an hour of
+	// watching, or if less than 5% of that was recorded. At most five causes are New.
+	New        bool
+	SinceBuild bool
+
+	Worst Request
+}
+
+// Summaries returns the causes since a time, those with the largest share first. The machine's
+// stalls come last. Hours that do not keep minutes apart count as a whole.
+func (h *History) Summaries(since time.Time) []Summary {
+	classes := map[Key]*Summary{}
+	for at, x := range h.hours {
+		for k, c := range x.cells {
+			var n lost
+			for _, m := range c.minutes {
+				if within(at, m.minute, since) {
+					n.add(m.of)
+				}
+			}
+			if n.requests == 0 {
+				continue
+			}
+			of := &Summary{
+				Key: k, Requests: n.requests, Lost: n.time, First: c.first, Last: c.last, Worst: c.worst,
+			}
+			if classes[k] == nil {
+				classes[k] = of
+			} else {
+				classes[k].add(of)
+			}
+		}
+	}
+	list := h.folded(classes, since)
+	judge, fresh := h.newness(), 0
+	for i := range list {
+		s := &list[i]
+		k := s.Key.anyClass()
+		if x := judge.known[k]; x != nil && k.Function != Others {
+			s.First = earlier(s.First, x.first)
+		}
+		if fresh < maxNew {
+			s.New, s.SinceBuild = judge.of(k)
+		}
+		if s.New {
+			fresh++
+		}
+	}
+	return list
+}
+
+func (s *Summary) add(x *Summary) {
+	s.Requests += x.Requests
+	s.Share += x.Share
+	s.Lost += x.Lost
+	s.First, s.Last = earlier(s.First, x.First), later(s.Last, x.Last)
+	if compareWorst(&x.Worst, &s.Worst) < 0 {
+		s.Worst = x.Worst
+	}
+}
+
+func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
+	keys := slices.SortedFunc(maps.Keys(classes), func(a, b Key) int {
+		return cmp.Or(cmp.Compare(classes[b].Requests, classes[a].Requests), compareKeys(a, b))
+	})
+	sums, weights, all := map[Key]*Summary{}, h.weights(since), 0.
+	var order []*Summary
+	for _, k := range keys {
+		c := classes[k]
+		c.Share = float64(c.Requests) * cmp.Or(weights[k.Class], 1)
+		all += c.Share
+		s := sums[k.anyClass()]
+		if s == nil {
+			s = c
+			sums[k.anyClass()] = s
+			order = append(order, s)
+		} else {
+			s.add(c)
+		}
+		s.Classes = append(s.Classes, k.Class)
+	}
+	list := make([]Summary, 0, len(order))
+	for _, s := range order {
+		s.Share /= all
+		list = append(list, *s)
+	}
+	slices.SortStableFunc(list, func(a, b Summary) int {
+		machine := func(s Summary) int {
+			if s.Key.Cause == reqtrace.CauseMachine {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(
+			cmp.Compare(machine(a), machine(b)), cmp.Compare(b.Share, a.Share), cmp.Compare(b.Requests, a.Requests),
+			cmp.Compare(b.Lost, a.Lost), compareKeys(a.Key, b.Key),
+		)
+	})
+	return list
+}
+
+// weights returns by class how many slow requests an explained one stands for.
+func (h *History) weights(since time.Time) map[string]float64 {
+	w := map[string]float64{}
+	for class, c := range h.CoverageByClass(since) {
+		if c.Seen > 0 {
+			w[class] = max(float64(c.Slow)/float64(c.Seen), 1)
+		}
+	}
+	return w
+}
+
+func (h *History) Coverage(since time.Time) (sum Coverage) {
+	for _, c := range h.CoverageByClass(since) {
+		sum.add(c)
+	}
+	return sum
+}
+
+func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
+	sums := map[string]Coverage{}
+	for at, x := range h.hours {
+		for class, t := range x.classes {
+			c := sums[class]
+			for _, m := range t.minutes {
+				if within(at, m.minute, since) {
+					c.add(m.of)
+				}
+			}
+			if c != (Coverage{}) {
+				sums[class] = c
+			}
+		}
+	}
+	return sums
+}
+
+type newness struct {
+	known map[Key]*known
+	begin time.Time
+	last  time.Time
+	build string
+	older watch
+	all   watch
+}
+
+func (h *History) newness() (n newness) {
+	n.known = map[Key]*known{}
+	for k, x := range h.known {
+		if n.begin.IsZero() || x.first.Before(n.begin) {
+			n.begin = x.first
+		}
+		n.last = later(n.last, x.last)
+		if n.known[k.anyClass()] == nil {
+			n.known[k.anyClass()] = &known{}
+		}
+		n.known[k.anyClass()].add(x)
+	}
+	if len(h.builds) == 0 {
+		return n
+	}
+	n.build = h.lastBuild()
+	for b, w := range h.builds {
+		n.begin = earlier(n.begin, w.first)
+		n.all = n.all.add(w)
+		if b != n.build {
+			n.older = n.older.add(w)
+		}
+	}
+	return n
+}
+
+// lastBuild returns the build that was first seen last. There must be one.
+func (h *History) lastBuild() string {
+	names := h.buildNames()
+	return names[len(names)-1]
+}
+
+func (n *newness) of(k Key) (isNew, sinceBuild bool) {
+	x := n.known[k]
+	if x == nil || k.Function == Others || k.Cause == reqtrace.CauseMachine {
+		return false, false // Others are many causes, and the machine is not the program's
+	}
+	if len(x.builds) == 1 && x.builds[n.build] && n.older.enough() {
+		return true, true
+	}
+	return n.all.enough() && x.first.Sub(n.begin) >= newLeast && n.last.Sub(x.first) <= newFor, false
+}
+
+func (h *History) isNew(k Key) bool {
+	n := h.newness()
+	isNew, _ := n.of(k)
+	return isNew
+}
+
+func (k Key) words() string {
+	if k.Function == Others && k.Class == Others {
+		return "other causes: " + verdict.Phrase(k.Cause)
+	}
+	return verdict.Words(&reqtrace.Blame{Cause: k.Cause, Site: k.Function, Holder: k.Holder})
+}
+
+// String returns "waiting for a lock that main.refresh holds, in main.get, in GET /orders and 2
+// more".
+func (s *Summary) String() string { return s.Key.words() + s.in() }
+
+func (s *Summary) in() string {
+	if s.Key.Function == Others && s.Key.Class == Others {
+		return ""
+	}
+	t := ", in " + verdict.ClassText(s.Key.Class)
+	if n := len(s.Classes) - 1; n > 0 {
+		t += fmt.Sprintf(" and %d more", n)
+	}
+	return t
+}
+
+const (
+	sentenceLength = 150 // characters
+	sentenceCauses = 3
+	sentenceShare  = .1
+)
+
+// Sentence says in 150 characters what made requests slow since a time. It names the machine's
+// stalls only if nothing else made requests slow.
+func (h *History) Sentence(since time.Time) string {
+	list, c := h.Summaries(since), h.Coverage(since)
+	n := max(c.Slow, c.Seen)
+	text := slowText(n)
+	switch {
+	case n == 0:
+		return "no request was slow"
+	case c.Seen == 0 && c.Kept > 0:
+		kept := textfmt.Count(float64(c.Kept))
+		if c.Kept == n {
+			kept = "all"
+		}
+		return text + "; " + kept + " of them in snapshots that are not analysed"
+	case c.Seen == 0, len(list) == 0: // a file may count requests and name no cause
+		return text + ", and none of them is explained"
+	case list[0].Key.Cause == reqtrace.CauseMachine:
+		return text + ", because the machine stood still (as far as explained)"
+	}
+	if 2*c.Seen < n {
+		text += fmt.Sprintf(" (%s explained)", textfmt.Count(float64(c.Seen)))
+	}
+	for i := range list[:min(len(list), sentenceCauses)] {
+		s := &list[i]
+		if i > 0 && (s.Share < sentenceShare || s.Key.Cause == reqtrace.CauseMachine) {
+			break
+		}
+		from, mark := ": ", ""
+		if i > 0 {
+			from = "; "
+		}
+		if s.New {
+			mark = " (new)"
+		}
+		next := from + textfmt.Share(s.Share) + " " + s.Key.words()
+		switch {
+		case length(text+next+s.in()+mark) <= sentenceLength:
+			text += next + s.in() + mark
+		case length(text+next+mark) <= sentenceLength:
+			text += next + mark
+		case i == 0:
+			text += string([]rune(next)[:sentenceLength-length(text)-1]) + "…"
+			return text
+		default:
+			return text
+		}
+	}
+	return text
+}
+
+func length(s string) int { return utf8.RuneCountInString(s) }
+
+func slowText(n uint64) string {
+	if n == 1 {
+		return "1 request was slow"
+	}
+	return textfmt.Count(float64(n)) + " requests were slow"
+}
+
+func againstText(a string) string {
+	switch a {
+	case againstSnapshot:
+		return "the usual request of its class, in the same trace"
+	case againstHistory:
+		return "the usual request of its class in the hours before, as the trace has too few"
+	}
+	return "nothing, as the usual request of its class is not known, or is slow itself"
+}

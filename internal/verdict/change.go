@@ -1,0 +1,378 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+)
+
+const (
+	confidence = .95
+	// of the old side's mean, below which nothing is tested
+	changeShare  = .05
+	changeTime   = 20 * time.Microsecond
+	changeDetail = .5 // of a row's difference
+	// times as wide, with one trace a side
+	aloneTimes = 3
+	aloneShare = .25 // of the old side's mean
+	otherLoad  = .1  // difference of requests per second
+	otherMix   = .02 // of all requests, by which a class grows
+	fewSlow    = 30  // requests in the slowest 1% of a side
+)
+
+// Change says what made the slowest 1% of the requests slower, or faster, from one version of a
+// service to another.
+//
+// Each trace of a side has the same weight. The differences of Rows, with what a changed mix of
+// classes did ([ClassChange]), add up to that of Slow, and so do those of ByCause. In these, Slow
+// is what requests take beyond the time at which the slowest 1% begin.
+type Change struct {
+	Sentence string        `json:"sentence"`
+	Named    bool          `json:"named"`
+	Causes   []CauseChange `json:"causes"` // those of Rows and ByCause that are named
+	Old      Side          `json:"old"`
+	New      Side          `json:"new"`
+	Slow     Difference    `json:"slow"` // of the mean of the slowest 1%
+	All      Difference    `json:"all"`  // of the mean of all requests
+	Rows     []CauseChange `json:"rows"` // by cause and function
+	ByCause  []CauseChange `json:"by_cause"`
+	Classes  []ClassChange `json:"classes"`
+	// confidence of each interval
+	Level   float64  `json:"level"`
+	Caveats []string `json:"caveats"`
+	Alone   bool     `json:"one_trace,omitempty"`
+
+	table *changeTable
+}
+
+type Side struct {
+	Name     string         `json:"name"`
+	Traces   int            `json:"traces"`
+	Requests int            `json:"requests"`
+	Trace    time.Duration  `json:"trace_ns"`
+	Slow     reqtrace.Parts `json:"slow_ns"` // mean of the slowest 1%
+	All      reqtrace.Parts `json:"all_ns"`  // mean of all requests
+}
+
+type Difference struct {
+	Old  time.Duration `json:"old_ns"`
+	New  time.Duration `json:"new_ns"`
+	More time.Duration `json:"more_ns"` // New less Old, in the same mix of classes
+	Low  time.Duration `json:"low_ns"`
+	High time.Duration `json:"high_ns"`
+}
+
+func (d Difference) beyond() bool { return d.Low > 0 || d.High < 0 }
+
+// CauseChange is the difference that a cause makes, at one function or in all.
+type CauseChange struct {
+	Cause  reqtrace.Cause `json:"cause"` // CauseAssistMark stands for both assists
+	Phrase string         `json:"phrase"`
+	// as every build calls it
+	Function string `json:"function,omitempty"`
+	Site     string `json:"site,omitempty"` // in the new build, else in the old one
+	Holder   string `json:"holder,omitempty"`
+	// that makes at least half of the difference
+	Class string     `json:"class,omitempty"`
+	Slow  Difference `json:"slow"`
+	All   Difference `json:"all"`
+	Named bool       `json:"named,omitempty"`
+}
+
+// ClassChange is the difference that a class makes, by what its requests take (Slow, All) and by
+// their number (SlowMix, AllMix). This is Kitagawa's decomposition (Journal of the American
+// Statistical Association 50, 1955).
+type ClassChange struct {
+	Class    string     `json:"class"`
+	OldShare float64    `json:"old_share"` // of all requests, 0 to 1
+	NewShare float64    `json:"new_share"`
+	Slow     Difference `json:"slow"`
+	SlowMix  Difference `json:"slow_mix"`
+	All      Difference `json:"all"`
+	AllMix   Difference `json:"all_mix"`
+}
+
+// Compare says what differs between the reports of two versions of a service. With one trace of
+// each, it names only large differences.
+//
+// It names a cause, or a function for a cause, if its interval excludes 0 and the difference is at
+// least 5% of the old mean. An interval is the wider of two: Student's t over the traces (Hayes,
+// Moulton: Cluster Randomised Trials, 2nd edition, chapter 10), and that of the blocks within the
+// traces (Newey, West: Econometrica 55, 1987). Bonferroni corrects all intervals for their number,
+// so that they hold together at 95%.
+func Compare(older, newer []*reqtrace.Report, oldName, newName string) (*Change, error) {
+	sides, alone := [2][]*reqtrace.Report{older, newer}, min(len(older), len(newer)) == 1
+	for i, name := range []string{oldName, newName} {
+		if err := comparable(sides[i], name, alone); err != nil {
+			return nil, err
+		}
+	}
+	t := newChangeTable(sides)
+	c := &Change{Causes: []CauseChange{}, Classes: []ClassChange{}, Caveats: []string{}, table: t}
+	c.Old, c.New = newSide(oldName, older), newSide(newName, newer)
+	c.Alone = alone
+	t.level = 1 - (1-confidence)/float64(max(t.tested(), 1))
+	c.Level = t.level
+	c.Slow, c.All = t.difference(t.whole)
+	c.Slow.Old, c.Slow.New = time.Duration(math.Round(t.slowness.tails[0])),
+		time.Duration(math.Round(t.slowness.tails[1]))
+	for _, g := range t.sorted(t.byCause) {
+		c.ByCause = append(c.ByCause, t.row(g))
+	}
+	for _, g := range t.sorted(t.rows) {
+		c.Rows = append(c.Rows, t.row(g))
+	}
+	c.classes()
+	c.name()
+	c.Caveats = append(c.Caveats, c.caveats(sides)...)
+	c.Sentence = c.sentence()
+	return c, nil
+}
+
+// comparable says why a side cannot be compared. With one trace a side, only blocks show how
+// requests vary.
+func comparable(side []*reqtrace.Report, name string, alone bool) error {
+	if len(side) == 0 {
+		return fmt.Errorf("verdict: no trace of %s: take one at least, better three", name)
+	}
+	for i, r := range side {
+		switch {
+		case r.Requests == 0:
+			return fmt.Errorf("verdict: trace %d of %s has no whole request: trace for longer", i+1, name)
+		case alone && busyBlocks(r) < 2:
+			return fmt.Errorf("verdict: all requests of trace %d of %s began within a 40th of it, so that one trace "+
+				"a side does not tell how they vary: trace while they come all the time, or take three traces a side",
+				i+1, name)
+		}
+	}
+	return nil
+}
+
+func busyBlocks(r *reqtrace.Report) (n int) {
+	for _, b := range r.Blocks {
+		if len(b.Classes) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func newSide(name string, reports []*reqtrace.Report) Side {
+	s := Side{Name: name, Traces: len(reports), Slow: slowestParts(reports)}
+	all := map[reqtrace.Cause]float64{}
+	for _, r := range reports {
+		s.Requests += r.Requests
+		s.Trace += r.Trace
+		for c, d := range r.Total.All() {
+			all[Joined(c)] += float64(d) / float64(r.Requests) / float64(len(reports))
+		}
+	}
+	s.All = partsOfNS(all)
+	return s
+}
+
+// Joined returns one cause for both kinds of assist, because they differ by how busy the workers
+// are.
+func Joined(c reqtrace.Cause) reqtrace.Cause {
+	if c == reqtrace.CauseAssistWait {
+		return reqtrace.CauseAssistMark
+	}
+	return c
+}
+
+var notOfProgram = map[reqtrace.Cause]string{
+	reqtrace.CauseMachine:     "The machine stood still",
+	reqtrace.CauseDescheduled: "Other processes had the CPU",
+}
+
+func ofProgram(c reqtrace.Cause) bool { return c != reqtrace.CauseUnknown && notOfProgram[c] == "" }
+
+func (c *Change) name() {
+	for i := range c.ByCause {
+		cause := &c.ByCause[i]
+		cause.Named = c.worth(cause)
+		covered := false
+		for k := range c.Rows {
+			row := &c.Rows[k]
+			if row.Cause != cause.Cause || row.Function == "" || !c.worth(row) {
+				continue
+			}
+			// If another function takes as much less of the cause, the code has only moved.
+			if sum := float64(cause.Slow.More) / float64(row.Slow.More); sum < changeDetail {
+				continue
+			}
+			row.Named, covered = true, true
+			c.Causes = append(c.Causes, *row)
+		}
+		if cause.Named && !covered {
+			c.Causes = append(c.Causes, *cause)
+		}
+	}
+	slices.SortStableFunc(c.Causes,
+		func(p, q CauseChange) int { return cmp.Compare(q.Slow.More.Abs(), p.Slow.More.Abs()) })
+	c.Named = len(c.Causes) > 0
+}
+
+func (c *Change) worth(x *CauseChange) bool {
+	d, least := x.Slow, changeShare
+	if c.Alone {
+		least = aloneShare
+	}
+	return ofProgram(x.Cause) && d.beyond() && d.More.Abs() >= max(changeTime, time.Duration(least*float64(c.Slow.Old)))
+}
+
+func (c *Change) classes() {
+	t := c.table
+	if len(t.classes) < 2 {
+		return
+	}
+	for i, name := range t.classes {
+		x := ClassChange{Class: name, OldShare: t.share[0][i], NewShare: t.share[1][i]}
+		x.Slow, x.All = t.difference(t.byClass[i])
+		x.SlowMix, x.AllMix = t.difference(t.mix[i])
+		c.Classes = append(c.Classes, x)
+	}
+	slices.SortStableFunc(c.Classes, func(p, q ClassChange) int {
+		return cmp.Compare((q.Slow.More + q.SlowMix.More).Abs(), (p.Slow.More + p.SlowMix.More).Abs())
+	})
+}
+
+// Of returns the difference that some causes make together.
+func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
+	sum := c.table.newGroup(groupKey{})
+	for _, g := range c.table.sorted(c.table.byCause) {
+		if slices.ContainsFunc(causes, func(x reqtrace.Cause) bool { return Joined(x) == g.key.cause }) {
+			sum.add(g)
+		}
+	}
+	return c.table.difference(sum)
+}
+
+func (c *Change) sentence() string {
+	d := c.Slow
+	differ := fmt.Sprintf("The slowest 1%% take %s", differsBy(d, c.New.Name, c.Old.Name))
+	most := max(changeTime, time.Duration(changeShare*float64(d.Old)))
+	switch {
+	case !c.Named && c.Alone:
+		return "No difference to name. " + differ + ". One trace of each shows large differences only."
+	case !c.Named && d.beyond():
+		return differ + ". No cause of that is certain."
+	case !c.Named && max(-d.Low, d.High) >= most:
+		return "Inconclusive. " + differ + ". Take more traces of each."
+	case !c.Named:
+		return "No difference to name. " + differ + ", and no cause differs by more than traces of one version do."
+	}
+	list := []string{differ + "."}
+	for _, x := range c.Causes[:min(len(c.Causes), changeCauses)] {
+		words := strings.ToUpper(x.Phrase[:1]) + x.Words()[1:]
+		if strings.Contains(words, ", ") {
+			words += ","
+		}
+		list = append(list, fmt.Sprintf("%s takes %s.", words, moreOrLess(x.Slow)))
+	}
+	return strings.Join(list, " ")
+}
+
+const changeCauses = 2
+
+// differsBy formats "14.2 ms more in new than in old [+4.98 ms, +23.4 ms]".
+func differsBy(d Difference, newer, older string) string {
+	return fmt.Sprintf("%s in %s than in %s %s", amount(d), newer, older, intervalText(d))
+}
+
+func moreOrLess(d Difference) string { return amount(d) + " " + intervalText(d) }
+
+func amount(d Difference) string {
+	what := "more"
+	if d.More < 0 {
+		what = "less"
+	}
+	return textfmt.Duration(d.More.Abs()) + " " + what
+}
+
+// Words describes the cause: "waiting for a lock that main.refresh holds, in main.get (main.go:7)".
+func (x *CauseChange) Words() string {
+	t := x.Phrase
+	if x.Holder != "" {
+		t += " that " + x.Holder + " " + holds(x.Cause, "") + ","
+	}
+	if at := cmp.Or(x.Site, x.Function); at != "" {
+		t += " in " + at
+	}
+	t = strings.TrimSuffix(t, ",")
+	if x.Class != "" {
+		t += ", for " + x.Class
+	}
+	return t
+}
+
+func intervalText(d Difference) string {
+	return "[" + textfmt.SignedDuration(d.Low) + ", " + textfmt.SignedDuration(d.High) + "]"
+}
+
+func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
+	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
+	if c.Alone {
+		add("A side has one trace. The machine may have differed between the two, and no interval within a trace " +
+			"shows that. Take three of each, old and new in turns.")
+	}
+	procs, rates := [2]map[int]bool{{}, {}}, [2]float64{}
+	for i, name := range []string{c.Old.Name, c.New.Name} {
+		slow := 0
+		for k, r := range sides[i] {
+			slow += r.Tail.Requests
+			procs[i][r.Procs] = true
+			if r.Broken != "" {
+				add("Trace %d of %s is cut off or corrupt. Only the part before that is compared (%s).", k+1, name,
+					r.Broken)
+			}
+			rates[i] += float64(r.Requests) / max(r.Trace.Seconds(), 1e-9) / float64(len(sides[i]))
+		}
+		if slow < fewSlow {
+			add("The slowest 1%% of %s are %s. Trace for longer, or more often.", name, textfmt.Plural(slow, "request"))
+		}
+	}
+	if !slices.Equal(slices.Sorted(maps.Keys(procs[0])), slices.Sorted(maps.Keys(procs[1]))) {
+		add("GOMAXPROCS differs. It is %v in %s and %v in %s.", slices.Sorted(maps.Keys(procs[0])), c.Old.Name,
+			slices.Sorted(maps.Keys(procs[1])), c.New.Name)
+	}
+	if ratio := rates[1] / rates[0]; math.Abs(math.Log(ratio)) > math.Log(1+otherLoad) {
+		add("The load differs. It is %s requests/s in %s and %s in %s. Put the same load on both.",
+			textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
+	}
+	for _, x := range c.Classes {
+		if x.NewShare-x.OldShare > otherMix { // another class has less
+			add("%s is %s of the requests in %s, %s in %s. That makes %s of the difference. The causes are compared "+
+				"in the same mix.", classText(x.Class),
+				textfmt.Share(x.OldShare), c.Old.Name, textfmt.Share(x.NewShare), c.New.Name,
+				textfmt.SignedDuration(x.SlowMix.More))
+		}
+	}
+	for _, x := range c.ByCause {
+		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.beyond() &&
+			x.All.More.Abs() >= max(changeTime, time.Duration(changeShare*float64(c.All.Old))) {
+			add("Of all requests, %s takes %s on average. No difference of the slowest 1%% is certain.", x.Phrase,
+				moreOrLess(x.All))
+		}
+		if who := notOfProgram[x.Cause]; who != "" &&
+			x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
+			add("%s for %s of a request of the slowest 1%% in %s, %s in %s. That is not a change of the program.",
+				who, textfmt.Duration(x.Slow.Old), c.Old.Name, textfmt.Duration(x.Slow.New), c.New.Name)
+		}
+	}
+	return list
+}
+
+func classText(class string) string {
+	if class == "" {
+		return "requests without a class"
+	}
+	return class
+}

@@ -1,0 +1,475 @@
+package verdict
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// changeTable has what a comparison is made from. A line is what one cause takes at one function,
+// through one holder, in one class. A group is the sum of lines:
+//
+//	lines   class × cause × function × holder
+//	groups  rows:    cause × function          byCause: cause
+//	        byClass: class                     whole:   rows and mix
+//	        mix:     class, by how many requests of it there are
+//
+// Invariant: the rows, the causes and the classes add up to the same, and with the mix to the
+// whole.
+type changeTable struct {
+	sides    [2][]*changeTrace
+	classes  []string
+	share    [2][]float64               // of all requests, by class
+	usual    map[reqtrace.Cause]float64 // of a request on both sides
+	slowness *slowness
+	level    float64
+	rows     map[groupKey]*group
+	byCause  map[groupKey]*group
+	byClass  []*group
+	mix      []*group
+	whole    *group
+}
+
+// the mean of the slowest 1%, and that of all requests
+const (
+	statSlow = iota
+	statAll
+	numStats
+)
+
+type changeTrace struct {
+	report   *reqtrace.Report
+	blocks   int
+	requests []float64 // by block
+	ofClass  [][]float64
+	lines    map[lineKey]*changeLine
+	all      float64
+}
+
+type lineKey struct {
+	class    int
+	cause    reqtrace.Cause
+	function string
+	holder   string
+}
+
+type changeLine struct {
+	sum  [numStats][]float64 // ns, by block
+	site string
+	most time.Duration
+}
+
+type groupKey struct {
+	cause    reqtrace.Cause
+	function string
+}
+
+type group struct {
+	key     groupKey
+	stats   [numStats]estimate
+	holders map[string]float64 // of the slowest 1%
+	classes map[string]float64 // of the slowest 1%
+	sites   [2]string          // where most of it is
+	most    [2]float64
+}
+
+type estimate struct {
+	raw    [2]float64     // mean of the side's traces
+	values [2][]float64   // by trace, in the same mix of classes
+	blocks [2][][]float64 // by trace and block: how far the block moves the value
+}
+
+func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
+	t := &changeTable{rows: map[groupKey]*group{}, byCause: map[groupKey]*group{}}
+	names := classesOf(sides)
+	t.classes = slices.Sorted(maps.Keys(names))
+	index := map[string]int{}
+	for i, name := range t.classes {
+		index[name] = i
+	}
+	classOf := func(name string) int {
+		if i, ok := index[name]; ok {
+			return i
+		}
+		return index[reqtrace.OtherClasses]
+	}
+	for s, reports := range sides {
+		t.share[s] = make([]float64, len(t.classes))
+		for _, r := range reports {
+			tr := newChangeTrace(r, len(t.classes), classOf)
+			t.sides[s] = append(t.sides[s], tr)
+			for i := range t.classes {
+				t.share[s][i] += total(tr.ofClass[i]) / tr.all / float64(len(reports))
+			}
+		}
+	}
+	t.slowness = newSlowness(sides)
+	t.setUsual()
+	for _, side := range t.sides {
+		for _, tr := range side {
+			tr.addSlow(t, classOf)
+		}
+	}
+	t.whole = t.newGroup(groupKey{})
+	for range t.classes {
+		t.byClass = append(t.byClass, t.newGroup(groupKey{}))
+		t.mix = append(t.mix, t.newGroup(groupKey{}))
+	}
+	t.sum()
+	return t
+}
+
+func (t *changeTable) setUsual() {
+	t.usual = map[reqtrace.Cause]float64{}
+	for _, side := range t.sides {
+		for _, tr := range side {
+			for c, d := range tr.report.Total.All() {
+				t.usual[Joined(c)] += float64(d) / tr.all / float64(2*len(side))
+			}
+		}
+	}
+}
+
+// muchUnclassed requests without a class keep classes from being compared. Without marks only
+// requests that waited have a class, so a new lock would look like another mix.
+const muchUnclassed = .02
+
+func unclassed(r *reqtrace.Report) bool {
+	without, all := 0, 0
+	for i := range r.Blocks {
+		for _, c := range r.Blocks[i].Classes {
+			if all += c.Requests; c.Class == "" {
+				without += c.Requests
+			}
+		}
+	}
+	return float64(without) > muchUnclassed*float64(all)
+}
+
+// classesOf returns the classes that are compared. If blocks fold classes, one that some trace does
+// not name is one of the others.
+func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
+	for _, side := range sides {
+		if slices.ContainsFunc(side, unclassed) {
+			return map[string]bool{"": true}
+		}
+	}
+	traces, names := 0, map[string]int{} // in how many traces each is
+	for _, side := range sides {
+		for _, r := range side {
+			traces++
+			seen := map[string]bool{}
+			for i := range r.Blocks {
+				for _, c := range r.Blocks[i].Classes {
+					seen[c.Class] = true
+				}
+			}
+			for name := range seen {
+				names[name]++
+			}
+		}
+	}
+	_, folded := names[reqtrace.OtherClasses]
+	classes := map[string]bool{}
+	for name, n := range names {
+		if n == traces || !folded || name == reqtrace.OtherClasses {
+			classes[name] = true
+		}
+	}
+	return classes
+}
+
+func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *changeTrace {
+	n := len(r.Blocks)
+	t := &changeTrace{report: r, blocks: n, requests: make([]float64, n), lines: map[lineKey]*changeLine{}}
+	for range classes {
+		t.ofClass = append(t.ofClass, make([]float64, n))
+	}
+	for b := range r.Blocks {
+		for _, c := range r.Blocks[b].Classes {
+			t.requests[b] += float64(c.Requests)
+			t.ofClass[classOf(c.Class)][b] += float64(c.Requests)
+		}
+		for _, p := range r.Blocks[b].Parts {
+			t.line(lineKey{
+				classOf(p.Class), Joined(p.Cause), builtFunction(p.Site),
+				builtFunction(p.Holder),
+			}).sum[statAll][b] += float64(p.All)
+		}
+	}
+	t.all = total(t.requests)
+	return t
+}
+
+// addSlow adds the slow requests. It shares what one counts among its causes, by what each takes
+// beyond the usual, because what all requests do does not make some slow.
+func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
+	for b := range t.report.Blocks {
+		for _, q := range t.report.Blocks[b].Slow {
+			over := of.slowness.of(q.Time) * float64(q.Weight)
+			if over <= 0 {
+				continue
+			}
+			var causes, more reqtrace.Parts
+			for _, p := range q.Parts {
+				causes.Add(Joined(p.Cause), p.Time)
+			}
+			for c, d := range causes.All() {
+				more.Add(c, max(d-time.Duration(of.usual[c]), 0))
+			}
+			if more.Total() == 0 {
+				more = causes
+			}
+			for _, p := range q.Parts {
+				c := Joined(p.Cause)
+				d := over * more.Share(c) * float64(p.Time) / float64(causes.Of(c))
+				if d == 0 {
+					continue
+				}
+				l := t.line(lineKey{classOf(q.Class), c, builtFunction(p.Site), builtFunction(p.Holder)})
+				l.sum[statSlow][b] += d
+				if p.Time > l.most {
+					l.site, l.most = p.Site, p.Time
+				}
+			}
+		}
+	}
+}
+
+func (t *changeTrace) line(k lineKey) *changeLine {
+	l := t.lines[k]
+	if l == nil {
+		l = &changeLine{sum: [numStats][]float64{make([]float64, t.blocks), make([]float64, t.blocks)}}
+		t.lines[k] = l
+	}
+	return l
+}
+
+var closureNumber = regexp.MustCompile(`(\.func|\.gowrap|\.deferwrap|-range)[0-9]+\b(?:\.[0-9]+\b)*`)
+
+// builtFunction returns a place's function without the numbers that earlier closures change.
+func builtFunction(site string) string {
+	return closureNumber.ReplaceAllString(Function(site), "$1")
+}
+
+func (t *changeTable) sum() {
+	keys := map[lineKey]bool{}
+	for _, side := range t.sides {
+		for _, tr := range side {
+			for k := range tr.lines {
+				keys[k] = true
+			}
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(keys), compareLines) {
+		// in order, because floating point depends on it
+		line := t.newGroup(groupKey{k.cause, k.function})
+		mix := t.newGroup(groupKey{})
+		for stat := range numStats {
+			t.estimate(&line.stats[stat], &mix.stats[stat], k, stat)
+		}
+		more := line.stats[statSlow].more()
+		line.holders, line.classes = map[string]float64{k.holder: more}, map[string]float64{t.classes[k.class]: more}
+		line.sites, line.most = t.sitesOf(k), line.stats[statSlow].raw
+		t.group(t.rows, line.key).add(line)
+		t.group(t.byCause, groupKey{cause: k.cause}).add(line)
+		t.byClass[k.class].add(line)
+		t.mix[k.class].add(mix)
+		t.whole.add(line)
+		mix.stats[statSlow].raw, mix.stats[statAll].raw = [2]float64{}, [2]float64{} // its line has it
+		t.whole.add(mix)
+	}
+}
+
+func compareLines(p, q lineKey) int {
+	return cmp.Or(cmp.Compare(p.class, q.class), cmp.Compare(p.cause, q.cause), cmp.Compare(p.function, q.function),
+		cmp.Compare(p.holder, q.holder))
+}
+
+// estimate works out a line of each trace, and what the mix of classes does to it.
+//
+// Let x be what the line takes of a request, r its class's share of all requests, and both bars
+// the mean of old and new. Then x = r (x/r), and the difference is
+//
+//	x' - x = r̄ (x'/r' - x/r)  +  (r' - r) (x/r)‾
+//	         └ the line ─────┘    └ the mix ────┘
+//
+// x and r vary from trace to trace and from block to block, so x/r enters linearized: (x -
+// (x/r)(r_k - r)) / r in trace k. If a side has no request of the class, all of it belongs to the
+// mix.
+func (t *changeTable) estimate(line, mix *estimate, k lineKey, stat int) {
+	var mean, rate [2]float64
+	for s, side := range t.sides {
+		for _, tr := range side {
+			mean[s] += tr.mean(k, stat) / float64(len(side))
+		}
+		if t.share[s][k.class] > 0 {
+			rate[s] = mean[s] / t.share[s][k.class]
+		}
+		line.raw[s] = mean[s]
+		mix.raw[s] = mean[s]
+	}
+	old, now := t.share[0][k.class], t.share[1][k.class]
+	both := (old + now) / 2
+	typical := (rate[0] + rate[1]) / 2
+	alone := old == 0 || now == 0
+	if alone {
+		typical = rate[0] + rate[1]
+	}
+	for s, side := range t.sides {
+		r := t.share[s][k.class]
+		for i, tr := range side {
+			share := total(tr.ofClass[k.class]) / tr.all
+			ofLine, ofShare := tr.influence(k, stat)
+			mix.values[s][i] = share * typical
+			axpy(mix.blocks[s][i], typical, ofShare)
+			if alone {
+				continue
+			}
+			line.values[s][i] = both / r * (tr.mean(k, stat) - rate[s]*(share-r))
+			axpy(line.blocks[s][i], both/r, ofLine)
+			axpy(line.blocks[s][i], -both/r*rate[s], ofShare)
+		}
+	}
+}
+
+func (t *changeTrace) mean(k lineKey, stat int) float64 {
+	if l := t.lines[k]; l != nil {
+		return total(l.sum[stat]) / t.divisor(stat)
+	}
+	return 0
+}
+
+func (t *changeTrace) divisor(stat int) float64 {
+	if stat == statSlow {
+		return slowest * t.all
+	}
+	return t.all
+}
+
+// influence returns by how much each block moves a line's mean and its class's share.
+func (t *changeTrace) influence(k lineKey, stat int) (line, share []float64) {
+	line, share = make([]float64, t.blocks), make([]float64, t.blocks)
+	l, mean, r := t.lines[k], t.mean(k, stat), total(t.ofClass[k.class])/t.all
+	for b, n := range t.requests {
+		share[b] = (t.ofClass[k.class][b] - r*n) / t.all
+		if l != nil {
+			line[b] = l.sum[stat][b]/t.divisor(stat) - mean*n/t.all
+		}
+	}
+	return line, share
+}
+
+func (t *changeTable) newGroup(k groupKey) *group {
+	g := &group{key: k, holders: map[string]float64{}, classes: map[string]float64{}}
+	for i := range g.stats {
+		for s, side := range t.sides {
+			g.stats[i].values[s] = make([]float64, len(side))
+			for _, tr := range side {
+				g.stats[i].blocks[s] = append(g.stats[i].blocks[s], make([]float64, tr.blocks))
+			}
+		}
+	}
+	return g
+}
+
+func (t *changeTable) group(in map[groupKey]*group, k groupKey) *group {
+	g := in[k]
+	if g == nil {
+		g = t.newGroup(k)
+		in[k] = g
+	}
+	return g
+}
+
+func (g *group) add(x *group) {
+	for s := range g.sites {
+		if g.sites[s] == "" || x.most[s] > g.most[s] {
+			g.sites[s], g.most[s] = x.sites[s], x.most[s]
+		}
+	}
+	for i := range g.stats {
+		p, q := &g.stats[i], &x.stats[i]
+		for s := range p.values {
+			p.raw[s] += q.raw[s]
+			axpy(p.values[s], 1, q.values[s])
+			for k := range p.blocks[s] {
+				axpy(p.blocks[s][k], 1, q.blocks[s][k])
+			}
+		}
+	}
+	for h, d := range x.holders {
+		g.holders[h] += d
+	}
+	for c, d := range x.classes {
+		g.classes[c] += d
+	}
+}
+
+func (t *changeTable) sitesOf(k lineKey) (sites [2]string) {
+	for s, side := range t.sides {
+		most := time.Duration(-1)
+		for _, tr := range side {
+			if l := tr.lines[k]; l != nil && l.most > most {
+				sites[s], most = l.site, l.most
+			}
+		}
+	}
+	return sites
+}
+
+// tested returns how many differences are tested. It does not depend on how much they differ,
+// because results must not choose their tests.
+func (t *changeTable) tested() (n int) {
+	weighs := func(g *group) bool {
+		raw := g.stats[statSlow].raw
+		return ofProgram(g.key.cause) && max(raw[0], raw[1]) >= changeShare*t.slowness.tails[0]
+	}
+	for _, g := range t.byCause {
+		if weighs(g) {
+			n++
+		}
+	}
+	for k, g := range t.rows {
+		if k.function != "" && weighs(g) {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *changeTable) sorted(in map[groupKey]*group) []*group {
+	return slices.SortedFunc(maps.Values(in), func(p, q *group) int {
+		return cmp.Or(cmp.Compare(math.Abs(q.stats[statSlow].more()), math.Abs(p.stats[statSlow].more())),
+			cmp.Compare(p.key.cause, q.key.cause), cmp.Compare(p.key.function, q.key.function))
+	})
+}
+
+func (t *changeTable) row(g *group) CauseChange {
+	c := CauseChange{Cause: g.key.cause, Phrase: Phrase(g.key.cause), Function: g.key.function}
+	c.Slow, c.All = t.difference(g)
+	more := g.stats[statSlow].more()
+	c.Holder = mostOf(g.holders, more)
+	if g.key.function != "" {
+		c.Site = cmp.Or(g.sites[1], g.sites[0])
+	}
+	if len(t.classes) > 1 {
+		c.Class = mostOf(g.classes, more)
+	}
+	return c
+}
+
+func mostOf(parts map[string]float64, more float64) (name string) {
+	best := 0.
+	for _, k := range slices.Sorted(maps.Keys(parts)) {
+		if x := parts[k] / more; more != 0 && x >= changeDetail && x > best {
+			name, best = k, x
+		}
+	}
+	return name
+}

@@ -1,0 +1,279 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/reqtrace"
+)
+
+// A trace does not show what the kernel and the hypervisor did with the program's threads. If they
+// take a thread's processor, its goroutine seems to run, and others seem to wait for it. So a cause
+// that looks like that needs a function, a holder, or little lost time to be named.
+const (
+	tooMuchSteal = .1  // of the CPUs' time
+	profileRate  = 100 // samples per second of a CPU profile
+	// times as much lost time as the goroutine took
+	runsWith = 50
+)
+
+// machineLike are the causes that a thread's wait for a processor looks like.
+var machineLike = []reqtrace.Cause{
+	reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy,
+	reqtrace.CauseRunqueueIdle,
+}
+
+func (v *Verdict) doubt() string {
+	r := v.report
+	if len(v.Causes) == 0 || !worth(r) {
+		return ""
+	}
+	c := &v.Causes[0]
+	known := c.Site != "" || c.Holder != "" && !areRequests(c.Holder, r)
+	like := slices.Contains(machineLike, c.Cause) || waits(c.Cause) && slices.Contains(machineLike, c.Doing)
+	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) ||
+		c.Cause == reqtrace.CauseStopped) {
+		// its place is what the world is stopped for
+		return fmt.Sprintf("Meanwhile the hypervisor took %s of the CPUs' time, so trace again when it takes less.",
+			textfmt.Share(r.Machine.Steal))
+	}
+	if waits(c.Cause) && c.Doing == reqtrace.CauseDescheduled {
+		return "According to the CPU profile, its holder had a CPU for less than half of that time."
+	}
+	if r.Machine.Grid > 0 && like {
+		return fmt.Sprintf("A CPU quota looks the same, because %s of all CPUs ended at the same point of each 100 "+
+			"ms. Read its cpu.stat (-cpu-stat).", textfmt.Plural(r.Machine.Grid, "silence"))
+	}
+	times := 1
+	switch {
+	case !like:
+		return ""
+	case r.Machine.Threads > 0 && r.Machine.Steal < muchSteal: // the threads' waits are a cause of their own
+		return ""
+	// it had one of Go's processors, whether or not the kernel let it run
+	case known && c.Cause == reqtrace.CauseRunqueueBusy:
+		times = runsWith
+	case known:
+		return ""
+	case c.Cause == reqtrace.CauseRunning && r.Samples > 0:
+		if n, least := sampled(&r.Tail), leastSamples(r); n < least {
+			return fmt.Sprintf("The CPU profile has %s of it, and %d would prove that it ran, so trace for longer.",
+				textfmt.Plural(n, "sample"), least)
+		}
+		return ""
+	}
+	if took, lost := tookAtLeast(r), lostTime(r); took > 0 && lost >= time.Duration(times)*took {
+		return fmt.Sprintf("It takes %s of the trace, and the service's threads waited %s for a CPU, which looks "+
+			"the same.", textfmt.Duration(took), textfmt.Duration(lost))
+	}
+	return ""
+}
+
+const otherRequests = "other requests"
+
+func areRequests(holder string, r *reqtrace.Report) bool {
+	return holder == otherRequests ||
+		slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == Function(holder) })
+}
+
+// waits reports whether requests wait for a holder.
+func waits(c reqtrace.Cause) bool { return c == reqtrace.CauseLock || c == reqtrace.CauseChannel }
+
+// leastSamples returns how many samples the slowest 1% have if they really ran.
+func leastSamples(r *reqtrace.Report) int {
+	each := r.Tail.Parts.Of(reqtrace.CauseRunning) - r.Tail.Excess.Of(reqtrace.CauseRunning)/2
+	return max(reqtrace.EnoughSamples, int(math.Ceil(float64(kept(r))*each.Seconds()*profileRate)))
+}
+
+func kept(r *reqtrace.Report) int { return r.Tail.Requests / max(r.Sampled, 1) }
+
+func lostTime(r *reqtrace.Report) time.Duration {
+	return r.Machine.RunDelay + time.Duration(r.Machine.Steal*float64(r.Procs)*float64(r.Trace))
+}
+
+// tookAtLeast returns for how much of the trace some of the slowest 1% waited more than usual for a
+// processor, or seemed to.
+func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
+	usual := machineLikeTime(&r.Median.Parts)
+	type span struct{ from, to time.Duration }
+	var spans []span
+	for i := range r.Blocks {
+		for _, q := range r.Blocks[i].Slow {
+			var like time.Duration
+			for _, b := range q.Parts {
+				if slices.Contains(machineLike, b.Cause) || waits(b.Cause) && slices.Contains(machineLike, b.Doing) {
+					like += b.Time
+				}
+			}
+			if q.Time >= r.Tail.Min && like > usual {
+				spans = append(spans, span{q.Start, q.Start + like - usual})
+			}
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var seen time.Duration
+	for _, s := range spans {
+		sum += max(s.to-max(s.from, seen), 0)
+		seen = max(seen, s.to)
+	}
+	return sum
+}
+
+func machineLikeTime(p *reqtrace.Parts) (sum time.Duration) {
+	for _, c := range machineLike {
+		sum += p.Of(c)
+	}
+	return sum
+}
+
+// Work that is done at a time, without waits for a CPU.
+const (
+	longHold = 5 * time.Millisecond // a holder of this is always named
+	// times as long, by waits, that a shorter hold may become
+	mostDilated = 30
+	// times as long that a request's computing may become
+	mostOwn = 10
+)
+
+var computes = []reqtrace.Cause{reqtrace.CauseRunning, reqtrace.CauseCgo, reqtrace.CauseAssistMark, reqtrace.CauseSweep}
+
+// dilated moves waits for a CPU back to the causes that they delayed: holders, and goroutines that
+// ran before requests. A lock that is held for 20 ms of work is the program's, even if waits for a
+// CPU made that 100 ms. A lock that is held for 0.15 ms is not.
+func dilated(r *reqtrace.Report, list []NamedCause) {
+	var off *NamedCause
+	for i := range list {
+		if list[i].Cause == reqtrace.CauseDescheduled {
+			off = &list[i]
+		}
+	}
+	if off == nil {
+		return
+	}
+	given := map[string]bool{}
+	for i := range list {
+		n := &list[i]
+		holder := Function(n.Holder)
+		queue := n.Cause == reqtrace.CauseRunqueueBusy && !areRequests(n.Holder, r)
+		if !waits(n.Cause) && !queue || holder == "" || n.Excess < worthTime || given[holder] {
+			continue
+		}
+		given[holder] = true
+		for _, p := range places(r) {
+			if p.Cause == reqtrace.CauseDescheduled && Function(p.Holder) == holder {
+				n.Waited += max(p.Excess, 0)
+			}
+		}
+		n.Waited = min(n.Waited, off.Excess-off.behind)
+		if (queue || n.Longest < longHold) && n.Excess < (n.Excess+n.Waited)/mostDilated {
+			n.Waited = 0
+		}
+		off.behind += n.Waited
+	}
+	dilatedOwn(r, list, off)
+}
+
+// dilatedOwn moves the rest to what requests compute most, if that is long on its own.
+func dilatedOwn(r *reqtrace.Report, list []NamedCause, off *NamedCause) {
+	var own *NamedCause
+	for i := range list {
+		if n := &list[i]; slices.Contains(computes, n.Cause) && (own == nil || n.Excess > own.Excess) {
+			own = n
+		}
+	}
+	rest := off.Excess
+	for _, p := range places(r) {
+		if p.Cause == reqtrace.CauseDescheduled {
+			rest -= max(p.Excess, 0)
+		}
+	}
+	rest = min(rest, off.Excess-off.behind)
+	if own == nil || rest <= 0 || own.Excess < longHold || own.Excess+rest > mostOwn*own.Excess {
+		return
+	}
+	own.Waited = rest
+	off.behind += rest
+}
+
+// whole returns a cause's share with its holder's waits for a CPU, and without those of others.
+func (n *NamedCause) whole() float64 {
+	if n.Excess <= 0 {
+		return n.Share
+	}
+	return n.Share * float64(n.Excess+n.Waited-n.behind) / float64(n.Excess)
+}
+
+// because says which share is the holder's wait for a CPU.
+func (n *NamedCause) because() string {
+	if n.Waited < time.Microsecond {
+		return ""
+	}
+	who := "its holder"
+	switch {
+	case n.Cause == reqtrace.CauseRunqueueBusy:
+		who = "these"
+	case slices.Contains(computes, n.Cause):
+		who = "the request"
+	}
+	return fmt.Sprintf(", %s because %s waited for a CPU (other processes ran)", textfmt.Share(n.whole()-n.Share), who)
+}
+
+func (v *Verdict) throttled() string {
+	if v.Causes[0].Cause != reqtrace.CauseThrottled {
+		return ""
+	}
+	return " " + quotaLine(v.report.Quota)
+}
+
+func quotaLine(q *reqtrace.Quota) string {
+	if q == nil || q.CPUs == 0 || q.Throttled == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The quota of %s was used up in %d of %d periods, for %s in all.", cpus(q.CPUs), q.Throttled,
+		max(q.Periods, q.Throttled), textfmt.Duration(q.Time))
+}
+
+func cpus(n float64) string {
+	t := strconv.FormatFloat(n, 'g', 3, 64)
+	if n == 1 {
+		return t + " CPU"
+	}
+	return t + " CPUs"
+}
+
+func (v *Verdict) procs() string {
+	r := v.report
+	if v.Causes[0].Cause != reqtrace.CauseThrottled || r.Quota == nil || r.Quota.CPUs == 0 {
+		return ""
+	}
+	if most := int(max(math.Ceil(r.Quota.CPUs), 1)); r.Procs > most {
+		return fmt.Sprintf(" Set GOMAXPROCS to %d, because %d exceeds the quota of %s.", most, r.Procs,
+			cpus(r.Quota.CPUs))
+	}
+	return ""
+}
+
+// knows returns what the kernel did, and what ran before the requests if no cause is certain.
+func (v *Verdict) knows() (list []string) {
+	r := v.report
+	if q := quotaLine(r.Quota); q != "" && (!v.Named || v.Causes[0].Cause != reqtrace.CauseThrottled) {
+		list = append(list, q+fmt.Sprintf(" That is %s of the extra time.",
+			textfmt.Share(r.Tail.Share(reqtrace.CauseThrottled))))
+	}
+	if v.Named || len(v.Causes) == 0 || !worth(r) || v.Causes[0].Cause != reqtrace.CauseRunqueueBusy ||
+		v.Causes[0].Holder != "" {
+		return list
+	}
+	for _, p := range places(r) {
+		if p.Cause == reqtrace.CauseRunqueueBusy && p.Holder != "" {
+			return append(list, fmt.Sprintf("Most often, %s ran before them, up to %s at a time.", p.Holder,
+				textfmt.Duration(p.Longest)))
+		}
+	}
+	return list
+}
