@@ -72,7 +72,7 @@ func TestInteropClients(t *testing.T) {
 // same service configuration.
 func TestClientInPython(t *testing.T) {
 	python := ""
-	for _, name := range []string{"../../../.bin/python/bin/python", "python3"} { // the first is what .ci/setup installs
+	for _, name := range []string{"../../../.bin/python/bin/python", "python3"} { // the first one is .ci/setup's
 		if exec.Command(name, "-c", "import grpc").Run() == nil {
 			python = name
 			break
