@@ -13,9 +13,7 @@
 //
 //   - [evenkeel.dev/reqtrace]: an execution trace to requests, each with where its time went,
 //     and what the slow ones have more of.
-//   - [evenkeel.dev/internal/verdict]: that in words: a sentence, a table, limits for a test.
-//   - [evenkeel.dev/internal/history]: what made requests slow over hours, deployments and replicas, out of many
-//     short traces; on disk, and as a page.
+//   - [evenkeel.dev/reqtrace/verdict]: that in words, for a test of your service.
 //   - [evenkeel.dev/reqtrace/region]: what a service imports to mark its requests in a trace.
 //   - [evenkeel.dev/reqtrace/recorder]: in a live service: the flight recorder, kept when a request
 //     was slow, explained and counted.

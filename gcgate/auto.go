@@ -15,7 +15,7 @@ const (
 	againMin, againMax = 10 * time.Second, 10 * time.Minute
 )
 
-// observer watches the stock runtime for PolicyAuto. The control goroutine owns it.
+// observer watches the stock runtime. The control goroutine owns it.
 type observer struct {
 	heap *heapWatch
 
@@ -127,7 +127,7 @@ const (
 	adviceEntered = 100
 )
 
-// adviser says what a second replica would improve. The control goroutine owns it.
+// adviser is owned by the control goroutine.
 type adviser struct {
 	heap *heapWatch
 

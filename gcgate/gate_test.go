@@ -251,7 +251,7 @@ func TestCollectionThatDoesNotEnd(t *testing.T) {
 			t.Errorf("the log does not say so:\n%s", r.logged.String())
 		}
 		time.Sleep(5 * time.Second)
-		if n := r.heap.Running; n != 1 {
+		if n := r.heap.running; n != 1 {
 			t.Errorf("%d collections run at once", n)
 		}
 		close(r.heap.Hang)

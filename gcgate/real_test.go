@@ -116,7 +116,7 @@ func litter(t *testing.T, g *Gate) {
 		for ; made < 8*mib/(64<<10) && serving(); made++ {
 			keep[made%len(keep)] = make([]byte, 64<<10)
 		}
-		for (made > 0 && g.Heap() == s.Heap || !serving()) && time.Now().Before(end) {
+		for (made > 0 && g.Stats().Heap == s.Heap || !serving()) && time.Now().Before(end) {
 			time.Sleep(100 * time.Microsecond)
 		}
 	}

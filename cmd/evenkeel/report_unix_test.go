@@ -141,14 +141,20 @@ func TestReportKept(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()
 	var stats recorder.Stats
-	for end := time.Now().Add(2 * time.Minute); stats.Kept == 0; time.Sleep(100 * time.Millisecond) {
+	end := time.Now().Add(2 * time.Minute)
+	for ; stats.Kept == 0; time.Sleep(100 * time.Millisecond) {
 		text, err := fetch.Page(t.Context(), client, page+"stats", 1<<20, "")
 		if err != nil || json.Unmarshal(text, &stats) != nil || time.Now().After(end) {
 			t.Fatalf("%+v, %v", stats, err)
 		}
 	}
-	cause := "100% waiting for a timer in main.nap, in nap"
-	call("report", page+"json").check(t, cli.ExitOK, []string{cause, "1 replica, all that is kept: seen "}, nil)
+	cause := "waiting for a timer in main.nap, in nap"
+	r := call("report", page+"json")
+	for !strings.Contains(r.stdout, cause) && time.Now().Before(end) { // on a starved machine: a later snapshot
+		time.Sleep(time.Second)
+		r = call("report", page+"json")
+	}
+	r.check(t, cli.ExitOK, []string{cause, "1 replica, all that is kept: seen "}, nil)
 	call("explain", page+"snapshot").check(t, cli.ExitOK, []string{"main.nap"}, nil)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

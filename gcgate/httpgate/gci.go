@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"evenkeel.dev/gcgate/internal/polled"
-
 	"evenkeel.dev/gcgate/internal/inband"
+	"evenkeel.dev/gcgate/internal/polled"
 )
 
 // gci serves the protocol of the Garbage Collector Control Interceptor

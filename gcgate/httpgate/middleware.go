@@ -73,7 +73,8 @@ func newMiddleware(g *gcgate.Gate, o Options) *Middleware {
 	}
 	if len(o.GCIPeers) > 0 {
 		m.gci = &gci{
-			peers: o.GCIPeers, heap: g.Heap, collect: g.Collect,
+			peers: o.GCIPeers, collect: g.Collect,
+			heap:     func() uint64 { return g.Stats().Heap },
 			expected: func() time.Duration { return g.Stats().Expected },
 		}
 	}

@@ -101,7 +101,7 @@ func loopText(l *loadgen.Result) string {
 	case l.Rate > 0:
 		return textfmt.Count(l.Rate) + " requests/s (open loop)"
 	case l.Connections == 0:
-		return "a load of which rate and connections are not known"
+		return "a load of unknown rate and connections"
 	case l.Connections == 1:
 		return "1 connection (closed loop)"
 	}

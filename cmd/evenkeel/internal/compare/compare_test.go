@@ -139,7 +139,7 @@ func TestCompareNotes(t *testing.T) {
 			}}
 		})}, []string{"a: 1,234 failed (timeout), for instance: too slow"}},
 		{"late", []runfile.Run{run("a", 1, open)}, []string{"a: 2 of 100 requests were sent more than 1 ms after " +
-			"they were due, since the client or the service did not keep up; " +
+			"they were due, because the client or the service did not keep up; " +
 			"their latency counts from then all the same"}},
 		{"late generator", []runfile.Run{run("a", 1, func(r *runfile.Run) {
 			open(r)
@@ -158,10 +158,10 @@ func TestCompareNotes(t *testing.T) {
 			run("a", 3, func(r *runfile.Run) { open(r); r.Load.Late = 7 }), run("b", 1, open),
 		}, []string{
 			"a: repeats 1, 3; b: in a run up to 7 of 100 requests were sent more than 1 ms after they were due, " +
-				"since the client or the service did not keep up; their latency counts from then all the same",
+				"because the client or the service did not keep up; their latency counts from then all the same",
 		}},
 		{"loads", []runfile.Run{run("a", 1, nil), run("b", 1, open)}, []string{
-			"b: 2 of 100 requests were sent more than 1 ms after they were due, since the client or the service did " +
+			"b: 2 of 100 requests were sent more than 1 ms after they were due, because the client or the service did " +
 				"not keep up; their latency counts from then all the same",
 			"a and b had different loads: 50 connections (closed loop) against 2,000 requests/s (open loop)",
 		}},
@@ -190,7 +190,7 @@ func TestCompareNotes(t *testing.T) {
 // connections.
 func TestLoadTextUnknown(t *testing.T) {
 	for want, l := range map[string]*loadgen.Result{
-		"a load of which rate and connections are not known": {},
+		"a load of unknown rate and connections": {},
 		"1 connection (closed loop)":                         {Connections: 1},
 		"7 connections (closed loop)":                        {Connections: 7},
 		"100 requests/s (open loop)":                         {Rate: 100},

@@ -47,7 +47,7 @@ var Figures = []Figure{
 		return p / 100 * r.Load.Duration.Seconds(), ok
 	}},
 	{
-		"GC wall clock", "sum of the collections' clock phases, most of it beside the program", seconds,
+		"GC wall clock", "sum of the collections' phases by the clock, most of it while the program runs", seconds,
 		gcWall(func(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Total }),
 	},
 	{

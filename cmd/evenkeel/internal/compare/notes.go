@@ -145,7 +145,7 @@ func lateBecause(l *loadgen.Result) string {
 	}
 	switch {
 	case l.Pacer.Count() == 0:
-		return "since the client or the service did not keep up"
+		return "because the client or the service did not keep up"
 	case 2*pacer >= l.Late:
 		return "because the load generator itself was late"
 	}

@@ -67,7 +67,7 @@ func TestBadInput(t *testing.T) {
 			"wrk2 twice", "", string(file(t, "wrk2.txt")) + string(file(t, "wrk2.txt")),
 			"a second table begins: give each as a file",
 		},
-		{"wrk2 over 100%", "", "Running 1s test @ http://x/\n 101.0% 1.00ms\n", "is no percentile"},
+		{"wrk2 over 100%", "", "Running 1s test @ http://x/\n 101.0% 1.00ms\n", "is not a percentile"},
 
 		{"k6 cut off", "", first("k6-export.json", 400), "cut off: write it again with k6 run --summary-export"},
 		{"k6 without HTTP", "", `{"metrics":{}}`, "no metric http_req_duration"},
@@ -80,7 +80,7 @@ func TestBadInput(t *testing.T) {
 		{"k6 without percentiles", "", k6 + `{"avg":1}}}`, "give k6 --summary-trend-stats"},
 		{"k6 falls", "", k6 + `{"p(90)":5,"p(99)":4}}}`, "percentile 99 is 4ms, below percentile 90 with 5ms"},
 		{"k6 text", "", k6 + `{"max":"x"}}}`, "a number was expected"},
-		{"k6 over 100%", "", k6 + `{"p(101)":1}}}`, "which is no percentile"},
+		{"k6 over 100%", "", k6 + `{"p(101)":1}}}`, "which is not a percentile"},
 
 		{"vegeta cut off", "", first("vegeta.gob", 3000), "it was cut off: copy the file again"},
 		{"vegeta JSON cut off", "", first("vegeta.ndjson", 1000), "it was cut off"},

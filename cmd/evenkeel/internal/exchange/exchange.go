@@ -231,7 +231,7 @@ func lines(r io.Reader, each func(line string) error) error {
 		}
 	}
 	if errors.Is(sc.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("line %d is over %d MB: it is no text of this format", n+1, maxLineBytes>>20)
+		return fmt.Errorf("line %d is over %d MB: it is not in this format", n+1, maxLineBytes>>20)
 	}
 	return sc.Err()
 }

@@ -146,7 +146,7 @@ func TestForeignBad(t *testing.T) {
 		{"CSV of a .hgrm cut off", hgrmCSV[:strings.Index(hgrmCSV, "9.000")], Options{}, "it was cut off"},
 		{"wrk with a rate", wrkText, Options{Rate: 5}, "it is of wrk, which is a closed loop"},
 		{"a list without a unit", "1.5\n2\n", Options{}, "line 1: a number without its unit: say it with -unit"},
-		{"a list with text", "1.5ms\nfast\n", Options{Format: FormatList}, `line 2: "fast" is no latency`},
+		{"a list with text", "1.5ms\nfast\n", Options{Format: FormatList}, `line 2: "fast" is not a latency`},
 	} {
 		_, err := Read(strings.NewReader(tt.text), tt.o)
 		if err == nil || !strings.Contains(fmt.Sprint(err), tt.want) {

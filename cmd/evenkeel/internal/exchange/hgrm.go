@@ -67,7 +67,7 @@ func (d *distribution) line(s string) error {
 		}
 		return d.footer(s)
 	case !d.started || d.ended:
-		return fmt.Errorf("%.60q is no line of a percentile distribution (Value Percentile TotalCount "+
+		return fmt.Errorf("%.60q is not a line of a percentile distribution (Value Percentile TotalCount "+
 			"1/(1-Percentile))", s)
 	}
 	if len(f) < 3 || len(f) > 4 {

@@ -89,7 +89,7 @@ func (l *histogramLog) line(s string) error {
 	}
 	m := hlogLine.FindStringSubmatch(s)
 	if m == nil {
-		return fmt.Errorf("%.60q is no line of a histogram log ([Tag=NAME,]START,LENGTH,MAXIMUM,HISTOGRAM): it was "+
+		return fmt.Errorf("%.60q is not a line of a histogram log ([Tag=NAME,]START,LENGTH,MAXIMUM,HISTOGRAM): it was "+
 			"cut off or changed; make the file again", s)
 	}
 	start, err1 := strconv.ParseFloat(m[2], 64)

@@ -105,7 +105,7 @@ func k6Load(l *loadgen.Result, metrics map[string]k6Metric) error {
 		return fmt.Errorf("http_reqs: %w", err)
 	}
 	if requests == 0 {
-		return errors.New("http_reqs has no count: no request was sent, or it is no summary of k6's")
+		return errors.New("http_reqs has no count: no request was sent, or it is not a summary of k6")
 	}
 	rate, _, err := metrics["http_reqs"].number("rate")
 	if err != nil {
@@ -153,7 +153,7 @@ func k6Known(m k6Metric) ([]known, error) {
 		case p != nil:
 			v, err := strconv.ParseFloat(p[1], 64)
 			if err != nil || v > 100 {
-				return nil, fmt.Errorf("http_req_duration has %s, which is no percentile", name)
+				return nil, fmt.Errorf("http_req_duration has %s, which is not a percentile", name)
 			}
 			q = quantile(v)
 		default:

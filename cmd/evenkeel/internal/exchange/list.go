@@ -26,7 +26,7 @@ func readList(r io.Reader, o Options) ([]runfile.Run, error) {
 			return nil
 		}
 		if !listLine.MatchString(s) {
-			return fmt.Errorf("%.40q is no latency: write a number, or one with its unit, such as 1.5ms", s)
+			return fmt.Errorf("%.40q is not a latency: write a number, or one with its unit, such as 1.5ms", s)
 		}
 		var d time.Duration
 		v, err := strconv.ParseFloat(s, 64)
@@ -35,10 +35,10 @@ func readList(r io.Reader, o Options) ([]runfile.Run, error) {
 				return errors.New("a number without its unit: say it with -unit, such as -unit 1ms")
 			}
 			if d, ok = duration(v, o.Unit); !ok {
-				return fmt.Errorf("%.40q is no latency", s)
+				return fmt.Errorf("%.40q is not a latency", s)
 			}
 		} else if d, err = time.ParseDuration(s); err != nil {
-			return fmt.Errorf("%.40q is no latency: %w", s, err)
+			return fmt.Errorf("%.40q is not a latency: %w", s, err)
 		}
 		l.Answered++
 		l.Latency.Record(d)
@@ -114,9 +114,9 @@ func readHey(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{{
 		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatHey), Exact: true},
 		Notes: []string{
-			"hey's CSV has the answers alone: requests that failed are not in it, nor when it ran, connections, " +
+			"hey's CSV has answers alone. It lacks failed requests, when it ran, connections, " +
 				"targets, sizes",
-			"hey's latency counts from the sending, in a closed loop: a service that stalls is sent less meanwhile",
+			"hey is a closed loop and counts from the sending, so it sends less while the service stalls",
 		},
 	}}, nil
 }

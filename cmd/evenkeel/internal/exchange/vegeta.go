@@ -189,16 +189,16 @@ func (v *vegeta) end() error {
 		v.run.Load.Rate = float64(v.run.Load.Requests()-1) / d.Seconds()
 	}
 	v.run.Notes = append(v.run.Notes,
-		"vegeta's latency counts from the sending: what a request waited for a free worker is not in it; failures "+
-			"but timeouts are not in it either, as evenkeel counts them",
+		"vegeta's latency counts from the sending, without the wait for a free worker; of the failures it includes "+
+			"timeouts alone, as evenkeel does",
 		vegetaUnsaid(said))
 	return nil
 }
 
 func vegetaUnsaid(rateSaid bool) string {
-	rate := "the rate is that at which requests were sent, since vegeta does not say what was asked for (-rate does)"
+	rate := "the rate is that of sending, because vegeta does not say what was asked for (use -rate)"
 	if rateSaid {
-		rate = "the rate was said with -rate, and not by vegeta"
+		rate = "the rate is that of -rate, not vegeta's"
 	}
 	return rate + "; connections and timeout are not known, and figures over time are left out"
 }

@@ -109,8 +109,8 @@ func (p *wrk2) closed(o Options) ([]runfile.Run, error) {
 	if p.run.Import.Format = "wrk"; o.Label == string(FormatWrk2) {
 		p.run.Label = "wrk"
 	}
-	p.run.Notes = append(p.run.Notes, "wrk's latency counts from the sending, in a closed loop: a service that "+
-		"stalls is sent less meanwhile; nor does it say when it ran")
+	p.run.Notes = append(p.run.Notes, "wrk is a closed loop and counts from the sending, so it sends less "+
+		"while the service stalls; it does not say when it ran")
 	return []runfile.Run{p.run}, nil
 }
 
@@ -141,7 +141,7 @@ func (p *wrk2) line(s string) error {
 		q, err1 := strconv.ParseFloat(m[1], 64)
 		d, err2 := wrkDuration(m[2], m[3])
 		if errors.Join(err1, err2) != nil || q > 100 || len(p.known) > 1000 {
-			return fmt.Errorf("%.60q is no percentile", t)
+			return fmt.Errorf("%.60q is not a percentile", t)
 		}
 		p.known = append(p.known, known{quantile(q), d})
 	}
@@ -184,7 +184,7 @@ func wrkDuration(number, unit string) (time.Duration, error) {
 	v, err := strconv.ParseFloat(number, 64)
 	d, ok := duration(v, wrkUnits[unit])
 	if err != nil || !ok {
-		return 0, fmt.Errorf("%q is no time", number+unit)
+		return 0, fmt.Errorf("%q is not a time", number+unit)
 	}
 	return d, nil
 }
@@ -195,7 +195,7 @@ func wrkBytes(number, unit string) (int64, error) {
 		v *= 1024
 	}
 	if err != nil || v >= 1<<62 {
-		return 0, fmt.Errorf("%q is no size", number+unit)
+		return 0, fmt.Errorf("%q is not a size", number+unit)
 	}
 	return int64(v), nil
 }

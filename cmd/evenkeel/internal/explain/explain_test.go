@@ -139,7 +139,7 @@ func FuzzParseLimit(f *testing.F) {
 	})
 }
 
-// knownReport is made up, by the tests of reqtrace/verdict.
+// knownReport is made up, by the tests of internal/verdict.
 func knownReport(t *testing.T) *reqtrace.Report {
 	t.Helper()
 	b, err := os.ReadFile("../../../../internal/verdict/testdata/report.json")

@@ -43,7 +43,7 @@ func ParseLimit(s string) (Limit, error) {
 	percent, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	switch {
 	case err != nil || math.IsNaN(percent) || math.Abs(percent) > 1e6:
-		return l, fmt.Errorf("%q is no change; %s", number, changeLimitForm)
+		return l, fmt.Errorf("%q is not a change; %s", number, changeLimitForm)
 	case l.Less && !(percent < 0 && percent > -100):
 		return l, fmt.Errorf("below %s: what falls changes by less than 0%% and more than -100%%; %s", number,
 			changeLimitForm)

@@ -119,7 +119,7 @@ func read(ctx context.Context, name string, f *Options) (*Plan, error) {
 	case first[0] == '{':
 		return ofRuns(source, b, f.Label)
 	case f.Label != "":
-		return nil, fmt.Errorf("%s is no run.json, and has no labels: leave -label out", source)
+		return nil, fmt.Errorf("%s is not a run.json, and has no labels: leave -label out", source)
 	}
 	return ofLog(source, b)
 }
