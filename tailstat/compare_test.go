@@ -282,7 +282,10 @@ func TestEqual(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 7))
 	base := runs(rng, 10, 1, 0)
 	c, err := Compare(base, slices.Clone(base), Options{})
-	if r := c.Result[2]; err != nil || r.Verdict != VerdictInconclusive || r.Ratio != 1 || r.Within != (Interval{1, 1}) {
+	if r := c.Result[2]; err != nil || r.Verdict != VerdictInconclusive || r.Ratio != 1 || r.Within != (Interval{
+		1,
+		1,
+	}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
