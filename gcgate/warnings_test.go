@@ -218,7 +218,7 @@ func TestLogLinesAreShort(t *testing.T) {
 	logs := []string{"Debug", "Info", "Warn", "Error", "Log", "warn", "lasting", "over", "check"}
 	lines := 0
 	for _, dir := range []string{
-		".", "../contrib/etcdturn", "../contrib/k8sturn", "../contrib/grpcgate",
+		".", "../contrib/etcdturn", "../contrib/k8sturn", "../contrib/grpc/grpcgate",
 		"../contrib/raftgate",
 	} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

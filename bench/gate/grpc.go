@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"evenkeel.dev/bench/harness"
-	"evenkeel.dev/contrib/grpcgate/client"
+	"evenkeel.dev/contrib/grpc/grpcgate/client"
 )
 
 const (
