@@ -58,7 +58,8 @@ func TestReport(t *testing.T) {
 	t.Run("legend hides a variant", func(t *testing.T) {
 		shown := func() int {
 			return read(t, ctx, chromedp.Evaluate[int](
-				`[...document.querySelectorAll('#ccdf .data [data-v="1"]')].filter(e => !e.hasAttribute('hidden')).length`))
+				`[...document.querySelectorAll('#ccdf .data [data-v="1"]')]
+			.filter(e => !e.hasAttribute('hidden')).length`))
 		}
 		before := shown()
 		do(t, ctx, chromedp.Click(chromedp.CSS(`button.variant[data-v="1"]`)))

@@ -129,7 +129,7 @@ func Compare(base, head []Run, o Options) (*Comparison, error) {
 		case 0:
 			return nil, fmt.Errorf("tailstat: no run of %s; measure it as often as the other", set.name)
 		case 1:
-			return nil, fmt.Errorf("tailstat: one run of %s says nothing about how runs vary; measure %d rounds at least",
+			return nil, fmt.Errorf("tailstat: one run of %s does not show how runs vary; measure %d rounds at least",
 				set.name, fewest(o, true))
 		}
 	}
