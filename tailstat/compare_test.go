@@ -208,7 +208,7 @@ func TestBad(t *testing.T) {
 	}{
 		{nil, good, Options{}, "no run of base; measure it as often"},
 		{good, nil, Options{}, "no run of head"},
-		{good, good[:1], Options{}, "one run of head says nothing about how runs vary; measure 9 rounds at least"},
+		{good, good[:1], Options{}, "one run of head does not show how runs vary; measure 9 rounds at least"},
 		{good, good, of(math.NaN()), "x of run 1 of base is NaN; the run is damaged, measure it again"},
 		{good, good, of(math.Inf(1)), "is +Inf"},
 		{good, good, of(-1), "is -1"},
