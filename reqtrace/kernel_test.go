@@ -11,13 +11,15 @@ import (
 
 // moments returns the kernel's counts at the ends of n windows of 10 ms from 0 on. Threads run all
 // of a window unless at changes by how much their times grew.
-func moments(n int, threads []int64, at func(i int, m *cpuwatch.Moment, grew map[int64]cpuwatch.ThreadTime)) *cpuwatch.CPU {
+type threadTimes map[int64]cpuwatch.ThreadTime
+
+func moments(n int, threads []int64, at func(i int, m *cpuwatch.Moment, grew threadTimes)) *cpuwatch.CPU {
 	cpu := &cpuwatch.CPU{Grouped: true, Quota: .5}
-	sums := map[int64]cpuwatch.ThreadTime{}
+	sums := threadTimes{}
 	var m cpuwatch.Moment
 	for i := range n + 1 {
 		m.At = time.Unix(1000, 0).Add(time.Duration(i) * 10 * time.Millisecond)
-		grew := map[int64]cpuwatch.ThreadTime{}
+		grew := threadTimes{}
 		if i > 0 {
 			for _, id := range threads {
 				grew[id] = cpuwatch.ThreadTime{Ran: 10 * time.Millisecond}
@@ -93,7 +95,7 @@ func TestThrottled(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newKernelScript(t, 2, moments(20, nil, func(i int, m *cpuwatch.Moment, _ map[int64]cpuwatch.ThreadTime) {
+			s := newKernelScript(t, 2, moments(20, nil, func(i int, m *cpuwatch.Moment, _ threadTimes) {
 				m.Periods++
 				if d := tt.grows[i]; d > 0 {
 					m.Throttled++
@@ -124,7 +126,7 @@ func TestThrottled(t *testing.T) {
 // TestThrottledLongest tests that the longer of two silences in a window is taken, though it comes
 // later.
 func TestThrottledLongest(t *testing.T) {
-	s := newKernelScript(t, 2, moments(20, nil, func(i int, m *cpuwatch.Moment, _ map[int64]cpuwatch.ThreadTime) {
+	s := newKernelScript(t, 2, moments(20, nil, func(i int, m *cpuwatch.Moment, _ threadTimes) {
 		if i == 2 {
 			m.Waited += 6 * time.Millisecond
 		}
@@ -160,7 +162,7 @@ func TestDescheduled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newKernelScript(t, 2, moments(20, []int64{thread},
-				func(i int, m *cpuwatch.Moment, grew map[int64]cpuwatch.ThreadTime) {
+				func(i int, m *cpuwatch.Moment, grew threadTimes) {
 					if i <= 4 {
 						grew[thread] = cpuwatch.ThreadTime{Ran: tt.ran, Waited: tt.waited}
 						m.Waited += tt.quota
@@ -190,7 +192,7 @@ func TestDescheduled(t *testing.T) {
 // that the longest hold leaves out the time descheduled.
 func TestDescheduledHolder(t *testing.T) {
 	const holder = 102
-	s := newKernelScript(t, 2, moments(20, []int64{holder}, func(i int, _ *cpuwatch.Moment, grew map[int64]cpuwatch.ThreadTime) {
+	s := newKernelScript(t, 2, moments(20, []int64{holder}, func(i int, _ *cpuwatch.Moment, grew threadTimes) {
 		if i <= 4 {
 			grew[holder] = cpuwatch.ThreadTime{Ran: 500 * time.Microsecond, Waited: 9500 * time.Microsecond}
 		}
@@ -227,7 +229,7 @@ func TestDescheduledCalls(t *testing.T) {
 	const thread = 101
 	for calls := int64(1); calls <= 3; calls++ {
 		s := newKernelScript(t, 2, moments(20, []int64{thread},
-			func(i int, _ *cpuwatch.Moment, grew map[int64]cpuwatch.ThreadTime) {
+			func(i int, _ *cpuwatch.Moment, grew threadTimes) {
 				grew[thread] = cpuwatch.ThreadTime{Ran: 9 * time.Millisecond}
 				if i == 1 {
 					grew[thread] = cpuwatch.ThreadTime{Ran: 9 * time.Millisecond, Waited: 2 * time.Millisecond}

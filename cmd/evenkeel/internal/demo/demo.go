@@ -25,7 +25,7 @@ import (
 )
 
 type loads struct {
-	rounds, busy           int // busy: on a busy machine
+	rounds, busy           int
 	round, trace, replicas time.Duration
 }
 
@@ -42,11 +42,11 @@ var (
 
 const (
 	rate        = 600 // per second, because p99 needs 1,000 requests per round
-	liveMiB     = 64  // in each replica
+	liveMiB     = 64
 	replicaRate = 500
 	patience    = 30 * time.Second
 	feedDelay   = 400 * time.Millisecond
-	look        = 1100 * time.Millisecond // at the machine
+	look        = 1100 * time.Millisecond
 )
 
 // Demo is the demonstration under way.
@@ -256,7 +256,7 @@ func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 }
 
 type machine struct {
-	quota          float64 // CPUs; 0: no quota
+	quota          float64 // 0: none
 	others, stolen float64 // largest percentages
 }
 

@@ -25,12 +25,12 @@ type Progress struct {
 	last     time.Duration
 
 	warmup, duration time.Duration // of the load
-	timeout, drain   time.Duration // of a request, and after the load
+	timeout, drain   time.Duration
 
 	mu      sync.Mutex // guards all below, w and last
 	bar     string     // "": none
 	warm    bool
-	awaited bool // awaiting was shown
+	awaited bool
 }
 
 // NewProgress uses a's standard error.

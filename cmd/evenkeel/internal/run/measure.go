@@ -74,7 +74,7 @@ func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*ve
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.stop(server) }() // or kill it
+	defer func() { _ = r.stop(server) }()
 	if err := AwaitReady(ctx, r.flags.ready, r.load.TLS, server, time.Duration(r.flags.readyTimeout)); err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	patience = 2 * time.Second        // for an answer; a collection may take as long
-	onceLook = 500 * time.Millisecond // between the looks of -once
+	patience = 2 * time.Second // for an answer; a collection may take as long
+	onceLook = 500 * time.Millisecond
 	// leftLooks is how many looks in a row raise a warning.
 	leftLooks  = 3
 	keptRounds = 5
@@ -30,7 +30,7 @@ const (
 type Watcher struct {
 	app      *cli.App
 	client   *http.Client
-	balancer *haproxy // nil: none
+	balancer *haproxy
 	AsJSON   bool
 	Once     bool
 
