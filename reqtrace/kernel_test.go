@@ -9,10 +9,10 @@ import (
 	"evenkeel.dev/internal/cpuwatch"
 )
 
-// moments returns the kernel's counts at the ends of n windows of 10 ms from 0 on. Threads run all
-// of a window unless at changes by how much their times grew.
 type threadTimes map[int64]cpuwatch.ThreadTime
 
+// moments returns the kernel's counts at the ends of n windows of 10 ms from 0 on. Threads run all
+// of a window unless at changes by how much their times grew.
 func moments(n int, threads []int64, at func(i int, m *cpuwatch.Moment, grew threadTimes)) *cpuwatch.CPU {
 	cpu := &cpuwatch.CPU{Grouped: true, Quota: .5}
 	sums := threadTimes{}
