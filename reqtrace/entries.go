@@ -11,15 +11,15 @@ import (
 	"evenkeel.dev"
 )
 
-// role is what a function says about a goroutine that has it on its stack.
+// role is what a function on a goroutine's stack says about the goroutine.
 type role uint32
 
 const (
-	roleLife role = 1 << iota // its goroutine serves one request in its life
-	// its goroutine serves a request from one wait for work to the next
+	roleLife role = 1 << iota // one request in its life
+	// a request from one wait for work to the next
 	roleWorker
 	roleAsked
-	roleStreams  // it serves a connection, with a goroutine for each stream
+	roleStreams  // a connection with a goroutine for each stream
 	roleMeasures // it answers with a trace, a profile or a status page
 	roleReads
 	roleWrites
@@ -39,28 +39,27 @@ const (
 	roleBeat // it sleeps for beatPeriod
 )
 
-// has reports whether a function on the stack has the role.
 func (i *stackInfo) has(r role) bool { return i.roles&r != 0 }
 
-// between reports whether a connection of net/http's server is between two requests.
+// between reports whether an HTTP/1 connection is between two requests.
 func (i *stackInfo) between() bool {
 	return i.has(roleConn) && !i.has(roleHandler) && i.has(rolePeek|roleHeader)
 }
 
 var entries = map[string]role{
-	// HTTP/2 of the standard library, up to Go 1.26 in src/net/http/h2_bundle.go, and later in
-	// src/net/http/internal/http2/server.go. Both call "go sc.runHandler".
+	// Up to Go 1.26 in src/net/http/h2_bundle.go, and later in
+	// src/net/http/internal/http2/server.go.
 	"net/http.(*http2serverConn).runHandler":           roleLife,
 	"net/http.(*http2serverConn).serve":                roleStreams,
 	"net/http/internal/http2.(*serverConn).runHandler": roleLife,
 	"net/http/internal/http2.(*serverConn).serve":      roleStreams,
 
-	// HTTP/2 of golang.org/x/net, http2/server.go. Its h2c takes connections from net/http.
+	// http2/server.go; its h2c takes connections from net/http
 	"golang.org/x/net/http2.(*serverConn).runHandler": roleLife,
 	"golang.org/x/net/http2.(*serverConn).serve":      roleStreams,
 
-	// gRPC, server.go. Workers receive streams from a channel (NumStreamWorkers). Without a free
-	// one, serveStreams starts a goroutine for each stream (entryPrefixes).
+	// server.go; without a free worker, serveStreams starts a goroutine for each stream
+	// (entryPrefixes)
 	"google.golang.org/grpc.(*Server).serverWorker": roleWorker,
 
 	"net/rpc.(*service).call": roleLife,
@@ -86,7 +85,7 @@ var entries = map[string]role{
 	"runtime/pprof.profileWriter":     roleBeat,
 }
 
-// entryPrefixes are for names that differ between releases, such as those of closures.
+// entryPrefixes are names that differ between releases, such as those of closures.
 var entryPrefixes = []struct {
 	prefix string
 	role   role
@@ -153,7 +152,6 @@ func checkRequests(patterns []string) error {
 	return nil
 }
 
-// serving fills in what the stack s.frames says about requests.
 func (s *sites) serving(info *stackInfo) {
 	most, candidate := ownerRuntime, ""
 	for i := range s.frames {
@@ -184,7 +182,6 @@ func (s *sites) serving(info *stackInfo) {
 	}
 }
 
-// isClosure reports whether a function is a literal within another one.
 func isClosure(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return strings.HasPrefix(last, "func") || strings.HasPrefix(last, "gowrap") ||
@@ -196,16 +193,16 @@ var ErrNoRequests = errors.New("reqtrace: the trace has no requests that are kno
 	"take it under load, name the function that waits for work (Options.Requests), wrap the handlers with " +
 	"region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)")
 
-// NoRequestsError is the [ErrNoRequests] that [Read] and [Analyze] return.
+// NoRequestsError is what [Read] and [Analyze] return. It is [ErrNoRequests].
 type NoRequestsError struct {
-	// likeliest first, at most 8; none: nothing waited again and again
+	// likeliest first, at most 8
 	Candidates []Candidate
 }
 
 // Candidate is a function that may have waited for work.
 type Candidate struct {
 	Func  string // for Options.Requests
-	Waits int    // how often it waited for the network, a channel, a condition or a time
+	Waits int
 }
 
 const (
@@ -230,7 +227,6 @@ func (e *NoRequestsError) Error() string {
 	return b.String()
 }
 
-// waited counts a wait that may have been for work.
 func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {
 	if info.candidate == 0 || g.way == wayLife || !mayBeForWork(to, reason, info) {
 		return
@@ -260,7 +256,6 @@ func (s *sites) noRequests() error {
 	return &NoRequestsError{list}
 }
 
-// missing returns the patterns of Options.Requests that no function matches.
 func (s *sites) missing() (list []string) {
 	for i, met := range s.met {
 		if !met {

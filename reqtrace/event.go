@@ -34,7 +34,7 @@ func (m *model) event(e *trace.Event) {
 		m.rangeEnd(e, t)
 	case trace.EventRegionBegin:
 		if matches(m.region, e.Region().Type) {
-			m.turns.marked = !m.turns.released // a region that comes late changes nothing
+			m.turns.marked = !m.turns.released // a late region changes nothing
 			g := m.goroutine(int64(e.Goroutine()))
 			if m.turns.step(g, turnBegins, t); m.regionPattern && g.depth == 1 {
 				g.route = m.sites.intern(e.Region().Type)
@@ -110,7 +110,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 	if from == trace.GoRunning {
 		if st.Reason == "preempted" {
-			g.stops = append(g.stops, stackSample{t - 1, info.site}) // it ran there until now
+			g.stops = append(g.stops, stackSample{t - 1, info.site}) // until now
 		}
 		if p := int64(e.Proc()); p != int64(trace.NoProc) {
 			m.clock.leaves(m.clock.proc(p), m.sites.occupant(g), to == trace.GoSyscall, t)
@@ -141,7 +141,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		switch {
 		case from == trace.GoNotExist:
 			m.born(e, g, t, st)
-		case from == trace.GoRunning && reason == "": // a coroutine takes over (iter.Pull), until it gives back
+		case from == trace.GoRunning && reason == "": // a coroutine takes over (iter.Pull)
 			reason = reasonCoroutine
 		}
 		m.waits(g, reason, info, began, t)
@@ -156,7 +156,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 }
 
-// waits begins a wait of g at t. The trace may tell so later than it began.
+// waits begins a wait of g, which began at began and is reported at t.
 func (m *model) waits(g *goroutine, reason string, info *stackInfo, began, t int64) {
 	s := waitState(reason)
 	if info.has(roleGC) && s == stateLock {
@@ -171,7 +171,6 @@ func (m *model) waits(g *goroutine, reason string, info *stackInfo, began, t int
 	g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
 }
 
-// calls begins a system call of g, or a call of C.
 func (m *model) calls(g *goroutine, info *stackInfo, began, t int64) {
 	s := stateSyscall
 	switch {
@@ -210,7 +209,7 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 			if n > 0 {
 				m.ended(&g.segments[n-1], g, by, e)
 			}
-		case n > 0 && g.last() == stateUnknown: // it waits since before the trace, and no goroutine ended the wait
+		case n > 0 && g.last() == stateUnknown: // since before the trace
 			g.segments[n-1].state = stateNetwork
 		}
 		if by == nil {
@@ -230,7 +229,8 @@ func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 		return
 	}
 	s.release = m.sites.look(by, e.Stack()).site
-	// A goroutine that serves a request releases something. It does not work for another request.
+	// While it serves a request, a goroutine does not work for another one. So it released
+	// something.
 	if mine := g.turnOf(); by.serving() && mine != 0 && by.turnOf() != mine {
 		s.held = true
 	}
@@ -255,13 +255,13 @@ func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
 	if info.named {
 		g.place = info.site
 	}
-	if info.has(roleSweep) { // it gives way after each span, but not to the network
+	if info.has(roleSweep) { // it gives way after each span
 		g.gcWorker = true
 	}
 	m.turns.enter(g, info, t)
 }
 
-// other returns the goroutine on which e happened. It returns nil if that is g or none.
+// other returns the goroutine on which e happened, or nil for g and none.
 func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
 	if id := e.Goroutine(); id != trace.NoGoroutine && int64(id) != g.id {
 		return m.goroutine(int64(id))
@@ -269,7 +269,7 @@ func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
 	return nil
 }
 
-// reasonCoroutine is a reason to wait for which the trace has no words.
+// the trace has no reason for it
 const reasonCoroutine = "coroutine"
 
 func waitState(reason string) state {
@@ -298,7 +298,6 @@ const (
 	rangeStopGC = "stop-the-world (GC " // sweep termination, mark termination
 )
 
-// rangeBegin records the begin of a range. A generation repeats it.
 func (m *model) rangeBegin(e *trace.Event, t int64) {
 	r := e.Range()
 	if r.Name == rangeMark {
@@ -399,8 +398,8 @@ func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
 	return m.goroutine(int64(id))
 }
 
-// asker returns the place that asked for a stop of the world. Stops by the collector have the
-// range's name.
+// asker returns the place that asked for a stop of the world, or the range's name for the
+// collector's.
 func (s *sites) asker(name string, stack trace.Stack) siteID {
 	if strings.HasPrefix(name, rangeStopGC) {
 		return s.intern(name)

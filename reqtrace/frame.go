@@ -9,26 +9,26 @@ import (
 )
 
 type place struct {
-	// the program's innermost function (file:line), else a library's, else ""
+	// the program's innermost function (file:line), or a library's, or ""
 	site string
 	call string // what site called: os.(*File).Sync, C.step
-	// a system call, a function of C, or a kind of thing; "": not known
+	// a system call, a function of C, or a kind of thing, or ""
 	op       string
-	handler  string // the request's handler (file:line), if it is not site
+	handler  string // if it is not site
 	owner    owner
 	resource bool
 	reader   bool // op is an RWMutex, for reading
 	stops    bool
 }
 
-// owner says to whom a function belongs. Lower ones say how something is done, higher ones why.
+// owner says to whom a function belongs. Higher ones say why something is done, lower ones how.
 type owner uint8
 
 const (
-	ownerRuntime owner = iota // runtime, sync and internal packages
+	ownerRuntime owner = iota // with sync and internal packages
 	ownerStd
 	ownerShim    // thin layers over system calls and C
-	ownerLibrary // a module that the program requires
+	ownerLibrary // a required module
 	ownerProgram
 )
 
@@ -40,7 +40,7 @@ type frame struct {
 func newFrame(f trace.StackFrame) frame { return frame{f, ownerOf(&f)} }
 
 // ownerOf says to whom a function belongs. The path of a required module has its version, also
-// after go build -trimpath, and vendored modules lie under vendor.
+// after go build -trimpath.
 func ownerOf(f *trace.StackFrame) owner {
 	root := pathRoot(f.Func)
 	switch {
@@ -60,8 +60,7 @@ func ownerOf(f *trace.StackFrame) owner {
 
 const cFunction = "._Cfunc_"
 
-// moduleOf returns a library's module, which is what its path has before the version. For a
-// vendored module it is the package.
+// moduleOf returns a library's module, or its package under vendor.
 func moduleOf(f *trace.StackFrame) string {
 	if before, _, ok := strings.Cut(f.File, "@v"); ok {
 		before = unescape(before)
@@ -92,12 +91,12 @@ func unescape(module string) string {
 	return strings.Join(parts, "")
 }
 
-// placeOf returns the place of a stack, innermost frame first. h is the handler's index. inside is
-// the index of the library's frame that sleeps, or -1.
+// placeOf returns the place of a stack, innermost frame first, and the index of the library's frame
+// that sleeps, or -1. h is the handler's index.
 func placeOf(frames []frame, h int) (p place, inside int) {
 	at := innermost(frames)
 	if at < 0 {
-		at = h // a handler of the standard library
+		at = h // of the standard library
 	} else if at > h && h >= 0 { // middleware around a library's handler
 		if at = innermost(frames[:h+1]); at < 0 {
 			at = h
@@ -130,7 +129,7 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 	return p, inside
 }
 
-// innermost returns the index of the program's innermost frame, else of a library's, else -1.
+// innermost returns the index of the program's innermost frame, or of a library's, or -1.
 func innermost(frames []frame) int {
 	at, best := -1, ownerShim
 	for i := range frames {
@@ -173,7 +172,7 @@ func isVersion(f string) bool {
 	return ok && len(version) > 1 && version[0] == 'v' && strings.Trim(version[1:], "0123456789") == ""
 }
 
-// plainName replaces %2e, which the linker writes for dots in the last element of a path.
+// plainName restores dots, which the linker writes as %2e in the last element of a path.
 func plainName(f string) string { return strings.ReplaceAll(f, "%2e", ".") }
 
 func packageOf(function string) string {
@@ -185,9 +184,8 @@ func packageOf(function string) string {
 	return f
 }
 
-// handlerOf returns the index of the frame of a request's handler, which is the innermost function
-// that a dispatcher called. Middleware calls another dispatcher. If a library's handler calls the
-// program, the handler is what it calls. -1: there is none.
+// handlerOf returns the index of the frame of a request's handler, or -1. It is the innermost
+// function that a dispatcher called, or what a library's handler calls of the program.
 //
 //	main.look              <- the handler
 //	chi.(*Mux).routeHTTP      dispatches
@@ -205,17 +203,17 @@ func handlerOf(frames []frame) int {
 		}
 		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") ||
 			serversOwn(outer.Func, inner.Func) {
-			continue // a server reads or writes by itself
+			continue // the server's own work
 		}
 		if outer.owner == ownerStd && inner.owner <= ownerStd && !stdHandler(outer.Func, inner) {
-			continue // it looks something up, copies or allocates, or was preempted
+			continue // it copies, allocates, or was preempted
 		}
 		handler = i - 1
 		for handler > 0 && strings.HasPrefix(frames[handler].Func, "reflect.") {
 			handler--
 		}
 		if inner.owner == ownerLibrary && packageOf(inner.Func) == packageOf(outer.Func) {
-			handler = i // a library's own handler, and the first function of its work
+			handler = i // a library's own handler
 		}
 	}
 	if handler < 0 || frames[handler].owner != ownerLibrary {
@@ -229,9 +227,8 @@ func handlerOf(frames []frame) int {
 	return handler
 }
 
-// handler is handlerOf without middleware that calls the next handler as a function value: next(w,
-// r). The line of such a call reaches several functions, so with one route the middleware counts as
-// the handler. If the compiler inlines it, each route has a copy with the same line.
+// handler is handlerOf without middleware that calls next(w, r), a function value. The line of such
+// a call reaches several functions. With one route the middleware counts as the handler.
 //
 //	main.(*api).search                   <- the handler         main.(*api).store
 //	main.run.(*api).observed.func7 (api.go:30)  middleware      main.run.(*api).observed.func8 (api.go:30)
@@ -261,8 +258,7 @@ type call struct {
 	caller, callee string
 }
 
-// callsSeveral reports whether the call in f also calls other functions. Two calls on a line of one
-// function are not the same call.
+// callsSeveral reports whether the call in f also calls other functions. A line may have two calls.
 func (s *sites) callsSeveral(f *frame, callee string) bool {
 	at := line{f.File, f.Line}
 	c, known := s.calls[at]
@@ -277,12 +273,11 @@ func (s *sites) callsSeveral(f *frame, callee string) bool {
 	}
 	c.callee = ""
 	s.calls[at] = c
-	s.forget() // what was taken for a handler is middleware
+	s.forget() // it is middleware, not a handler
 	return true
 }
 
-// dispatchers are functions of libraries that call a handler of somebody else's. A name that ends
-// in a dot or a slash stands for all that begin with it.
+// dispatchers are prefixes of libraries' functions that call handlers.
 var dispatchers = []string{
 	"github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.(*Engine).", "github.com/labstack/echo/",
 	"github.com/gofiber/fiber/",
@@ -315,8 +310,7 @@ func dispatches(f *frame) bool {
 	return false
 }
 
-// stdHandler reports whether a dispatcher of net/http calls a handler of the standard library. What
-// a file server calls is its own work.
+// stdHandler reports whether a dispatcher of net/http calls a handler, and not its own function.
 func stdHandler(outer string, inner *frame) bool {
 	if inner.owner == ownerRuntime {
 		return false
@@ -325,7 +319,7 @@ func stdHandler(outer string, inner *frame) bool {
 		strings.HasSuffix(inner.Func, ".ServeHTTP")
 }
 
-// serversOwn reports whether a dispatcher calls a function of its own server, of HTTP/2 or gRPC.
+// serversOwn reports whether a dispatcher calls a function of its own server.
 func serversOwn(outer, inner string) bool {
 	for _, p := range []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."} {
 		if strings.HasPrefix(inner, p) {
@@ -336,7 +330,7 @@ func serversOwn(outer, inner string) bool {
 		strings.HasPrefix(inner, "google.golang.org/grpc")
 }
 
-// generatedHandler reports whether protoc-gen-go-grpc wrote the function, such as
+// generatedHandler reports whether protoc-gen-go-grpc wrote the function:
 // _Greeter_SayHello_Handler.
 func generatedHandler(name string) bool {
 	name = name[len(packageOf(name)):]

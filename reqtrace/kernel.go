@@ -25,8 +25,8 @@ import (
 //
 // Invariants:
 //   - An increase of Waited explains at most one silence, and a silence is explained once.
-//   - A thread is descheduled for at most the time that the kernel counted it waiting.
-//   - Time in a silence is the quota's or the machine's, and not descheduled as well.
+//   - A thread is descheduled for at most the time that the kernel counted.
+//   - Time in a silence is not descheduled as well.
 //
 // A nil *kernel is valid and has no counts.
 type kernel struct {
@@ -36,8 +36,8 @@ type kernel struct {
 	at      []int64
 	waits   map[int64][]threadWindow
 	sums    []int64
-	next    int // first moment with silences to look at
-	left    int // first moment with threads to look at
+	next    int // first moment whose silence is open
+	left    int // first moment whose threads are open
 	silent  []silence
 	threads map[int64]*onThread
 	queue   []queued
@@ -46,12 +46,12 @@ type kernel struct {
 }
 
 const (
-	silenceLeast  = int64(time.Millisecond)       // the shortest that the quota can cause
+	silenceLeast  = int64(time.Millisecond)       // that the quota can cause
 	silenceSlack  = int64(time.Millisecond)       // between a silence's end and the moment
-	longestQuiet  = int64(200 * time.Millisecond) // of a window whose silence the quota may explain
-	longestWindow = int64(time.Second)            // of a window whose thread counts are used
-	stretchLeast  = int64(time.Millisecond)       // the shortest that is looked at
-	farthest      = 100                           // windows that a wait may reach back
+	longestQuiet  = int64(200 * time.Millisecond) // window whose silence the quota may explain
+	longestWindow = int64(time.Second)            // window whose thread counts are used
+	stretchLeast  = int64(time.Millisecond)
+	farthest      = 100 // windows that a wait may reach back
 )
 
 type silence struct {
@@ -102,8 +102,7 @@ func (k *kernel) counted(first, last int) {
 		b.Waited-a.Waited
 }
 
-// delay returns how long all threads waited for a CPU between two moments, without the quota's
-// waits and those that are descheduled.
+// delay returns the threads' waits for a CPU that are neither the quota's nor descheduled.
 func (k *kernel) delay(first, last int) time.Duration {
 	sum := -k.lost
 	for i := first + 1; i <= last; i++ {
@@ -131,7 +130,7 @@ func (k *kernel) window(i int) (w stretch, ok bool) {
 
 // passes records that no event happened from a to b. It reports whether windows were settled.
 func (k *kernel) passes(m *model, a, b int64) bool {
-	if k == nil || k.next >= len(k.at) { // also before sync, when at is empty
+	if k == nil || k.next >= len(k.at) { // also before sync
 		return false
 	}
 	if b-a >= silenceLeast {
@@ -144,7 +143,6 @@ func (k *kernel) passes(m *model, a, b int64) bool {
 	return true
 }
 
-// settle looks at the windows that have ended by t.
 func (k *kernel) settle(m *model, t int64) {
 	if k == nil || k.at == nil {
 		return
@@ -172,7 +170,7 @@ func (k *kernel) settle(m *model, t int64) {
 	}
 }
 
-// settled returns the time until which no more will be learned.
+// settled returns the time whose causes are final.
 func (k *kernel) settled() int64 {
 	switch {
 	case k == nil, k.at == nil:
@@ -214,11 +212,11 @@ func (k *kernel) finish(r *Report, a, b int64) {
 
 type threadWindow struct {
 	ran, waited int64
-	left        int64 // of waited, not assigned yet
+	left        int64 // not assigned yet
 }
 
 type onThread struct {
-	since     int64 // when what it does now began; 0: nothing
+	since     int64 // of what it does now; 0: nothing
 	call      bool
 	stretches []threadStretch
 	off       []offStretch
@@ -240,10 +238,9 @@ type offStretch struct {
 type queued struct {
 	stretch
 	quota, others float64
-	woken         int64 // the longest wait of a thread, in ns, before it was woken
+	woken         int64 // longest wait of a thread to be woken, in ns
 }
 
-// starts records that a thread begins to run a goroutine, or begins a call for one.
 func (k *kernel) starts(thread int32, call bool, t int64) {
 	if k == nil || thread == 0 {
 		return
@@ -268,9 +265,9 @@ func (k *kernel) ends(thread int32, t int64) {
 	}
 }
 
-// deschedule determines for how long each thread was off its CPU in a window. Its waits belong to
-// its running first, as far as the kernel counted less of that than the trace shows. The rest
-// belongs to its calls, and then to its next wake-up.
+// deschedule determines how long each thread was off its CPU in a window. Its waits belong to its
+// running, as far as it ran less than the trace shows. The rest belongs to its calls, and then to
+// its next wake-up.
 func (k *kernel) deschedule(i int, now int64) {
 	w, ok := k.window(i)
 	q := queued{stretch: w}
@@ -301,8 +298,8 @@ func (k *kernel) deschedule(i int, now int64) {
 	}
 }
 
-// outside cuts silences out of stretches. It returns those that are long enough to have been off
-// the CPU, and the sum of all.
+// outside cuts silences out of stretches. It returns those that are long enough, and the sum of
+// all.
 func (k *kernel) outside(list []stretch, all []threadWindow, i int) (long []stretch, sum int64) {
 	for _, s := range list {
 		a := s.a
@@ -343,7 +340,7 @@ func (k *kernel) spread(x *onThread, list []stretch, all []threadWindow, i int, 
 	return off
 }
 
-// take assigns up to ns of a thread's waits that reach into a window. It returns whose they were.
+// take assigns up to ns of a thread's waits that reach into a window.
 func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	for j := i; j < len(all) && j < i+farthest && ns > 0; j++ {
 		w := &all[j]
@@ -379,8 +376,7 @@ func (k *kernel) quotas(i int) float64 {
 	return float64(d) / float64(sum)
 }
 
-// within takes a thread's stretches out of a window, and returns those of running and of calls. now
-// is the end of one that goes on.
+// within takes a thread's stretches out of a window. now is the end of one that goes on.
 func (x *onThread) within(w stretch, now int64) (runs, calls []stretch) {
 	add := func(s threadStretch) {
 		a, b := max(s.a, w.a), min(s.b, w.b)
@@ -419,7 +415,7 @@ func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	return off
 }
 
-// offIn returns for how long a goroutine was off its CPU from a to b, or everything stood still.
+// offIn returns how long a goroutine was off its CPU from a to b, with stalls.
 func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 	for i := max(g.at(a), 0); i < len(g.segments); i++ {
 		s, end := g.segment(i, b)
@@ -429,17 +425,15 @@ func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 		off := k.off(s.thread, max(s.start, a), end)
 		ns += off.quota + off.others
 	}
-	return ns + k.clock.stood(a, b)
+	return ns + k.clock.stalled(a, b)
 }
 
-// wakeLeast is longer than a goroutine's way to an idle processor, and than a stop of the world,
-// unless a thread waits for a CPU.
+// longer than a goroutine's way to an idle processor or a stop of the world, unless a thread waits
 const wakeLeast = time.Millisecond
 
-// waited moves parts of a request's wait from a to b to throttled and descheduled. For waits behind
-// busy processors, that is the share for which these were off their CPUs. For waits for an idle
-// processor and for the collector, it is how long threads waited to be woken. before is the parts
-// before this wait.
+// waited moves parts of a wait from a to b to throttled and descheduled. Behind busy processors,
+// that is the share for which these were off their CPUs. For an idle processor or the collector, it
+// is how long threads waited to be woken.
 func (k *kernel) waited(p, before *Parts, a, b int64) {
 	if k == nil || a >= b {
 		return

@@ -25,8 +25,8 @@ import (
 // Invariants:
 //   - Events and segments are in order of time. A segment that takes no time is replaced.
 //   - A generation of the trace repeats the states of goroutines. That is no transition.
-//   - prune forgets what no request needs any more, so memory is bounded by what is under way. A
-//     waker is kept while a segment may name it, also after its end (dead).
+//   - prune forgets what no request needs, so memory is bounded by what is under way. A waker is kept
+//     while a segment may name it, also after its end (dead).
 type model struct {
 	region        string
 	regionPattern bool
@@ -34,22 +34,22 @@ type model struct {
 	now           int64
 	events        int
 	pruneAt       int
-	horizon       int64 // no request needs what was before it
+	horizon       int64
 	goroutines    map[int64]*goroutine
-	dead          []*goroutine // over, but a wait may still name them
+	dead          []*goroutine
 	spare         []*goroutine
 	recent        [maxRecent]*goroutine
 	clock         clock
 	sites         *sites
 	turns         turns
 	gc            []Span
-	marking       int64 // start of the concurrent mark phase; 0: none
+	marking       int64 // of the concurrent mark phase; 0: none
 	stopping      int64
 	machine       Machine
 	kernel        *kernel
 	late          []cpuwatch.Interval // when the process next to this one was late
 	snapshot      *trace.ClockSnapshot
-	looks         int // wake-ups by nobody, without those right after another
+	looks         int // wake-ups by no goroutine, at different times
 	looked        int64
 	samples       int
 	heap          heap
@@ -78,11 +78,11 @@ type Span struct {
 const (
 	pruneEvery = 1 << 14
 	prunePer   = 8 // events for each goroutine
-	// ns within which wake-ups by nobody belong to one look at the network
+	// wake-ups by no goroutine within it (ns) count as one
 	oneLook          = 50_000
 	maxRecent        = 1 << 14
 	maxSpare         = 1 << 12
-	maxSpareSegments = 64 // of each; larger ones are given back
+	maxSpareSegments = 64 // larger ones are freed
 )
 
 func newModel(o Options) (*model, error) {
@@ -98,7 +98,7 @@ func newModel(o Options) (*model, error) {
 	m.regionPattern = strings.ContainsAny(o.Region, "*?[")
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{
-		anybodys: o.Region == "", classes: newClasses(o.Class, m.sites),
+		anyServer: o.Region == "", classes: newClasses(o.Class, m.sites),
 		blamer: blamer{clock: &m.clock, known: m.sites},
 	}
 	if o.Beside != nil {
@@ -161,7 +161,7 @@ func (m *model) prune() {
 		}
 	}
 	m.horizon = horizon
-	// A goroutine that ended before horizon woke and created nobody after that.
+	// It woke and created nobody after that.
 	m.dead = slices.DeleteFunc(m.dead, func(g *goroutine) bool {
 		over := g.last() == stateDead && g.segments[len(g.segments)-1].start < horizon
 		switch {
@@ -170,7 +170,7 @@ func (m *model) prune() {
 		case len(m.spare) < maxSpare && cap(g.segments) <= maxSpareSegments:
 			clear(g.segments[:cap(g.segments)])
 			m.spare = append(m.spare, g)
-		default: // otherwise it would keep what it names
+		default:
 			g.segments, g.wakes, g.samples, g.stops, g.parent = nil, nil, nil, nil, nil
 		}
 		return over
@@ -209,21 +209,21 @@ type segment struct {
 	state   state
 	idle    bool
 	held    bool  // the waker held what is waited for, and did not make it
-	thread  int32 // on which it ran; 0: none, or not known
+	thread  int32 // 0: none, or not known
 }
 
 // goroutine is what the trace says about one goroutine. The fields of every event come first,
 // because most goroutines are in no cache when they wake up.
 type goroutine struct {
 	id       int64
-	segments []segment // in order of time; pruned from the front
+	segments []segment // by time
 	stack    *knownStack
 	turn
 
-	serve     bool // a connection of HTTP/1 of net/http's server
+	serve     bool // an HTTP/1 connection of net/http
 	streams   bool // a connection of many streams
 	way       way  // how else it serves requests
-	asked     bool // Options.Requests names its function
+	asked     bool // by Options.Requests
 	forWork   bool
 	beats     bool
 	gcWorker  bool
@@ -231,24 +231,24 @@ type goroutine struct {
 	sweeping  bool
 	thread    int32 // its last; 0: not known
 	ofNobody  bool
-	place     siteID // the last one with a name
+	place     siteID // last one with a name
 	entry     siteID
-	task      siteID // the program's function of Options.Requests, which is the class
+	task      siteID // function of Options.Requests, which is the class
 
-	wakes    []int64 // when it woke others; pruned like segments
+	wakes    []int64 // when it woke others
 	jobs     jobsOf
 	owner    uint64
 	parent   *goroutine
 	born     int64         // 0: before the trace
-	samples  []stackSample // of a CPU profile; pruned like segments
-	stops    []stackSample // where it was preempted; pruned like segments
+	samples  []stackSample // of a CPU profile
+	stops    []stackSample // where it was preempted
 	locked   int64
-	stopping int    // stops of the world that it has under way
+	stopping int    // stops of the world under way
 	stopAt   siteID // who asked for the stop
 	assistAt siteID
 }
 
-// at returns the index of the segment that t lies in. -1: not known.
+// at returns the index of the segment at t, or -1.
 func (g *goroutine) at(t int64) int {
 	n := len(g.segments)
 	if n > 0 && g.segments[n-1].start <= t {
@@ -273,10 +273,10 @@ func (g *goroutine) segment(i int, b int64) (*segment, int64) {
 	return &g.segments[i], b
 }
 
-// firstSegments is the initial capacity, enough for a goroutine of one request.
+// enough for a goroutine of one request
 const firstSegments = 8
 
-// push begins a segment. A full slice first drops what no request needs.
+// push begins a segment. It prunes a full slice first.
 func (m *model) push(g *goroutine, t int64, s state, site siteID) {
 	n := len(g.segments)
 	if n > 0 && g.segments[n-1].start == t {
@@ -299,7 +299,7 @@ func (g *goroutine) last() state {
 	return stateUnknown
 }
 
-// wokeBefore returns when g last woke another goroutine before t. 0: not known.
+// wokeBefore returns when g last woke another goroutine before t, or 0.
 func (g *goroutine) wokeBefore(t int64) int64 {
 	i := searchBack(len(g.wakes), func(i int) bool { return g.wakes[i] >= t })
 	if i == 0 {

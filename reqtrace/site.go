@@ -8,18 +8,18 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// siteID is an index of sites.places. 0: none.
+// siteID is an index of sites.places, or 0.
 type siteID uint32
 
-// sites knows the stacks of a trace by their place in the code. It looks at a stack once in each
-// generation, which is how long the reader's handles live.
+// sites knows the stacks of a trace by their place. It reads a stack once in each generation, which
+// is how long the reader's handles live.
 type sites struct {
 	places  []place
 	byPlace map[place]siteID
 	byName  map[string]siteID
 	others  siteID
 	waits   []wait
-	longest []int64 // at a stretch, of waits
+	longest []int64 // of waits
 	byWait  map[wait]waitID
 	cache   map[trace.Stack]*knownStack
 	frames  []frame
@@ -35,26 +35,26 @@ type sites struct {
 type knownStack struct {
 	stack trace.Stack
 	info  stackInfo
-	next  [2]*knownStack // what goroutines had after it, because servers repeat what they do
+	next  [2]*knownStack // what came after it, because servers repeat what they do
 }
 
 type stackInfo struct {
 	site   siteID
-	inside siteID // the innermost library function, if site is the program's
-	class  siteID // the handler's function; 0: not on the stack
-	entry  siteID // the goroutine's first function, if it is the program's or a library's
+	inside siteID // innermost library function, if site is the program's
+	class  siteID // the handler's function, or 0
+	entry  siteID // first function, of the program or a library
 	cgo    bool
-	named  bool // site is in the program or in a library
+	named  bool // site is the program's or a library's
 	roles  role
 
-	depth     uint8  // how many frames lie outward of class
+	depth     uint8  // frames outward of class
 	foreign   bool   // class is the program's or a library's
-	life      bool   // the goroutine began with a function that serves a request
-	work      bool   // a wait here is one for work
-	task      siteID // the innermost function of Options.Requests
+	life      bool   // the first function serves a request
+	work      bool   // a wait here is for work
+	task      siteID // innermost function of Options.Requests
 	own       bool
-	program   bool   // it has a function of the program's
-	candidate siteID // what Options.Requests should name if waits here are for work
+	program   bool   // it has the program's code
+	candidate siteID // for Options.Requests
 }
 
 func newSites() *sites {
@@ -69,7 +69,7 @@ func newSites() *sites {
 
 func (s *sites) name(id siteID) string { return s.places[id].site }
 
-// better returns the place that says more to users: the program's, or else a.
+// better returns the place that says more to users.
 func (s *sites) better(a, b siteID) siteID {
 	if s.places[b].owner > s.places[a].owner || a == 0 {
 		return b
@@ -77,7 +77,7 @@ func (s *sites) better(a, b siteID) siteID {
 	return a
 }
 
-// otherRequests stands for a connection of net/http's server of which no more is known.
+// a connection of net/http of which no more is known
 const otherRequests = "other requests"
 
 func (s *sites) occupant(g *goroutine) siteID {
@@ -153,7 +153,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		case f.Func == "runtime.goexit", f.Func == "runtime.main":
 			continue
 		case strings.HasPrefix(f.Func, "runtime.cgocallback"):
-			called = true // C has called Go: frames outward are not where it is
+			called = true // frames outward are not where it is
 		case f.Func == "runtime.cgocall", strings.Contains(f.Func, cFunction):
 			info.cgo = info.cgo || !called
 		}
@@ -169,7 +169,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	if n := len(s.frames); n > 0 && s.frames[n-1].owner >= ownerLibrary {
 		info.entry = s.intern(shortFunc(s.frames[n-1].Func))
 	}
-	if h >= 0 && !dispatches(&s.frames[h]) { // otherwise it calls handlers, and is none itself
+	if h >= 0 && !dispatches(&s.frames[h]) { // otherwise it calls handlers
 		info.class, info.depth = s.intern(shortFunc(s.frames[h].Func)), uint8(min(len(s.frames)-h, 255))
 		info.foreign = s.frames[h].owner >= ownerLibrary
 	}
@@ -180,8 +180,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	return info
 }
 
-// InStandardLibrary reports whether a function is the standard library's, by its full name in
-// stacks and profiles.
+// InStandardLibrary reports whether a function is the standard library's, by its full name.
 func InStandardLibrary(function string) bool { return stdRoots[pathRoot(function)] }
 
 // stdRoots has the first elements of the standard library's import paths. A test compares them with
@@ -197,8 +196,7 @@ var stdRoots = func() map[string]bool {
 	return m
 }()
 
-// pathRoot returns the first element of the import path of a function's package. It ends at a
-// slash. In a path of one element it ends at the dot before the function's name.
+// pathRoot returns the first element of the import path of a function's package.
 func pathRoot(function string) string {
 	pkg, _, _ := strings.Cut(function, "[")
 	root, _, ok := strings.Cut(pkg, "/")
@@ -210,22 +208,21 @@ func pathRoot(function string) string {
 
 const maxBandSites = 24
 
-// wait says what a time went into, by the numbers of places. [Blame] has the meaning of each.
+// wait says what a time went into, by the numbers of places. [Blame] explains each.
 type wait struct {
 	cause, doing Cause
 	site         siteID
-	from         siteID // where the request's own goroutine waited; 0: there, or it is site's goroutine
-	inside       siteID // the library's function that sleeps
-	op           siteID // the place that has the op, if site does not
-	holder       siteID // where it was released; of a run queue: who ran instead
-	writer       siteID // where an RWMutex's writer waits for the holder, a reader
+	from         siteID // where the request's own goroutine waited; 0: there
+	inside       siteID
+	op           siteID // if site does not have it
+	holder       siteID // where it was released, or who ran instead
+	writer       siteID
 	at           siteID // where the holder was
 	atOp         siteID // like op, for at
 }
 
 type waitID uint32
 
-// internWait returns a wait's number, and records its longest stretch.
 func (s *sites) internWait(w wait, longest int64) waitID {
 	id, ok := s.byWait[w]
 	if !ok {
@@ -257,8 +254,8 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 	return b
 }
 
-// blames returns waits on average of n requests, the largest first. Those that look the same to
-// users are added up. slowest limits their stretches.
+// blames returns means of n requests, the largest first, and joins those that look the same.
+// slowest limits their stretches.
 func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
 	type shown struct{ time, longest int64 }
 	all := map[Blame]shown{}
@@ -286,7 +283,6 @@ func compareBlames(p, q Blame) int {
 		cmp.Compare(p.Doing, q.Doing), cmp.Compare(p.DoingAt, q.DoingAt), cmp.Compare(p.DoingOp, q.DoingOp))
 }
 
-// opOf returns the op of the place op, or of at.
 func (s *sites) opOf(op, at siteID) string {
 	if o := s.places[op].op; o != "" {
 		return o
@@ -294,14 +290,14 @@ func (s *sites) opOf(op, at siteID) string {
 	return s.places[at].op
 }
 
-// spentBy returns the wait on which p's goroutine spent time in seg. own is the cause if the
-// goroutine works for the request. Otherwise it is what the holder did, and p.as is the cause.
+// spentBy returns the wait on which p's goroutine spent time in seg. own is the cause, or what the
+// holder did.
 func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 	at := seg.site
-	if p.as == CauseRunning {
+	if p.cause == CauseRunning {
 		w = wait{cause: own, site: s.better(at, p.site), from: p.from, op: at}
 	} else {
-		w = wait{cause: p.as, doing: own, site: p.site, from: p.from, at: s.better(at, p.near), atOp: at}
+		w = wait{cause: p.cause, doing: own, site: p.site, from: p.from, at: s.better(at, p.holderWait), atOp: at}
 		w.holder, w.writer = p.holder, p.writer
 	}
 	switch {
@@ -322,35 +318,35 @@ func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 	return w
 }
 
-// follow returns the piece of the time of the goroutine that ended seg, from a to b. In a chain of
-// waits, what the request waits for remains the same, so a convoy leads to the goroutine that began
-// it. If held is set, the goroutine held what was waited for, and did not make it.
-func (s *sites) follow(p *piece, seg *segment, a, b int64, as Cause, held bool) piece {
-	next := piece{g: seg.waker, a: a, b: b, as: as, site: p.site, from: p.from, inside: p.inside}
+// follow returns the piece of the time of the goroutine that ended seg, from a to b. What the
+// request waits for remains the same in a chain, so a convoy leads to the goroutine that began it.
+// held says that the goroutine held what was waited for, and did not make it.
+func (s *sites) follow(p *piece, seg *segment, a, b int64, cause Cause, held bool) piece {
+	next := piece{g: seg.waker, a: a, b: b, cause: cause, site: p.site, from: p.from, inside: p.inside}
 	next.held, next.holder, next.hold = p.held || held, p.holder, p.hold
 	if held {
 		next.hold = b - a
 	}
-	if p.as == CauseRunning { // the wait of the request, or of a goroutine that works for it
+	if p.cause == CauseRunning { // the request's own wait, or a worker's
 		next.site = s.better(seg.site, p.site)
 		if p.from == 0 {
 			next.from = seg.site
 		}
 	}
 	switch {
-	case as == CauseRunning:
+	case cause == CauseRunning:
 	case held || !p.held:
 		if held && s.hasOneHolder(seg) {
-			next.what = seg.site
+			next.acquireSite = seg.site
 		}
 		if s.name(seg.release) != "" {
 			next.holder = seg.release
-			if p.as != CauseRunning { // otherwise the request itself is the writer
+			if p.cause != CauseRunning { // otherwise the request itself is the writer
 				next.writer = s.writerAt(seg)
 			}
 		}
 	default:
-		next.near, next.writer = s.better(seg.site, p.near), p.writer
+		next.holderWait, next.writer = s.better(seg.site, p.holderWait), p.writer
 	}
 	return next
 }

@@ -231,7 +231,7 @@ func TestLateMark(t *testing.T) {
 		s.at(now).wake(0, 2).run(2, 2).syscall(2, now+1, answer).at(now+2).wait(2, "network", peek...)
 	}
 	s.at(10).create(0, 2).run(2, 2).wait(2, "network", peek...)
-	for range maxHeld {
+	for range maxUndecided {
 		turn()
 	}
 	now := s.now
@@ -239,8 +239,8 @@ func TestLateMark(t *testing.T) {
 		"network", peek...)
 	turn()
 	s.m.turns.end(s.m.goroutines, s.m.now)
-	if n := len(s.m.turns.done); n != maxHeld+2 || s.m.turns.marked || s.m.turns.unmarked != 0 {
-		t.Errorf("%d requests of %d, marked %v, %d left out", n, maxHeld+2, s.m.turns.marked, s.m.turns.unmarked)
+	if n := len(s.m.turns.done); n != maxUndecided+2 || s.m.turns.marked || s.m.turns.unmarked != 0 {
+		t.Errorf("%d requests of %d, marked %v, %d left out", n, maxUndecided+2, s.m.turns.marked, s.m.turns.unmarked)
 	}
 }
 
