@@ -20,7 +20,7 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// The ways. overGaio use net.Conns and gaio's API.
+// overGaio use net.Conns and gaio's API.
 const (
 	control       = "net"
 	accept4       = "accept4" // in a loop
@@ -39,7 +39,7 @@ var (
 	inGo = slices.DeleteFunc(slices.Clone(all), func(way string) bool { return way == cepoll })
 )
 
-// server are arguments of command server, by way. Default: -way with the way's name.
+// arguments of command server, by way; default: -way with the way's name
 var server = map[string][]string{
 	epoll:         {"-way", "aio", "-backend", "epoll"},
 	uring:         {"-way", "aio", "-backend", "io_uring"},
@@ -49,16 +49,16 @@ var server = map[string][]string{
 
 type load struct {
 	name   string
-	ways   []string // default: all of the case
+	ways   []string
 	conns  int
-	size   int             // bytes of a message
-	client string          // the client's -load
-	do     string          // the server's -do; default: echo
-	buf    int             // bytes of a connection's buffer; default: the library shares one
-	count  int             // see -count
-	trace  bool            // count system calls
-	says   bool            // the server prints values, too
-	more   []string        // arguments of the server
+	size   int    // bytes of a message
+	client string // -load
+	do     string // -do; default: echo
+	buf    int    // of a connection; default: the library shares one
+	count  int    // see -count
+	trace  bool   // count system calls
+	says   bool   // the server prints values, too
+	more   []string
 	claims []harness.Claim // without a way: of both backends
 }
 
@@ -68,7 +68,6 @@ type group struct {
 	measure func(ctx context.Context, r *harness.Run, l load) (values, error) // default: exchange
 }
 
-// values are by figure. The client and some servers print them.
 type values = map[string]float64
 
 const (
@@ -89,8 +88,8 @@ const (
 
 const (
 	length  = 1500 * time.Millisecond
-	own     = 4096 // bytes of a connection's own buffer
-	early   = 512  // connections before those that the server counts
+	own     = 4096
+	early   = 512
 	sleeper = "-sleeper"
 )
 
@@ -261,7 +260,6 @@ var hostile = []load{
 	},
 }
 
-// deadlines are of 100,000 reads, submitted in an order.
 func deadlines(order string) load {
 	return load{
 		name: "deadlines, " + order, ways: both, conns: 100, do: "deadlines", client: "silent", count: 1000, says: true,
@@ -291,7 +289,6 @@ func Cases() (list []harness.Case) {
 	return list
 }
 
-// all returns the claims, one for each backend.
 func (l load) all() (list []harness.Claim) {
 	for _, c := range l.claims {
 		c.Load = l.name
@@ -310,7 +307,6 @@ func (g *group) load(name string) load {
 	return g.loads[slices.IndexFunc(g.loads, func(l load) bool { return l.name == name })]
 }
 
-// Sizes of a quick run.
 const (
 	quickConns  = 200
 	quickCount  = 100
@@ -432,7 +428,6 @@ func hold(ctx context.Context, r *harness.Run, l load) (values, error) {
 	return values{keeps: bytes}, err
 }
 
-// steps are numbers of connections.
 var steps = []int{500, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000}
 
 func columns() (names []string) {
@@ -442,8 +437,7 @@ func columns() (names []string) {
 	return names
 }
 
-// regression measures each number of connections with a fresh server, and fits a line by least
-// squares.
+// regression gives each number of connections a fresh server, and fits a line by least squares.
 func regression(ctx context.Context, r *harness.Run, l load) (values, error) {
 	v := values{}
 	var n, x, y, xx, xy float64

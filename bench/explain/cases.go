@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package explain has the cases of package reqtrace: what its analysis costs, and the lock that it
-// finds in the search service. The tests of package planted show whether it names the right causes.
+// finds in the search service. Package planted tests whether it names the right causes.
 package explain
 
 import (
@@ -30,7 +30,6 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// searchCase looks at a service without marks, in which a refresh holds a lock.
 func searchCase() harness.Case {
 	const locked, free = "locked", "free"
 	return harness.Case{
@@ -74,9 +73,8 @@ func feed(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, `<rss version="2.0"><channel><title>News</title>%s</channel></rss>`, strings.Repeat(item, 30))
 }
 
-// refreshed sets what the verdict names first. The first request that finds the feeds older than 2
-// s fetches them. At 200 requests per second the slowest 1% are four of each fetch, most of them
-// behind the lock.
+// refreshed sets what the verdict names first. A request fetches feeds that are older than 2 s. At
+// 200 requests per second the slowest 1% are four of each fetch.
 func refreshed(ctx context.Context, r *harness.Run, url string) error {
 	const edge = 200 * time.Millisecond // load before the trace and after it
 	var taken []byte
@@ -102,7 +100,7 @@ func refreshed(ctx context.Context, r *harness.Run, url string) error {
 	}
 	report, err := reqtrace.Analyze(ctx, bytes.NewReader(taken), reqtrace.Options{})
 	if r.Quick && errors.Is(err, reqtrace.ErrNoRequests) {
-		return nil // the trace is short
+		return nil
 	}
 	if err != nil {
 		return err
@@ -124,17 +122,17 @@ func Cases() []harness.Case {
 	return []harness.Case{searchCase(), analysisCase()}
 }
 
-// service is the load with the trace of one. The others have traces of many goroutines.
+// The other loads have traces of many goroutines.
 const service = "a service, 20 MB"
 
-// megabytes are least sizes of traces, by load.
+// least sizes of traces, by load
 var megabytes = map[string]int{
 	service: 20, "10,000 goroutines, 10 MB": 10, "10,000 goroutines, 130 MB": 130, "10,000 goroutines, 500 MB": 500,
 }
 
 func analysisCase() harness.Case {
 	const read, analyze = "read", "analyze"
-	files := map[string]string{} // of the traces, by load
+	files := map[string]string{}
 	c := harness.Case{
 		Name: "explain/analysis", What: "time and memory of an analysis, next to only reading the same trace",
 		Ways: []string{read, analyze}, Figures: []string{"wall", "CPU", "peak heap of the trace", "MB/s"},
@@ -167,8 +165,7 @@ func analysisCase() harness.Case {
 	return c
 }
 
-// traceOf returns the trace of a load. It takes it once and keeps it in a file, to keep the heap
-// small.
+// traceOf takes a trace once and keeps it in a file, to keep the heap small.
 func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]byte, error) {
 	if name, ok := files[r.Load]; ok {
 		return os.ReadFile(name)
@@ -189,7 +186,6 @@ func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]by
 	return b, os.WriteFile(name, b, 0o600)
 }
 
-// takeTrace takes a trace of command traced, under full load if it is a service.
 func takeTrace(ctx context.Context, r *harness.Run, length time.Duration) ([]byte, error) {
 	path, err := r.Program(ctx, "bench/explain/traced")
 	if err != nil {
@@ -258,7 +254,6 @@ func cpuTime() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
 }
 
-// watchHeap watches the heap until the caller calls highest, which returns its growth in bytes.
 func watchHeap() (highest func() float64) {
 	m := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() float64 {

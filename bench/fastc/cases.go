@@ -31,7 +31,7 @@ const (
 	fast      = "fastc"
 	budgeted  = "fastc with a budget"
 	direct    = "fastc.Call"
-	yielding  = "fastc that yields" // lets other goroutines run first (//fastc:yield)
+	yielding  = "fastc that yields" // (//fastc:yield)
 	purego    = "purego"
 	technique = "fastcgo's technique"
 	inGo      = "Go"
@@ -56,7 +56,6 @@ func needCgo(context.Context, *harness.Run) (end func(), err error) {
 
 func notHere(way, _ string) bool { return way == technique && runtime.GOARCH != "amd64" }
 
-// probe runs command probe, and sets the values that it prints.
 func probe(ctx context.Context, r *harness.Run, env []string, args ...string) error {
 	program, err := r.Program(ctx, "bench/fastc/probe")
 	if err != nil {
@@ -75,7 +74,6 @@ func probe(ctx context.Context, r *harness.Run, env []string, args ...string) er
 	return json.Unmarshal([]byte(text), &r.Values)
 }
 
-// calls measures a call in ns.
 func calls() harness.Case {
 	signatures := []string{"add2", "six int64", "add double", "dot of 8", "struct by value"}
 	c := harness.Case{
@@ -144,7 +142,6 @@ func stop() harness.Case {
 }
 
 // budget measures how long the collector waits for calls of a millisecond with a budget of 200 µs.
-// The Site diverts them in the warm-up.
 func budget() harness.Case {
 	return harness.Case{
 		Name: "fastc/budget",
@@ -166,7 +163,7 @@ const (
 	single = "a call of 2 µs"
 )
 
-// paths are those of examples/fastcserver, by load and way.
+// paths of examples/fastcserver, by load and way
 var paths = map[string]map[string]string{
 	many:   {cgo: "/many/cgo", fast: "/many/fast"},
 	matrix: {cgo: "/cgo/62/2", fast: "/blockcall/62/2", yielding: "/yield/62/2", inGo: "/go/62/2"},
@@ -175,7 +172,6 @@ var paths = map[string]map[string]string{
 
 const ownCores, sharedCores = ", a core each", ", shared cores"
 
-// path returns what is requested, or "".
 func path(way, load string) string {
 	what, _ := strings.CutSuffix(load, ownCores)
 	what, _ = strings.CutSuffix(what, sharedCores)
@@ -184,7 +180,7 @@ func path(way, load string) string {
 
 const handler = "handler p99.9"
 
-// server is ten connections in a closed loop, as ab -k -c 10.
+// server is ab -k -c 10.
 func server() harness.Case {
 	c := harness.Case{
 		Name: "fastc/server",
@@ -216,7 +212,7 @@ func serve(ctx context.Context, r *harness.Run) error {
 	if strings.HasSuffix(r.Load, sharedCores) {
 		serverCore, clientCore = harness.AnyCore, harness.AnyCore
 	}
-	// The access log goes to a file, because this program must not run while the server does.
+	// This program must not run while the server does, so the access log goes to a file.
 	log, result := filepath.Join(dir, "access.log"), filepath.Join(dir, "load.json")
 	srv, err := r.Start(ctx, serverCore, nil, "sh", "-c", `exec "$0" -addr 127.0.0.1:0 >"$1"`, program, log)
 	if err != nil {
@@ -263,7 +259,6 @@ func listening(ctx context.Context, srv *harness.Child, log string) (addr string
 	return "", context.Cause(ctx)
 }
 
-// take sets the client's figures, and the handlers' p99.9 by the access log.
 func take(r *harness.Run, log, result string) error {
 	client, err := harness.ReadLoad(result)
 	if err != nil {
@@ -291,10 +286,9 @@ func take(r *harness.Run, log, result string) error {
 	return nil
 }
 
-// accessLine is Gin's default format (gin-gonic/gin, logger.go).
+// Gin's default format (gin-gonic/gin, logger.go)
 var accessLine = regexp.MustCompile(`^\[GIN\] .*\| (\d{3}) \| +([0-9.µa-z]+) \| .* \| [A-Z]+ +"([^"]*)"`)
 
-// handlers returns the handlers' times of answers with status 200 to a path.
 func handlers(text []byte, path string) (times loadgen.Histogram, err error) {
 	for line := range bytes.Lines(text) {
 		m := accessLine.FindSubmatch(line)

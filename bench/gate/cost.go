@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	tiny = "5,000 tiny requests/s" // with next to no garbage
+	tiny = "5,000 tiny requests/s"
 	few  = "250 requests/s"
 )
 
@@ -64,10 +64,10 @@ var idleWays = []way{
 
 const (
 	idleCPU      = "% of a core"
-	idleSwitches = "switches/s" // of all its threads
+	idleSwitches = "switches/s"
 )
 
-// idleCase is one long run of each way. It counts, so it needs no rounds.
+// idleCase is one long run of each way.
 func idleCase() harness.Case {
 	g := group{ways: idleWays}
 	c := harness.Case{
@@ -90,7 +90,6 @@ func idleCase() harness.Case {
 	return c
 }
 
-// idle measures a process that has had its last request Warmup ago.
 func idle(ctx context.Context, r *harness.Run, w way) error {
 	s, err := open(ctx, r, w, 1)
 	if err != nil {
@@ -121,7 +120,6 @@ func idle(ctx context.Context, r *harness.Run, w way) error {
 	return nil
 }
 
-// switches returns the context switches of all threads of a process.
 func switches(pid int) (n int64, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	if err == nil && len(files) == 0 {
@@ -161,8 +159,7 @@ func enterCase() harness.Case {
 	}
 }
 
-// sourceVariable names the folder of gci-go's source. The module proxy does not have v0.2, which is
-// older than Go's modules.
+// sourceVariable names the folder of gci-go's source, because the module proxy does not have v0.2.
 const (
 	sourceVariable = "GCIGO"
 	needsOriginal  = "for its way gci-go the source of gci-go v0.2, whose folder " + sourceVariable + " names " +
@@ -172,7 +169,7 @@ const (
 //go:embed testdata/original/main.go
 var originalSource []byte
 
-// original builds testdata/original with gci-go's source in a GOPATH.
+// original builds testdata/original in a GOPATH.
 func original(ctx context.Context, r *harness.Run) (program string, err error) {
 	source := os.Getenv(sourceVariable)
 	if source == "" {

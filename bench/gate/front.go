@@ -19,7 +19,7 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// The balancers, by their configurations in deploy.
+// Configurations in deploy.
 const (
 	haproxy      = "haproxy/runtime-api.cfg"
 	haproxyPolls = "haproxy/health.cfg"
@@ -41,7 +41,6 @@ var envoyEdits = map[string][][2]string{
 	},
 }
 
-// startFront starts the way's balancer, and waits until it listens.
 func (s *system) startFront(ctx context.Context) (*harness.Child, error) {
 	command := s.haproxyCommand
 	if strings.HasPrefix(s.way.front, envoy) {
@@ -89,7 +88,7 @@ func (s *system) haproxyCommand() (argv, env []string, err error) {
 }
 
 func port(addr string) string {
-	_, port, _ := net.SplitHostPort(addr) // it is one of harness.FreeAddr
+	_, port, _ := net.SplitHostPort(addr)
 	return port
 }
 
@@ -118,7 +117,7 @@ func (s *system) envoyCommand() (argv, env []string, err error) {
 	return argv, nil, os.WriteFile(name, []byte(text), 0o600)
 }
 
-// The quota of CPU time for all threads of a replica in each period.
+// of CPU time, for all threads of a replica
 const (
 	quotaTime   = 30 * time.Millisecond
 	quotaPeriod = 100 * time.Millisecond
@@ -161,20 +160,18 @@ func (q quotas) close() (err error) {
 	return err
 }
 
-// within returns the command line that runs argv in a group.
 func within(group string, argv ...string) []string {
 	return append([]string{"sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group}, argv...)
 }
 
-// cpuController returns the folder for groups with the controller cpu, of version 2 if it has that
-// controller.
+// cpuController returns the folder for groups with the controller cpu.
 func cpuController() (root string, v2 bool, err error) {
 	b, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		return "", false, err
 	}
 	for sc := bufio.NewScanner(strings.NewReader(string(b))); sc.Scan(); {
-		f := strings.Fields(sc.Text()) // fstab(5): device, folder, type, options
+		f := strings.Fields(sc.Text()) // fstab(5)
 		if len(f) < 4 {
 			continue
 		}

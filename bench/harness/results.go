@@ -20,7 +20,6 @@ import (
 	"time"
 )
 
-// set is the file of a case's results.
 type set struct {
 	Benchmark string         `json:"benchmark"`
 	Started   time.Time      `json:"started"`
@@ -39,7 +38,7 @@ func newSet(name string, started time.Time, out io.Writer) *set {
 	}
 }
 
-// revision names the measured commit, with -dirty if the work tree differs from it.
+// revision names the commit, with -dirty if the work tree differs.
 func revision() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()
 	if err != nil {
@@ -48,7 +47,6 @@ func revision() string {
 	return strings.TrimSpace(string(out))
 }
 
-// modules returns the versions of the modules in this program, with those of peers.
 func modules() map[string]string {
 	versions := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -59,8 +57,7 @@ func modules() map[string]string {
 	return versions
 }
 
-// Machine returns the machine as evenkeel writes it to run.json. It asks the command, because this
-// module cannot import what is internal to the root module.
+// Machine returns the machine as evenkeel writes it to run.json.
 func Machine() any {
 	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
 	cmd.Dir = Root()
@@ -76,8 +73,8 @@ func Machine() any {
 	return said.Machine
 }
 
-// checkSave returns an error if the work tree of dir differs from its commit, so that nobody else
-// could check out what was measured.
+// checkSave returns an error if the work tree of dir differs from its commit, so nobody could check
+// out what was measured.
 func checkSave(dir string) error {
 	for at := dir; at != ""; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err != nil && at != filepath.Dir(at) {
@@ -94,7 +91,7 @@ func checkSave(dir string) error {
 	return nil
 }
 
-// file returns the name of the results. A case has one file for each kind of machine.
+// A case has one file for each kind of machine.
 func (s *set) file() string {
 	var m struct {
 		CPU   string `json:"cpu"`
@@ -149,7 +146,6 @@ func (h *Harness) Judge(name string) error {
 	return nil
 }
 
-// saved is a file of results, as it is read again.
 type saved struct {
 	name      string
 	Benchmark string
@@ -181,7 +177,7 @@ func readSaved(name string) (*saved, error) {
 	return s, nil
 }
 
-// caseOf returns the case of the results, or nil if a test has it.
+// caseOf returns nil if a test has the case.
 func (h *Harness) caseOf(s *saved) *Case {
 	at := slices.IndexFunc(h.Cases, func(c Case) bool { return c.Name == s.Benchmark })
 	if at < 0 {
@@ -200,8 +196,8 @@ inconclusive. Brackets hold the interval of the runs' centre (90%). "make bench 
 |---|---|---|---|---|
 `
 
-// Page prints docs/benchmarks.md: all cases, with the figures of each machine that has results in dir. It
-// judges the raw values anew. Results of a case that is a test come last, as they were judged.
+// Page prints docs/benchmarks.md. It judges the raw values in dir anew. The results of tests come
+// last, as they were judged.
 func (h *Harness) Page(dir string) error {
 	names, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
 	if err != nil {
@@ -247,7 +243,6 @@ func (h *Harness) Page(dir string) error {
 	return nil
 }
 
-// page prints the figures of a file.
 func (s *saved) page(out io.Writer) {
 	fmt.Fprintf(out, "\n%s, %d cores, Go %s, %s, commit %s ([raw](../bench/results/%s)):\n\n",
 		s.Machine.CPU, s.Machine.Cores, strings.TrimPrefix(s.Machine.Go, "go"),

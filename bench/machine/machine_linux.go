@@ -38,7 +38,7 @@ func Field(file, name string) string {
 	return ""
 }
 
-// BusyLoops starts n shells that compute until the caller calls end, or this process ends.
+// BusyLoops starts n shells that compute until the caller calls end.
 func BusyLoops(ctx context.Context, n int) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup
@@ -67,7 +67,7 @@ func BusyLoops(ctx context.Context, n int) (end func(), err error) {
 	return end, nil
 }
 
-// Tick is the unit of times in /proc. USER_HZ is 100 on all platforms of Go.
+// Tick is the unit of times in /proc (USER_HZ).
 const Tick = 10 * time.Millisecond
 
 // CPUTime returns a process's CPU time.
@@ -79,7 +79,7 @@ func CPUTime(pid int) (time.Duration, error) {
 	return parseStat(string(b))
 }
 
-// parseStat adds utime and stime. The command's name, in parentheses, may hold anything.
+// A command's name may hold parentheses.
 func parseStat(stat string) (time.Duration, error) {
 	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(f) < 13 {
@@ -101,7 +101,7 @@ func status(pid int, field string) (int64, error) {
 	return kib << 10, err
 }
 
-// OwnBytes returns a process's own resident pages, in bytes. RssShmem has the rings of io_uring.
+// OwnBytes returns a process's own resident pages. RssShmem has the rings of io_uring.
 func OwnBytes(pid int) (sum int64, err error) {
 	status := fmt.Sprintf("/proc/%d/status", pid)
 	for _, name := range []string{"RssAnon", "RssShmem"} {
@@ -111,7 +111,7 @@ func OwnBytes(pid int) (sum int64, err error) {
 	return sum, err
 }
 
-// Times are the machine's CPU times since its start. The hypervisor gave Steal to others.
+// Times are the machine's CPU times since its start.
 type Times struct{ Total, Used, Steal time.Duration }
 
 // ReadTimes reads them from /proc/stat.
@@ -123,7 +123,7 @@ func ReadTimes() (Times, error) {
 	line, _, _ := strings.Cut(string(b), "\n")
 	var t Times
 	for i, s := range strings.Fields(line) {
-		if i == 0 || i > 8 { // "cpu"; guest times are in user time already
+		if i == 0 || i > 8 { // user time has guest times
 			continue
 		}
 		n, err := strconv.ParseInt(s, 10, 64)

@@ -14,13 +14,12 @@ import (
 
 const (
 	lookTime  = 500 * time.Millisecond
-	awayFrom  = 100 * time.Microsecond // a thread that only reads the clock, and not for so long, had no core
-	mostTaken = .01                    // of a look, where the machine is quiet
+	awayFrom  = 100 * time.Microsecond // a longer gap is time without a core
+	mostTaken = .01
 )
 
-// AwaitQuiet waits until other processes and the machine's host leave the cores alone. Steal does
-// not count all that the host takes, so it tries each core for half a second. It goes on when
-// patience is over, and prints how long it waited.
+// AwaitQuiet waits until other processes and the host leave the cores alone, or patience is over.
+// It tries each core for half a second, because steal does not count all that the host takes.
 func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) error {
 	start := time.Now()
 	for looks := 1; ; looks++ {
@@ -46,7 +45,7 @@ func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) erro
 	}
 }
 
-// look keeps each core busy, and returns the share of its time that others took.
+// look returns the share of the cores' time that others took.
 func look(length time.Duration) (taken float64, err error) {
 	cores := runtime.NumCPU()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(cores, runtime.GOMAXPROCS(0))))
@@ -62,7 +61,6 @@ func look(length time.Duration) (taken float64, err error) {
 	return taken, errors.Join(errs...)
 }
 
-// spin reads the clock for a time, and returns how much of it passed in gaps.
 func spin(length time.Duration) (away time.Duration) {
 	start := time.Now()
 	for last := start; last.Sub(start) < length; {

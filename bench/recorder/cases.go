@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package recorder has the cases of package reqtrace/recorder: what it costs a service. Its tests
-// show what the recorder does under faults, and whether it is right about planted causes.
+// show what it does under faults, and whether it is right about planted causes.
 package recorder
 
 import (
@@ -39,10 +39,9 @@ const (
 type service struct {
 	*harness.Child
 	url  string
-	page string // of its recorder; "": it has none
+	page string // of its recorder, or ""
 }
 
-// start starts a program. The caller calls Stop.
 func start(ctx context.Context, r *harness.Run, path string, recorded bool, args ...string) (*service, error) {
 	c, err := r.Start(ctx, harness.AnyCore, nil, append([]string{path, "-addr", "127.0.0.1:0"}, args...)...)
 	if err != nil {
@@ -62,7 +61,7 @@ func start(ctx context.Context, r *harness.Run, path string, recorded bool, args
 	return s, nil
 }
 
-const plant = "bench/recorder/plant" // the service that plants causes
+const plant = "bench/recorder/plant"
 
 func planted(ctx context.Context, r *harness.Run, args ...string) (*service, error) {
 	path, err := r.Program(ctx, plant)
@@ -82,16 +81,14 @@ func (s *service) load(path string, rate float64, length time.Duration) loadgen.
 	}
 }
 
-// sleep asks for a request that takes d.
 func (s *service) sleep(ctx context.Context, d time.Duration) error {
 	_, err := harness.Get(ctx, s.url+"/sleep?for="+url.QueryEscape(d.String()))
 	return err
 }
 
-// slowEachSecond asks for a slow request per second, until ctx ends.
 func (s *service) slowEachSecond(ctx context.Context) {
 	for harness.Wait(ctx, time.Second) {
-		_ = s.sleep(ctx, 30*time.Millisecond) // another slow request asks for a snapshot too
+		_ = s.sleep(ctx, 30*time.Millisecond)
 	}
 }
 
@@ -107,7 +104,6 @@ func get(ctx context.Context, url string, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// measure loads a service, and sets what the recorder counts meanwhile.
 func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate float64) error {
 	var before recorder.Stats
 	var err error
@@ -134,7 +130,6 @@ func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate
 	return err
 }
 
-// sameLatency claims that latencies differ by 10% at most.
 func sameLatency(load, way, over string) (list []harness.Claim) {
 	for _, figure := range []string{"p50", "p99", "p99.9"} {
 		list = append(list, harness.Claim{
@@ -144,8 +139,7 @@ func sameLatency(load, way, over string) (list []harness.Claim) {
 	return list
 }
 
-// costCase measures a recorder that is always on, and one within its default budget. Now and then a
-// request is slow.
+// costCase measures a recorder that is always on, and one within its default budget.
 func costCase() harness.Case {
 	loads := map[string]struct {
 		path string
@@ -195,8 +189,7 @@ func costCase() harness.Case {
 	}
 }
 
-// analysisCase measures how analyses in the process slow requests down. The service has one
-// processor for all, and one slow request per second in addition to the load.
+// analysisCase measures how analyses in the process slow requests down, with one processor for all.
 func analysisCase() harness.Case {
 	const kept, inProcess = "kept", "analyzed in the process"
 	loads := map[string][]string{"one core": nil, "one core, 64 MB live": {"-ballast", "64"}}
@@ -233,7 +226,7 @@ func analysisCase() harness.Case {
 var snapshotTook = regexp.MustCompile(`msg="recorder: a snapshot" took=(\S+)`)
 
 // snapshotsCase measures snapshots of a process with parked goroutines. With 100,000 of them the
-// recorder has its default budget. Otherwise it is always on.
+// recorder has its default budget.
 func snapshotsCase() harness.Case {
 	const most = "100000 parked"
 	const p99 = "p99 of snapshots, ms"

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	connecting = 1000        // most clients that connect at once
-	stall      = time.Second // a client that waits longer has stalled
+	connecting = 1000 // at once
+	stall      = time.Second
 )
 
 type burster struct {
 	*fleet
 	state    []byte // by connection
-	pending  int    // clients that connect
+	pending  int
 	answered int
 	stalled  int
 }
@@ -31,8 +31,8 @@ const (
 	done
 )
 
-// burst connects many clients at once, as gaio's Test8k does. Each sends one message and reads it
-// back. It measures from the first connect to the last answer.
+// burst connects many clients at once, as gaio's Test8k does, from the first connect to the last
+// answer.
 func burst(c *config) (values, error) {
 	f, err := newFleet(c)
 	if err != nil {
@@ -47,7 +47,7 @@ func burst(c *config) (values, error) {
 			return nil, err
 		}
 	}
-	still()
+	quiesce()
 	before, err := cpuTime(f.pid)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,6 @@ func (b *burster) connect(i int) error {
 	return b.poll.add(c.fd, i, syscall.EPOLLIN|syscall.EPOLLOUT|edge)
 }
 
-// advance handles events of client i.
 func (b *burster) advance(i int, events uint32) error {
 	const failed = syscall.EPOLLERR | syscall.EPOLLHUP
 	c := &b.conns[i]
@@ -140,8 +139,7 @@ func (b *burster) advance(i int, events uint32) error {
 	return nil
 }
 
-// bulk measures a ping-pong on one connection while c.conns others send as fast as they can and
-// read the echo.
+// bulk measures one connection while c.conns others send as fast as they can and read the echo.
 func bulk(c *config) (values, error) {
 	const chunk = 64 << 10
 	f, err := newFleet(c)
@@ -156,7 +154,7 @@ func bulk(c *config) (values, error) {
 		return nil, err
 	}
 	out, in := pattern(chunk), make([]byte, chunk)
-	still()
+	quiesce()
 	if err := f.send(0, now()); err != nil {
 		return nil, err
 	}
@@ -195,13 +193,12 @@ func (f *fleet) connectAll(n int) ([]int, error) {
 	return fds, nil
 }
 
-// silent opens connections that send nothing.
 func silent(c *config) (values, error) {
 	_, err := (&fleet{config: c}).connectAll(c.conns)
 	return values{}, err
 }
 
-// dial connects by package net, for loads that do not measure the client's time.
+// dial serves loads that do not measure the client's time.
 func (c *config) dial() (net.Conn, error) {
 	conn, err := net.Dial("tcp", c.addr)
 	if err != nil {
@@ -229,8 +226,7 @@ func drain(c *config) (values, error) {
 	return values{}, errors.Join(errs...)
 }
 
-// unread measures new connections, from connect to the echo of a message, while c.conns others do
-// not read what the server sends.
+// unread measures new connections while c.conns others do not read what the server sends.
 func unread(c *config) (values, error) {
 	f, err := newFleet(c)
 	if err != nil {

@@ -33,8 +33,7 @@ func serveAio(c config, ready func(net.Addr)) error {
 	})
 }
 
-// listenAio accepts in the loop of w until begin, which gets connections, or each, which gets other
-// results, fails.
+// listenAio passes connections to begin and other results to each, until one of them fails.
 func listenAio(
 	w *aio.Watcher, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error,
 ) error {
@@ -91,14 +90,13 @@ func serveOverAio(c config, ready func(net.Addr)) error {
 	})
 }
 
-// early connections come before those that are counted. They page in the code and fill the pools.
+// early connections page in the code and fill the pools. They are not counted.
 const early = 512
 
-// accepted counts connections. The goroutine that accepts owns it.
 type accepted struct {
 	config
 	seen        int
-	cpu, allocs float64 // before the first that counts
+	cpu, allocs float64
 }
 
 func (a *accepted) one() error {
@@ -121,7 +119,6 @@ func (a *accepted) one() error {
 	return nil
 }
 
-// acceptRaw is accept4 in a loop, the control.
 func acceptRaw(c config, ready func(net.Addr)) error {
 	ln, err := listen()
 	if err != nil {

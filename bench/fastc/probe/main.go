@@ -24,7 +24,6 @@ import (
 	"evenkeel.dev/fastc"
 )
 
-// values are by figure.
 type values map[string]float64
 
 var ways = map[string]func(sig.Signature) func(int) float64{
@@ -79,7 +78,6 @@ func calls(way func(sig.Signature) func(int) float64, length time.Duration) valu
 	return v
 }
 
-// perCall runs a loop for about a turn, and returns nanoseconds per call.
 func perCall(loop func(int) float64, turn time.Duration) float64 {
 	for n := 1000; ; {
 		start := time.Now()
@@ -94,9 +92,8 @@ func perCall(loop func(int) float64, turn time.Duration) float64 {
 
 var enough atomic.Bool
 
-// Each loop calls directly, because default.pgo names the calls in generated and measured by their
-// lines. With that profile the compiler inlines fastcgen's functions into the loops. No preemption
-// point is left in them.
+// default.pgo names the calls in generated and measured by their lines. With it the compiler
+// inlines fastcgen's functions, and no preemption point is left in these loops.
 
 func direct(ns int64) {
 	for !enough.Load() {
@@ -122,7 +119,6 @@ func slow(ns int64) {
 	}
 }
 
-// plain is the control.
 func plain(ns int64) {
 	for !enough.Load() {
 		spinInGo(ns)
@@ -140,8 +136,7 @@ var loops = map[string]func(int64){
 	"Go": plain, "cgo": slow, "fastc.Call": direct, "fastc": generated, "fastc with a budget": measured,
 }
 
-// stop loops over calls on all processors, and measures how long the collector and a timer wait. A
-// Site diverts its function in the warm-up.
+// A Site diverts its function in the warm-up.
 func stop(way string, call, warmup, length time.Duration) (values, error) {
 	if err := inlined(); err != nil {
 		return nil, err
@@ -165,8 +160,7 @@ func stop(way string, call, warmup, length time.Duration) (values, error) {
 	return v, nil
 }
 
-// inlined returns an error if the generated functions are not inlined, because only then a loop has
-// no preemption point.
+// inlined returns an error if a loop has a preemption point.
 func inlined() error {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
@@ -182,7 +176,6 @@ func inlined() error {
 	return err
 }
 
-// collect returns the longest runtime.GC.
 func collect(length time.Duration) (longest time.Duration) {
 	for began := time.Now(); time.Since(began) < length; {
 		start := time.Now()
@@ -192,15 +185,14 @@ func collect(length time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// pauses returns the runtime's histograms of the collector's stops: to their end, and until all
-// goroutines stop.
+// pauses returns the runtime's histograms of the collector's stops, whole and until all goroutines
+// stop.
 func pauses() (h [2]*metrics.Float64Histogram) {
 	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}, {Name: "/sched/pauses/stopping/gc:seconds"}}
 	metrics.Read(s)
 	return [2]*metrics.Float64Histogram{s[0].Value.Float64Histogram(), s[1].Value.Float64Histogram()}
 }
 
-// quantile returns the upper edge of its bucket, of what came between two readings.
 func quantile(before, after *metrics.Float64Histogram, q float64) float64 {
 	total := uint64(0)
 	for i := range after.Counts {

@@ -11,14 +11,14 @@ package sig
 */
 import "C"
 
-// A Signature is a function and the loops that call it n times. Each call takes the result of the
-// last one, or a compiler could leave calls out.
+// A Signature is a function and the loops that call it n times. Each call takes the last one's
+// result, or a compiler could leave calls out.
 type Signature struct {
 	Name      string
 	C         func(n int) float64 // from C: the limit
 	Cgo       func(n int) float64
 	Fast      func(n int) float64
-	Measured  func(n int) float64 // fast through a Site; nil: its cost is that of the first signature
+	Measured  func(n int) float64 // through a Site; nil: as the first signature
 	Purego    func(n int) float64
 	Technique func(n int) float64 // nil: not on this platform
 }
@@ -37,8 +37,6 @@ func cAdd6(n int) float64      { return float64(C.sig_loop_add6(C.int64_t(n))) }
 func cAddDouble(n int) float64 { return float64(C.sig_loop_adddouble(C.int64_t(n))) }
 func cDot(n int) float64       { return float64(C.sig_loop_dot(C.int64_t(n))) }
 func cCross(n int) float64     { return float64(C.sig_loop_cross(C.int64_t(n))) }
-
-// These loops call the functions of fast.go.
 
 func fastAdd2(n int) float64 {
 	var sum int64

@@ -19,8 +19,7 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// counts counts the requests after the announcement of a collection. Any goroutine may call its
-// methods.
+// counts counts the requests after an announcement. Any goroutine may call its methods.
 type counts struct {
 	mu        sync.Mutex
 	announced time.Time // zero: no collection is
@@ -32,18 +31,17 @@ type counts struct {
 // totals is the answer of /counts.
 type totals struct {
 	Polls       int          // of health
-	Collections []collection // announced ones, mostCollections at most
+	Collections []collection // announced ones
 }
 
 type collection struct {
-	Announced int           // requests after the announcement
+	Announced int           // requests after it
 	Drained   int           // of them, after the confirmation
-	Last      time.Duration // from the announcement to the last of them
+	Last      time.Duration // after the announcement
 }
 
 const mostCollections = 10_000
 
-// see is the gate's OnEvent.
 func (c *counts) see(e gcgate.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +90,6 @@ func (c *counts) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(c.total) // the client may have gone
 }
 
-// calls is the handler, for gRPC.
 type calls struct {
 	testpb.UnimplementedTestServiceServer
 	service *service
@@ -117,7 +114,7 @@ func (calls) FullDuplexCall(stream testpb.TestService_FullDuplexCallServer) erro
 	}
 }
 
-// serveGRPC serves until stop is called. Without a gate the signal does nothing.
+// Without a gate the signal does nothing.
 func (s *service) serveGRPC(signal *grpcgate.Signal) (stop func(), err error) {
 	l, err := net.Listen("tcp", s.grpcAddr)
 	if err != nil {

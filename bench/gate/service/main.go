@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command service is the replicas of the cases that count what requests come after an announcement,
-// and the hello and the loop of gci-go: a program with a gate as its guide says, or without one.
+// Command service is the replicas that count what requests come after an announcement, and the
+// hello and the loop of gci-go. It has a gate as its guide says, or none.
 package main
 
 import (
@@ -27,7 +27,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// A request pushes batch messages of size bytes.
 const (
 	size  = 1024
 	batch = 64
@@ -82,17 +81,17 @@ type service struct {
 	addr, policy, grpcAddr string
 
 	handler http.Handler
-	push    func() // the work of a request
+	push    func()
 	options gcgate.Options
 	health  health.Handler
 	gate    *gcgate.Gate
 	counts  counts
 }
 
-// guard stands for httpgate.Guard with zero options.
+// httpgate.Guard with zero options
 const guard = "guard"
 
-// garbage is the workload of the hello that came with gci-go, 10 MB of garbage per request.
+// garbage is the workload of gci-go's hello, 10 MB of garbage per request.
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	sum := 0
 	for i := range 10 {
@@ -187,16 +186,14 @@ func (s *service) stats() any {
 	return s.gate.Stats()
 }
 
-// collect answers when a collection has ended.
 func (s *service) collect(w http.ResponseWriter, r *http.Request) {
 	if err := s.gate.Collect(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
 }
 
-// push pushes messages of size bytes for a time, as gci-go's benchmark does. An empty policy means
-// the stock runtime. The timer runs only during a push. At the end it waits for the end of its
-// input, so that its memory can be read.
+// push pushes messages for a time, as gci-go's benchmark does. An empty policy means the stock
+// runtime. It waits for the end of its input, so that its memory can be read.
 func push(policy string, size int, length time.Duration) error {
 	enter := func() gcgate.Ticket { return gcgate.Ticket{} }
 	if policy != "" {

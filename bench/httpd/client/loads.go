@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	bystanders = 10                    // connections that ask during an attack
-	users      = 100                   // connections that ask next to idle ones
-	look       = 50 * time.Millisecond // between readings of the server's memory
-	each       = time.Millisecond      // between short connections
-	settled    = 100                   // most looks for a pause of the server, of twice that time each
+	bystanders = 10  // that ask during an attack
+	users      = 100 // that ask next to idle ones
+	look       = 50 * time.Millisecond
+	each       = time.Millisecond
+	settled    = 100 // looks for a pause of the server
 )
 
-// crowds begin what their connections do, and return what goes on until end is closed, or nil.
+// crowds begin, and return what goes on until end is closed, or nil.
 var crowds = map[string]func(c *client, conns int) (goOn func(end <-chan struct{}), err error){
 	"idle":    (*client).idlers,
 	"trickle": (*client).trickle,
@@ -79,7 +79,7 @@ func (c *client) beside(crowd string, conns int, warmup, length time.Duration) (
 	return v, nil
 }
 
-// settle waits until the server is idle after the crowd's begin, within a limit.
+// settle waits until the server is idle.
 func (c *client) settle() error {
 	for range settled {
 		before, err := machine.CPUTime(c.pid)
@@ -95,7 +95,6 @@ func (c *client) settle() error {
 	return nil
 }
 
-// gather dials, and calls first for each connection.
 func (c *client) gather(conns int, first func(*end) error) ([]*end, error) {
 	all := make([]*end, conns)
 	for i := range all {
@@ -111,7 +110,6 @@ func (c *client) gather(conns int, first func(*end) error) ([]*end, error) {
 	return all, nil
 }
 
-// kept keeps the connections until the end.
 func kept(all []*end) func(<-chan struct{}) {
 	return func(end <-chan struct{}) {
 		<-end
@@ -127,7 +125,6 @@ func (c *client) idlers(conns int) (func(<-chan struct{}), error) {
 	return kept(all), err
 }
 
-// silent connect and send nothing.
 func (c *client) silent(conns int) (func(<-chan struct{}), error) {
 	all, err := c.gather(conns, func(*end) error { return nil })
 	return kept(all), err
@@ -175,7 +172,6 @@ func storm(most int, do func()) func(<-chan struct{}) {
 	}
 }
 
-// resets asks and resets at once.
 func (c *client) resets(conns int) (func(<-chan struct{}), error) {
 	return storm(conns, func() {
 		e, err := c.dial()
@@ -193,9 +189,8 @@ const (
 	lost   = 60 * time.Second // a connection without an answer has failed
 )
 
-// burst connects all at once, and measures the time of all of them. It uses epoll itself. With
-// goroutines and package net a connection would take more CPU time of the client than of the
-// server.
+// burst connects all at once. It uses epoll, because goroutines and package net would take more CPU
+// time than the server.
 func (c *client) burst(conns int) (values, error) {
 	to, err := net.ResolveTCPAddr("tcp4", c.addr)
 	if err != nil {
@@ -232,13 +227,12 @@ func (c *client) burst(conns int) (values, error) {
 	return result(b.took, passed, used, own, gone), err
 }
 
-// burst is connections that each ask once.
 type burst struct {
 	*client
 	to    syscall.Sockaddr
 	epoll int
 	open  int
-	asked map[int32][]byte // what has arrived of each answer, by descriptor
+	asked map[int32][]byte // parts of answers, by descriptor
 	took  []time.Duration
 	start time.Time
 }
@@ -261,7 +255,6 @@ func (b *burst) begin() error {
 
 const edges = 1 << 31 // EPOLLET, which is negative in package syscall
 
-// look waits for events and handles them.
 func (b *burst) look(wait time.Duration) {
 	var events [256]syscall.EpollEvent
 	n, _ := syscall.EpollWait(b.epoll, events[:], int(wait.Milliseconds())) // 0 if it was interrupted
@@ -280,7 +273,7 @@ func (b *burst) look(wait time.Duration) {
 	}
 }
 
-// goOn asks or reads. It reports whether the answer is whole.
+// goOn asks or reads.
 func (b *burst) goOn(fd int32) (over bool, err error) {
 	got, asked := b.asked[fd]
 	if !asked {
@@ -303,7 +296,6 @@ func (b *burst) goOn(fd int32) (over bool, err error) {
 	return whole(got)
 }
 
-// whole reports whether an answer is whole by its Content-Length.
 func whole(answer []byte) (bool, error) {
 	head, body, ok := bytes.Cut(answer, []byte("\r\n\r\n"))
 	if !ok {
@@ -321,7 +313,6 @@ func whole(answer []byte) (bool, error) {
 	return false, errors.New("the answer has no Content-Length")
 }
 
-// ownTime returns the processor time of this process.
 func ownTime() time.Duration {
 	var r syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)

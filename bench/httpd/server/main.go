@@ -1,7 +1,6 @@
 // Command server is each server of package httpd's cases (-kind), as its library's documentation
-// recommends, with one loop. It answers /hello, /json, /64k, /cpu-100us and /cpu-1ms after so much
-// CPU time, and /sleep after a millisecond. It prints its address. SIGUSR1 gives memory back to the
-// system, SIGTERM ends it.
+// recommends, with one loop. It answers /hello, /json, /64k, /cpu-100us, /cpu-1ms and /sleep (1
+// ms). SIGUSR1 gives memory back to the system.
 package main
 
 import (
@@ -43,7 +42,6 @@ import (
 	"evenkeel.dev/httpd"
 )
 
-// kinds are the servers. Each serves until it fails.
 var kinds = map[string]func(net.Listener) error{
 	"nethttp": func(ln net.Listener) error {
 		if *overTLS {
@@ -64,7 +62,7 @@ func serveHTTPD(ln net.Listener, backend aio.Backend) error {
 	return httpd.Serve(context.Background(), plain(), ln, o)
 }
 
-// binders are servers that listen for themselves.
+// These listen for themselves.
 var binders = map[string]func(addr string) error{"gnet": serveGnet, "nbio": serveNbio, "hertz": serveHertz}
 
 const nap = time.Millisecond
@@ -102,7 +100,7 @@ func answer(path string) ([]byte, string) {
 	return []byte("hello"), "text/plain"
 }
 
-// compute takes some 100 µs for 160 KiB.
+// some 100 µs for 160 KiB
 func compute(bytes int) { _ = sha256.Sum256(large[:bytes]) }
 
 var (
@@ -192,7 +190,6 @@ func serveFasthttp(ln net.Listener) error {
 	}}).Serve(ln)
 }
 
-// serveNbio has one poller, and handlers on nbio's pool.
 func serveNbio(addr string) error {
 	logging.SetLevel(logging.LevelNone)
 	engine := nbhttp.NewEngine(nbhttp.Config{
@@ -205,7 +202,6 @@ func serveNbio(addr string) error {
 	select {}
 }
 
-// serveHertz runs on netpoll, hertz's default.
 func serveHertz(addr string) error {
 	hlog.SetLevel(hlog.LevelFatal)
 	hlog.SetOutput(io.Discard)
@@ -217,14 +213,13 @@ func serveHertz(addr string) error {
 	return h.Run()
 }
 
-// gnetHTTP finds only the ends of requests and their paths, which shows what a parser costs.
+// gnetHTTP finds only the ends of requests and their paths.
 type gnetHTTP struct{ gnet.BuiltinEventEngine }
 
 func serveGnet(addr string) error {
 	return gnet.Run(&gnetHTTP{}, "tcp://"+addr, gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
 }
 
-// quiet logs fatal errors only, because standard output is for the harness.
 type quiet struct{}
 
 func (quiet) Debugf(string, ...any)             {}
