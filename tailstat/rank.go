@@ -9,19 +9,24 @@ import (
 	"sync"
 )
 
-// Estimate is the centre of a distribution, or the shift between two.
-type Estimate struct {
-	Value     float64 // Hodges and Lehmann's
-	Low, High float64 // the interval; infinite with too few values
-	P         float64 // two-sided p-value of the test for zero
+type estimate struct {
+	value     float64 // Hodges and Lehmann's
+	low, high float64 // the interval; infinite with too few values
+	p         float64 // two-sided, of the test for zero
 }
 
-// SignedRank estimates the centre of differences, with the interval of Wilcoxon's signed-rank test
-// at the level, such as 0.95. Ties and zeros count against a difference. It costs n² log n for n
-// values.
-func SignedRank(differences []float64, level float64) (Estimate, error) {
+// SignedRank returns the interval of Wilcoxon's signed-rank test for the centre of differences, at
+// a level such as 0.95. Bounds are infinite with too few values. Values that are not finite are an
+// error. It costs n² log n.
+func SignedRank(differences []float64, level float64) (low, high float64, err error) {
+	e, err := signedRank(differences, level)
+	return e.low, e.high, err
+}
+
+// Ties and zeros count against a difference.
+func signedRank(differences []float64, level float64) (estimate, error) {
 	if err := checkValues(level, differences); err != nil {
-		return Estimate{}, err
+		return estimate{}, err
 	}
 	n := len(differences)
 	averages := make([]float64, 0, n*(n+1)/2) // Walsh's
@@ -30,14 +35,14 @@ func SignedRank(differences []float64, level float64) (Estimate, error) {
 			averages = append(averages, (x+y)/2)
 		}
 	}
-	return estimate(averages, null(n, n, true), 1-level), nil
+	return newEstimate(averages, null(n, n, true), 1-level), nil
 }
 
-// rankSum estimates by how much head's values exceed base's, with the interval of Wilcoxon's
-// rank-sum test (Mann and Whitney's) at the level. Ties count against a difference.
-func rankSum(base, head []float64, level float64) (Estimate, error) {
+// rankSum estimates by how much head's values exceed base's, by Wilcoxon's rank-sum test. Ties
+// count against a difference.
+func rankSum(base, head []float64, level float64) (estimate, error) {
 	if err := checkValues(level, base, head); err != nil {
-		return Estimate{}, err
+		return estimate{}, err
 	}
 	shifts := make([]float64, 0, len(base)*len(head))
 	for _, x := range base {
@@ -45,7 +50,7 @@ func rankSum(base, head []float64, level float64) (Estimate, error) {
 			shifts = append(shifts, y-x)
 		}
 	}
-	return estimate(shifts, null(len(base), len(head), false), 1-level), nil
+	return newEstimate(shifts, null(len(base), len(head), false), 1-level), nil
 }
 
 func checkValues(level float64, sets ...[]float64) error {
@@ -65,23 +70,23 @@ func checkValues(level float64, sets ...[]float64) error {
 	return nil
 }
 
-// estimate makes an estimate from all Walsh averages, or all differences of base and head. The
-// statistic is the number of those below zero.
-func estimate(all []float64, null distribution, alpha float64) Estimate {
+// newEstimate takes all Walsh averages, or all differences of base and head. The statistic is the
+// number of those below zero.
+func newEstimate(all []float64, null distribution, alpha float64) estimate {
 	slices.Sort(all)
 	n := len(all)
-	e := Estimate{Value: (all[(n-1)/2] + all[n/2]) / 2, Low: math.Inf(-1), High: math.Inf(1)}
+	e := estimate{value: (all[(n-1)/2] + all[n/2]) / 2, low: math.Inf(-1), high: math.Inf(1)}
 	if c := null.critical(alpha); c >= 0 {
-		e.Low, e.High = all[c], all[n-1-c]
+		e.low, e.high = all[c], all[n-1-c]
 	}
 	notAbove, _ := slices.BinarySearch(all, math.SmallestNonzeroFloat64)
 	below, _ := slices.BinarySearch(all, 0)
-	e.P = null.twoSided(min(notAbove, n-below))
+	e.p = null.twoSided(min(notAbove, n-below))
 	return e
 }
 
-// distribution has the cumulative probabilities of a symmetric rank statistic, from 0 to its centre
-// at least.
+// distribution has the cumulative probabilities of a symmetric rank statistic, up to its centre at
+// least.
 type distribution []float64
 
 // twoSided returns the probability of k or something further from the centre.
@@ -131,7 +136,6 @@ const (
 	exactSum    = 50 // in each of two sets
 )
 
-// signedRanks returns the distribution for n differences.
 func signedRanks(n int) distribution {
 	sums := n * (n + 1) / 2
 	if n > exactSigned {
@@ -152,9 +156,8 @@ func signedRanks(n int) distribution {
 	return cumulate(p)
 }
 
-// rankSums returns the distribution of Mann and Whitney's statistic for sets of m and n values, by
-// their recursion. The greatest of all values is in the first set with the probability m/(m+n), and
-// then exceeds all n of the second.
+// rankSums follows Mann and Whitney's recursion for sets of m and n values. The greatest of all
+// values is in the first set with the probability m/(m+n), and then exceeds all n of the second.
 func rankSums(m, n int) distribution {
 	if m > exactSum || n > exactSum {
 		return normal(m*n, math.Sqrt(float64(m)*float64(n)*float64(m+n+1)/12))
@@ -191,8 +194,7 @@ func cumulate(p []float64) distribution {
 	return p
 }
 
-// normal returns the normal distribution of a statistic from 0 to most, with the usual correction
-// for its steps.
+// normal takes the usual correction for the steps of a statistic.
 func normal(most int, deviation float64) distribution {
 	d := make(distribution, most/2+1)
 	for k := range d {
@@ -208,24 +210,20 @@ const MaxRounds = 200
 // Wilcoxon's statistic depends only on the signs of the differences and on their ranks. Without a
 // difference each sign is a coin's, and each new size has any rank with the same probability. So
 // the joint distribution after all rounds does not depend on the noise (R. G. Miller, A sequential
-// signed-rank test, JASA 65, 1970). perLook draws it, and finds the level for each look so that any
-// of them errs with the probability alpha (S. J. Pocock, Group sequential methods, Biometrika 64,
-// 1977).
+// signed-rank test, JASA 65, 1970). perLook draws it, and finds the level at which any look errs
+// with the probability alpha (S. J. Pocock, Group sequential methods, Biometrika 64, 1977).
 
-// draws is how many sequences are drawn. The level is right within 3% of itself at alpha 0.05,
-// within 6% at 0.01.
+// With so many sequences, the level is right within 3% of itself at alpha 0.05, within 6% at 0.01.
 const draws = 100_000
 
-// perLook returns the level of each of rounds tests, so that one of them rejects by chance with the
-// probability alpha at most.
 func perLook(alpha float64, rounds int) float64 {
 	return smallest(rounds)[int(alpha*draws)] / (1 + 1e-9) // below what alpha of the sequences reach
 }
 
 var smallests sync.Map // by rounds: []float64
 
-// smallest returns the smallest p-value of each sequence of so many rounds, sorted. The first call
-// takes tenths of a second.
+// smallest returns the smallest p-value of each sequence, sorted. The first call takes tenths of a
+// second.
 func smallest(rounds int) []float64 {
 	if s, ok := smallests.Load(rounds); ok {
 		return s.([]float64)
@@ -260,7 +258,6 @@ func smallest(rounds int) []float64 {
 // signs has the bit of a rank set if the difference of that rank is positive.
 type signs [(MaxRounds + 63) / 64]uint64
 
-// above returns how many positive ones have the rank or a greater one.
 func (s *signs) above(rank int) int {
 	n := 0
 	for i := rank / 64; i < len(s); i++ {

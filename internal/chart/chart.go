@@ -16,26 +16,25 @@ const (
 	PlotHeight = 1000
 )
 
-// Chart is one picture. Axes are in percent of the plot, and paths in its units, which the plot
-// stretches.
+// Chart is one picture. Axes are in percent of the plot, and paths in its units.
 type Chart struct {
-	ID          string // unique on the page
-	Kind, Group string // data-kind and data-group for the script
-	Class       string // for the style sheet
-	Title, Desc string // for screen readers
+	ID          string
+	Kind, Group string // data-kind and data-group
+	Class       string
+	Title, Desc string
 	YLabel      string
 	XLabel      string
 	X, Y        []Tick
-	Marks       []Tick // lines across the plot, with a label on the right
+	Marks       []Tick // lines across the plot, labelled on the right
 	Lines       []Line
 	Height      string // in pixels; "": the style sheet's
-	Message     string // if there is nothing to draw
+	Message     string
 }
 
 // Line is one path.
 type Line struct {
 	Class     string
-	Series    int    // data-v for the script
+	Series    int    // data-v
 	D         string // as [Path] writes it
 	Transform string // "": none
 }
@@ -71,13 +70,13 @@ func (c Chart) HTML() (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// Path writes SVG path data in whole units and short relative steps.
+// Path writes SVG path data in whole units.
 type Path struct {
 	b    []byte
 	x, y int
 }
 
-// String returns what was drawn.
+// String returns the path data.
 func (p *Path) String() string { return string(p.b) }
 
 // Move goes to x, y without drawing.
@@ -106,7 +105,7 @@ func (p *Path) Line(x, y int) {
 	p.x, p.y = x, y
 }
 
-// To draws to x, y, or moves there if nothing was drawn yet.
+// To is Line, or Move at the start.
 func (p *Path) To(x, y int) {
 	if len(p.b) == 0 {
 		p.Move(x, y)
@@ -140,7 +139,7 @@ func (p *Path) Box(x, y, width, height int) {
 // Close draws back to where Move went.
 func (p *Path) Close() { p.b = append(p.b, 'z') }
 
-// number appends a second number. A minus sign separates it too.
+// A minus sign separates a second number too.
 func (p *Path) number(n int) {
 	if n >= 0 {
 		p.b = append(p.b, ' ')
@@ -154,13 +153,13 @@ func PlotX(frac float64) int { return int(math.Round(frac * PlotWidth)) }
 // PlotY returns the y at a fraction from the plot's bottom.
 func PlotY(frac float64) int { return int(math.Round((1 - frac) * PlotHeight)) }
 
-// Axis maps values to the fraction of a plot's width or height.
+// Axis maps values to a fraction of a plot.
 type Axis struct {
 	Lo, Hi float64
 	Log    bool
 }
 
-// Frac returns the place of v, from 0 at Lo to 1 at Hi.
+// Frac returns 0 at Lo to 1 at Hi.
 func (a Axis) Frac(v float64) float64 {
 	lo, hi := a.Lo, a.Hi
 	if a.Log {
@@ -182,12 +181,12 @@ func (a Axis) Value(frac float64) float64 {
 
 // Tick is a labelled place on an axis.
 type Tick struct {
-	At    float64 // percent of the plot from its left or top
+	At    float64 // percent from the plot's left or top
 	Label string
 	Minor bool // left out first if there is no room
 }
 
-// PercentAt returns a fraction in percent, rounded.
+// PercentAt returns rounded percent.
 func PercentAt(frac float64) float64 { return math.Round(frac*1e4) / 100 }
 
 // XTicks places values on an axis to the right.
@@ -236,8 +235,7 @@ func powerOfTen(v float64) bool {
 	return i%3 == 0 && math.Abs(Series125(i)/v-1) < 1e-6
 }
 
-// LogAxis returns an axis between numbers of the 1-2-5 series that holds lo and hi, at least as
-// wide as from 1 to 4.
+// LogAxis has bounds of the 1-2-5 series around lo and hi, at least as wide as from 1 to 4.
 func LogAxis(lo, hi float64) Axis {
 	i, k := Index125(lo), Index125(hi)
 	if Series125(k) < hi*(1-1e-9) {
@@ -250,8 +248,8 @@ func LogAxis(lo, hi float64) Axis {
 	return Axis{Lo: Series125(i), Hi: Series125(k), Log: true}
 }
 
-// LogTicks returns the numbers of the 1-2-5 series from lo to hi. If these are more than most, it
-// returns the powers of ten.
+// LogTicks returns the numbers of the 1-2-5 series from lo to hi, or the powers of ten if these are
+// more than most.
 func LogTicks(lo, hi float64, most int) []float64 {
 	var all, tens []float64
 	for i := Index125(lo); Series125(i) <= hi*(1+1e-9); i++ {
@@ -279,7 +277,7 @@ func LinearTicks(lo, hi, step float64) []float64 {
 	return ts
 }
 
-// timeSteps are the round steps above 5 seconds.
+// above 5 seconds
 var timeSteps = []float64{10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200}
 
 // TimeStep returns the smallest round step, in seconds, that divides span into at most n.
@@ -339,7 +337,7 @@ func LabelTime(s float64) string {
 // LabelPercent writes a share as percent.
 func LabelPercent(share float64) string { return LabelNumber(share*100) + "%" }
 
-// LabelNumber writes a number with at most six digits.
+// LabelNumber writes at most six digits.
 func LabelNumber(x float64) string { return strconv.FormatFloat(Significant(x, 6), 'f', -1, 64) }
 
 // Significant rounds to n significant digits.

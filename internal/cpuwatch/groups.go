@@ -17,16 +17,14 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// place is where the files of a process's control group are.
 type place struct {
 	dir string // of the group
 	top string // the outermost group that the reader sees
 	v2  bool
 }
 
-// find returns the place by the process's /proc/PID/cgroup and the reader's own
-// /proc/self/mountinfo. It prefers version 1, because version 2 has no quota if version 1 has the
-// cpu controller.
+// find takes /proc/PID/cgroup and the reader's own /proc/self/mountinfo. It prefers version 1,
+// because version 2 has no quota if version 1 has the cpu controller.
 func find(cgroup, mountinfo string) (place, error) {
 	group, v2, ok := groupOf(cgroup)
 	if !ok {
@@ -68,7 +66,6 @@ func groupOf(cgroup string) (group string, v2, ok bool) {
 
 func has(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
-// dirs returns the folders of the group and of its parents.
 func (p place) dirs() (list []string) {
 	for dir := p.dir; ; dir = path.Dir(dir) {
 		list = append(list, dir)
@@ -90,7 +87,7 @@ func parseMax(text string) (cpus float64, ok bool) {
 	return ratio(f[0], f[1])
 }
 
-// ratio returns quota over period. A quota that is not positive means none (0).
+// A quota that is not positive means none (0).
 func ratio(quota, period string) (cpus float64, ok bool) {
 	q, err := strconv.ParseFloat(strings.TrimSpace(quota), 64)
 	p, err2 := strconv.ParseFloat(strings.TrimSpace(period), 64)
@@ -105,7 +102,7 @@ type counts struct {
 	waited             time.Duration
 }
 
-// line reads one line of cpu.stat, and reports whether it is valid.
+// line reports whether a line of cpu.stat is valid.
 func (c *counts) line(key, value string) bool {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 0 {
@@ -133,8 +130,8 @@ func parseStat(text string) (c counts) {
 	return c
 }
 
-// ReadLog reads the output of a loop in the container: cpu.max, and then the time in seconds since
-// 1970 and cpu.stat, again and again. A line such as "quota 0.15" may stand in place of cpu.max.
+// ReadLog reads cpu.max, and then the time in seconds since 1970 and cpu.stat, again and again. A
+// line such as "quota 0.15" may replace cpu.max.
 func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 	cpu := &reqtrace.CPU{Grouped: true}
 	var last counts
@@ -180,7 +177,6 @@ func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 	return cpu, nil
 }
 
-// parseTime reads 1764339000.123456. It needs the point.
 func parseTime(text string) (time.Time, error) {
 	if !strings.Contains(text, ".") {
 		return time.Time{}, errors.New("no point")

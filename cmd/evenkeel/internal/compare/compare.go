@@ -20,9 +20,9 @@ type Comparison struct {
 	Columns  []Column
 	Base     int // column that ratios refer to
 	Rows     []Row
-	Machines []runfile.Machine // distinct
-	Tools    []string          // what measured them, distinct
-	Notes    []string          // what a reader must know before using the table
+	Machines []runfile.Machine
+	Tools    []string // what measured them
+	Notes    []string // what a reader must know before using the table
 
 	plans    []*runfile.Plan
 	floors   []*runfile.Floor
@@ -62,7 +62,6 @@ func (c *Comparison) Row(name string) *Row {
 	return &c.Rows[i]
 }
 
-// note adds a note once. Each judgement finds the same ones again.
 func (c *Comparison) note(text string) {
 	if !slices.Contains(c.Notes, text) {
 		c.Notes = append(c.Notes, text)
@@ -77,7 +76,7 @@ type Column struct {
 	file int // rounds are those of a file
 }
 
-// whole returns the runs that were not interrupted, or all if each was.
+// whole leaves out interrupted runs, unless each was interrupted.
 func (c *Column) whole() []*runfile.Run {
 	interrupted := func(r *runfile.Run) bool { return r.Load.Interrupted }
 	if whole := slices.DeleteFunc(slices.Clone(c.Runs), interrupted); len(whole) > 0 {
@@ -95,7 +94,7 @@ func (c *Column) Median() *runfile.Run {
 	return runs[(len(runs)-1)/2]
 }
 
-// LoadText says how a load was put on, in a few words.
+// LoadText describes a load in a few words.
 func LoadText(l *loadgen.Result) string { return loopText(l) + shapeText(l) }
 
 func loopText(l *loadgen.Result) string {
@@ -216,7 +215,6 @@ func columnLabel(label, stem string, inFile, inAll int) string {
 	return stem + ": " + label
 }
 
-// stems returns the names without folder and extension if they then differ.
 func stems(names []string) []string {
 	ss := make([]string, len(names))
 	n := map[string]int{}

@@ -48,7 +48,7 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 // Lanes returns what SetEvents placed on a run.
 func (c *Comparison) Lanes(r *runfile.Run) []Lane { return c.lanes[r] }
 
-// misplaced says that no event of a file lies within a run, or "".
+// misplaced says why no event of a file lies within a run, or "".
 func (c *Comparison) misplaced(f *runfile.Events) string {
 	if len(f.List) == 0 {
 		return f.Name + ": no events in it"
@@ -92,7 +92,7 @@ type tally struct {
 	total, longest time.Duration
 }
 
-// tallies sums up the events of runs by source and then by time.
+// tallies sorts by source, and then by time.
 func (c *Comparison) tallies(runs []*runfile.Run) []tally {
 	var ts []tally
 	type key struct{ source, state string }
@@ -167,9 +167,9 @@ func (c *Comparison) EventsText(r *runfile.Run) string {
 const serving = "serving"
 
 const (
-	maxNameRunes = 100                // of a source or a state
-	maxNoteRunes = 120                // of an event's note
-	farAway      = 876000 * time.Hour // from a window's start
+	maxNameRunes = 100 // of a source or a state
+	maxNoteRunes = 120 // of an event's note
+	farAway      = 876000 * time.Hour
 )
 
 // Lane is what one source did within the window of a run.
@@ -184,7 +184,7 @@ type Lane struct {
 type Span struct {
 	State, Note string
 	From, To    time.Duration // since the window's start; a state can outlast the window
-	Count       int           // states in it
+	Count       int
 }
 
 // Clip returns the part of a span that lies within a window.
@@ -192,8 +192,8 @@ func (s Span) Clip(window time.Duration) (from, to time.Duration) {
 	return min(max(s.From, 0), window), min(max(s.To, 0), window)
 }
 
-// newLane returns the lane of one source's events, in order of time. It needs a line within the
-// window, or a state other than serving around the window.
+// newLane takes the events of one source in order of time. A lane needs a line within the window,
+// or a state other than serving around it.
 func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
 	from, to, ok := r.Window()
 	if !ok {
@@ -221,7 +221,7 @@ func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
 		if !l.Open {
 			s.To = min(events[i+1].Time.Sub(from), farAway)
 		}
-		if s.To > 0 || s.From >= 0 { // not only before the window
+		if s.To > 0 || s.From >= 0 {
 			l.Spans = append(l.Spans, s)
 		}
 	}
@@ -231,8 +231,7 @@ func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
 
 var number = regexp.MustCompile(`[0-9]+`)
 
-// compareNatural compares names so that 2 comes before 10. No name has a longer number than the
-// keys have digits.
+// compareNatural puts 2 before 10. No name has a longer number than the keys have digits.
 func compareNatural(a, b string) int {
 	const digits = maxNameRunes
 	key := func(name string) string {

@@ -74,7 +74,7 @@ func sourceLines(r *runfile.Run) (lines []string) {
 	return lines
 }
 
-// MixText says where the requests of a run are from. It is "" for those of the command line.
+// MixText says where requests are from, or "" for those of the command line.
 func MixText(m *runfile.Mix) string {
 	if m == nil {
 		return ""
@@ -90,8 +90,7 @@ func MixText(m *runfile.Mix) string {
 	return strings.Join(parts, ", ")
 }
 
-// ObservedText says where the collector's rows of a service are from that evenkeel did not start.
-// It is "" without any.
+// ObservedText says what observed a service that evenkeel did not start, or "".
 func ObservedText(r *runfile.Run) string {
 	var parts []string
 	traced := r.GC != nil && r.GC.Source == runfile.GCFromTrace
@@ -129,7 +128,6 @@ type logBin struct {
 	Count    int64
 }
 
-// logBins groups durations in bins of a 1-2-5 series.
 func logBins(h *loadgen.Histogram) (bins []logBin) {
 	first := 0
 	for d, n := range h.All() {
@@ -146,8 +144,7 @@ func logBins(h *loadgen.Histogram) (bins []logBin) {
 	return bins
 }
 
-// histogramText draws a bar for each bin. A bin that holds anything shows at least a dot, because
-// the tail is what matters.
+// The tail matters, so a bin that holds anything shows at least a dot.
 func histogramText(b *strings.Builder, h *loadgen.Histogram) {
 	bins := logBins(h)
 	most := int64(1)
@@ -172,14 +169,14 @@ func histogramText(b *strings.Builder, h *loadgen.Histogram) {
 // ClassTable has a row for all requests of a column, and one for each class.
 type ClassTable struct {
 	Column int
-	Pooled string // how its figures differ from the table's, for several repeats
+	Pooled string // how its figures differ from the first table's, or ""
 	Rows   []ClassRow
 }
 
 // ClassRow is one class in one column.
 type ClassRow struct {
 	Name  string
-	Cells []string // one for each of ClassColumns
+	Cells []string // by ClassColumns
 }
 
 // ClassColumns are the figures of a class. Bytes are the mean of an answer's body.
@@ -245,7 +242,7 @@ func addClass(to, from *loadgen.TargetClass) {
 	}
 }
 
-// classCells writes the figures of a class, and "-" if one of the runs does not have it.
+// classCells writes "-" for a figure that one of the runs does not have.
 func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
 	bad := int64(0)
 	for s, n := range c.Statuses {

@@ -19,13 +19,13 @@ var slowShare = map[string]float64{
 	"p50": .5, "p90": .1, "p99": .01, "p99.9": .001, "slowest 1%": .01, "slowest 0.1%": .001,
 }
 
-// Least returns how many requests a run needs so that a figure is judged, or 0 for any number.
+// Least returns how many requests a run needs for a figure, or 0 for any number.
 func Least(figure string) int64 {
 	share, ok := slowShare[figure]
 	if !ok {
 		return 0
 	}
-	const atLeast = 10 // in the share, as tailstat has it
+	const atLeast = 10 // as in tailstat
 	return int64(math.Round(atLeast / share))
 }
 
@@ -33,8 +33,7 @@ func haveAll(figure string, runs []tailstat.Run) bool {
 	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
 }
 
-// sides returns the runs of two columns to compare. Only runs of one file are in rounds, and only
-// rounds with both stay.
+// Only runs of one file are in rounds, and only rounds with both sides stay.
 func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	b, h = slices.Clone(base), slices.Clone(head)
 	none := func(r tailstat.Run) bool { return r.Round == 0 }
@@ -54,8 +53,7 @@ func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	return slices.DeleteFunc(b, alone(head)), slices.DeleteFunc(h, alone(base))
 }
 
-// statRuns returns runs with their figures, without those that were cut short or disturbed by the
-// load generator.
+// statRuns leaves out runs that were cut short or disturbed by the load generator.
 func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 	for _, r := range runs {
 		if r.Load.Interrupted || r.Load.FailedBy(loadgen.ClassGenerator) > 0 {
@@ -73,7 +71,7 @@ func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 	return list
 }
 
-// Ratio returns a result's ratio for people, and "~" if the interval holds 1.
+// Ratio writes a result's ratio, or "~" if it is inconclusive.
 func Ratio(r *tailstat.Result) string {
 	switch {
 	case r == nil:
@@ -86,7 +84,7 @@ func Ratio(r *tailstat.Result) string {
 	return textfmt.Ratio(r.Ratio)
 }
 
-// Bounds returns a result's interval for people, or "".
+// Bounds writes a result's interval, or "".
 func Bounds(r *tailstat.Result) string {
 	if r == nil || r.Within.Low <= 0 || math.IsInf(r.Within.High, 0) {
 		return ""
@@ -115,7 +113,7 @@ func Change(ratio float64) string {
 
 // Limit is how much a figure may change.
 type Limit struct {
-	Figure string  // name of a row
+	Figure string
 	Ratio  float64 // to the base's; 1.2: a fifth more
 	Less   bool    // exceeded below Ratio, not above it
 }
@@ -125,9 +123,9 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	OutcomeKept     Outcome = iota // the whole interval keeps the limit
-	OutcomeExceeded                // the whole interval lies beyond the limit
-	OutcomeUnknown                 // the limit lies within the interval, or there is none
+	OutcomeKept Outcome = iota
+	OutcomeExceeded
+	OutcomeUnknown // the limit lies within the interval, or there is no interval
 )
 
 // Finding is what the runs of a column say of a limit.
@@ -135,12 +133,12 @@ type Finding struct {
 	Outcome Outcome
 	Text    string
 
-	// Rounds is how many runs of each would decide. It is 0 if that is not known or the outcome is,
-	// and over tailstat.MaxNeeded if no such number would.
+	// Rounds is how many runs of each would decide, or 0 if that is not known or not needed. It is
+	// over tailstat.MaxNeeded if no such number would.
 	Rounds int
 }
 
-// Check compares each column with a limit on a judged figure.
+// Check compares each column with a limit.
 func (c *Comparison) Check(l Limit) (list []Finding) {
 	row := c.Row(l.Figure)
 	for k := range c.Columns {
@@ -183,8 +181,8 @@ func (c *Comparison) check(l Limit, column int, r *tailstat.Result) Finding {
 	return Finding{OutcomeUnknown, text, tailstat.MaxNeeded + 1}
 }
 
-// measureFloor finds the smallest change that this many rounds show on this machine. One variant
-// was measured twice in each round, so all differences are noise.
+// measureFloor finds the smallest change that so many rounds show on this machine. All differences
+// are noise, because one variant was measured twice in each round.
 func (c *Comparison) measureFloor(figures []Figure) {
 	for i := range c.Rows {
 		c.Rows[i].floor = nil
@@ -231,7 +229,7 @@ func (c *Comparison) measureFloor(figures []Figure) {
 		x := &r.Result[i]
 		if row := c.Row(x.Figure); row != nil {
 			row.floor, row.floorRounds = x, c.rounds(r.Base)
-			row.floorLeast, _ = x.DetectableWith(row.floorRounds)
+			row.floorLeast, _ = x.Detectable(row.floorRounds)
 		}
 		if x.Verdict != tailstat.VerdictInconclusive {
 			differ = append(differ, fmt.Sprintf("%s %s %s", x.Figure, Ratio(x), Bounds(x)))
@@ -242,7 +240,7 @@ func (c *Comparison) measureFloor(figures []Figure) {
 	}
 }
 
-// rounds returns in how many rounds variants were compared, or otherwise if none were.
+// rounds returns in how many rounds variants were compared, or otherwise.
 func (c *Comparison) rounds(otherwise int) int {
 	n := 0
 	for _, a := range c.against {
@@ -271,7 +269,7 @@ func (r *Row) FloorWith(rounds int) (ratio float64, ok bool) {
 	if r.floor == nil {
 		return 0, false
 	}
-	return r.floor.DetectableWith(rounds)
+	return r.floor.Detectable(rounds)
 }
 
 // FloorNeeded returns how many rounds show a ratio on this machine.
@@ -282,8 +280,8 @@ func (r *Row) FloorNeeded(ratio float64) (rounds int, ok bool) {
 	return r.floor.Needed(ratio)
 }
 
-// FloorText returns the floor for people, such as "+12%", or "none" if so few rounds show nothing.
-// It is "" if no floor was measured.
+// FloorText writes the floor, such as "+12%", "none" if so few rounds show nothing, or "" if it was
+// not measured.
 func (r *Row) FloorText() string {
 	if r.floor == nil {
 		return ""
@@ -294,7 +292,7 @@ func (r *Row) FloorText() string {
 	return "none"
 }
 
-// Shown returns the verdict that colours a column's figure. A change below the floor has no colour.
+// Shown returns the verdict that colours a figure. A change below the floor has no colour.
 func (r *Row) Shown(column int) tailstat.Verdict {
 	x := r.results[column]
 	if x == nil {
@@ -323,7 +321,7 @@ func Spoilt(r *runfile.Run) string {
 			list = append(list, fmt.Sprintf("%.0f%% was taken by the hypervisor", x))
 		}
 	}
-	// If all connections were busy, the service made requests late. The pacer's own lateness is the
+	// With all connections busy, the service made requests late. The pacer's own lateness is the
 	// load generator's.
 	if r.Load.Pacer.Count() > 0 {
 		if late := r.Load.Pacer.Quantile(.99); late > loadgen.LateAfter {

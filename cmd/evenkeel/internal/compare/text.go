@@ -57,7 +57,6 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	return err
 }
 
-// style is green for better, red for worse, and dim for what is uncertain or below the floor.
 func (r *Row) style(s textfmt.Style, column int) func(string) string {
 	code := "2"
 	switch r.Shown(column) {
@@ -69,7 +68,7 @@ func (r *Row) style(s textfmt.Style, column int) func(string) string {
 	return func(t string) string { return s.Attr(code, t) }
 }
 
-// shownAlways are rows that Markdown shows without a verdict. A fast answer may be a failure.
+// Markdown shows these rows without a verdict too, because a fast answer may be a failure.
 var shownAlways = map[string]bool{"requests": true, "failed": true, "not 2xx or 3xx": true}
 
 // Markdown writes the comparison for a pull request, after lines. It has a table for each column
@@ -144,7 +143,7 @@ func (r *Row) valueText(column int) string {
 	return "-"
 }
 
-// markdown escapes text on one line. A label comes from whoever wrote the run file.
+// A label comes from whoever wrote the run file.
 func markdown(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -253,7 +252,7 @@ func (r *Row) cellData(column int) (d cellData) {
 	if x.Verdict != tailstat.VerdictInconclusive {
 		d.Change.Ratio = &x.Ratio
 	}
-	if least, ok := x.Detectable(); ok {
+	if least, ok := x.Detectable(0); ok {
 		d.Change.Detectable = &least
 	}
 	return d

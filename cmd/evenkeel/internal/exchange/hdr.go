@@ -39,12 +39,12 @@ func uncomma(line string) string { return strings.NewReplacer(",", " ", `"`, "")
 type distribution struct {
 	unit    time.Duration
 	h       fine
-	count   int64 // so far
+	count   int64
 	q       float64
 	value   time.Duration
 	rows    int
-	csv     bool // commas between the columns, and no footer
-	ended   bool // the footer has come
+	csv     bool
+	ended   bool
 	started bool
 }
 
@@ -98,7 +98,7 @@ func (d *distribution) line(s string) error {
 func (d *distribution) footer(s string) error {
 	_, text, found := strings.Cut(strings.Replace(s, "TotalCount", "Total count", 1), "Total count")
 	if !found {
-		return nil // the mean, the buckets and comments
+		return nil // the mean, the buckets or a comment
 	}
 	n, err := strconv.ParseInt(strings.Trim(text, " =]"), 10, 64)
 	if err != nil || n != d.count {
@@ -142,7 +142,6 @@ func readHgrm(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{run}, nil
 }
 
-// hdrOf converts a histogram to HdrHistogram's own type.
 func hdrOf(h *loadgen.Histogram) (*hdr.Histogram, error) {
 	text, err := h.MarshalJSON()
 	if err != nil {
@@ -155,7 +154,7 @@ func hdrOf(h *loadgen.Histogram) (*hdr.Histogram, error) {
 	return hdr.Decode([]byte(encoded))
 }
 
-// hgrmTicks is the number of lines for each halving of the rest to 100%, as other tools write.
+// for each halving of the rest to 100%, as other tools write
 const hgrmTicks = 5
 
 func writeHgrm(w io.Writer, run *runfile.Run) error {
@@ -185,7 +184,7 @@ var hlogHead = regexp.MustCompile(`^#\[(StartTime|BaseTime): ([-+.0-9eE]+)`)
 
 const (
 	maxIntervals = 1 << 20
-	year         = 365 * 24 * 3600. // seconds
+	year         = 365 * 24 * 3600.
 )
 
 type interval struct {
@@ -195,8 +194,8 @@ type interval struct {
 
 type histogramLog struct {
 	unit       time.Duration
-	start      float64 // seconds since 1970
-	base       float64 // what starts of intervals count from
+	start      float64
+	base       float64
 	hasStart   bool
 	hasBase    bool
 	tags       []string
@@ -267,10 +266,10 @@ func (l *histogramLog) line(s string) error {
 		l.tags = append(l.tags, m[1])
 	}
 	l.byTag[m[1]] = append(l.byTag[m[1]], i)
-	if !l.hasStart { // HdrHistogram's own reader too takes the first interval's
+	if !l.hasStart { // as in HdrHistogram's own reader
 		l.start, l.hasStart = start, true
 	}
-	if !l.hasBase { // so too: starts over a year before the log's count from it
+	if !l.hasBase { // likewise: earlier starts count from the log's
 		if start < l.start-year {
 			l.base = l.start
 		}
@@ -333,9 +332,9 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 	return run, nil
 }
 
-const maxPoints = 1000 // as many as can be added
+const maxPoints = 1000 // more cannot be added
 
-// points makes a series of intervals of one length, within 5%, that follow each other.
+// points needs intervals of one length, within 5%, that follow each other.
 func points(all []interval) loadgen.Series {
 	length := all[0].length
 	if length < 1e-3 {
@@ -346,7 +345,7 @@ func points(all []interval) loadgen.Series {
 	for i := range all {
 		at := (all[i].start - all[0].start) / length
 		k := int(math.Round(at))
-		last := i == len(all)-1 && all[i].length < length // the rest
+		last := i == len(all)-1 && all[i].length < length
 		if k != len(s.Points) && (k < len(s.Points) || k > maxPoints) || len(s.Points) >= maxPoints ||
 			math.Abs(all[i].length-length) > .05*length && !last {
 			return loadgen.Series{}
@@ -364,7 +363,6 @@ func points(all []interval) loadgen.Series {
 	return s
 }
 
-// writeHlog writes the window as one interval.
 func writeHlog(w io.Writer, run *runfile.Run) error {
 	h, err := hdrOf(&run.Load.Latency)
 	if err != nil {
@@ -383,7 +381,7 @@ func writeHlog(w io.Writer, run *runfile.Run) error {
 		startTime(w, from), log.OutputLegend(), log.OutputIntervalHistogram(h))
 }
 
-// startTime writes both times in milliseconds. The library's own lines have seconds.
+// startTime writes milliseconds. The library's own lines have seconds.
 func startTime(w io.Writer, ms int64) error {
 	_, err := fmt.Fprintf(w, "#[StartTime: %d.%03d (seconds since epoch), %s]\n#[BaseTime: %[1]d.%03[2]d (seconds "+
 		"since epoch)]\n",

@@ -42,11 +42,10 @@ var wrkUnits = map[string]time.Duration{
 	"m": time.Minute, "h": time.Hour,
 }
 
-// wrk2 reads the output line by line.
 type wrk2 struct {
 	run      runfile.Run
 	open     bool // latencies count from when requests were due
-	answered bool // the line with the number of requests has come
+	answered bool
 	known    []known
 	table    distribution
 	inTable  bool
@@ -102,7 +101,7 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{p.run}, nil
 }
 
-// closed makes the run one of wrk, which keeps no rate.
+// closed makes the run one of wrk.
 func (p *wrk2) closed(o Options) ([]runfile.Run, error) {
 	if o.Rate > 0 {
 		return nil, errors.New("it is of wrk, which is a closed loop: leave out -rate")
@@ -201,8 +200,8 @@ func wrkBytes(number, unit string) (int64, error) {
 	return int64(v), nil
 }
 
-// A list has a latency on each line, as a number in the unit of -unit or with its unit, such as
-// 1.5ms. Empty lines and those that begin with # do not count.
+// A list has a latency on each line, in the unit of -unit or with its own, such as 1.5ms. Empty
+// lines and those that begin with # do not count.
 var listLine = regexp.MustCompile(`^[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?(ns|us|µs|ms|s|m|h)?$`)
 
 func readList(r io.Reader, o Options) ([]runfile.Run, error) {
@@ -241,7 +240,6 @@ func readList(r io.Reader, o Options) ([]runfile.Run, error) {
 	}}, nil
 }
 
-// sniffList reports whether all whole lines of a file's beginning are latencies.
 func sniffList(text string) bool {
 	n := 0
 	for line := range strings.Lines(text) {

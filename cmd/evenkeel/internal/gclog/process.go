@@ -14,13 +14,13 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// maxProcesses is how many processes of a prefix are kept, the last ones.
+// of a prefix, the last ones
 const maxProcesses = 100
 
 // Part selects a process's collections.
 type Part struct {
 	From, To cli.Period // since the program's start; to 0: no bound
-	Skip     int        // collections at the front
+	Skip     int
 }
 
 // Report is what a log holds.
@@ -33,28 +33,27 @@ type Report struct {
 
 // Process is a process in a log.
 type Process struct {
-	Source  string          `json:"source,omitempty"` // the prefix of its lines
-	First   int64           `json:"first_gc"`         // number of the first counted collection; 0: none
-	Last    int64           `json:"last_gc"`          // number of the last
-	From    time.Duration   `json:"from_ns"`          // since the program's start
-	To      time.Duration   `json:"to_ns"`            // since the program's start
+	Source  string          `json:"source,omitempty"` // prefix of its lines
+	First   int64           `json:"first_gc"`
+	Last    int64           `json:"last_gc"`
+	From    time.Duration   `json:"from_ns"`
+	To      time.Duration   `json:"to_ns"` // since the program's start, as From
 	Util    int             `json:"util_percent"`
 	Summary gctrace.Summary `json:"summary"`
 
-	read  int64         // collections
+	read  int64
 	until time.Duration // end of the last of them
 }
 
-// source is the processes of one prefix, which follow one another.
 type source struct {
 	name      string
 	last      gctrace.Cycle
 	cycles    chan gctrace.Cycle // of the running process
 	summary   chan Process
-	processes []Process // that ended
+	processes []Process
 }
 
-// Summarize reads cycles once, and summarises each process.
+// Summarize reads cycles once.
 func (part Part) Summarize(cycles iter.Seq[gctrace.Cycle]) *Report {
 	r := &Report{part: part, Processes: []Process{}}
 	var list []*source
@@ -95,8 +94,7 @@ func (s *source) end() {
 	s.processes = append(s.processes[max(len(s.processes)-maxProcesses+1, 0):], <-s.summary)
 }
 
-// process summarises a process with at least one cycle. The window begins at the first line, or
-// after the last skipped collection.
+// The window begins at the first line, or after the last skipped collection.
 func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 	p := Process{Source: source}
 	w := gctrace.Window{From: time.Duration(part.From), To: time.Duration(part.To)}
@@ -123,7 +121,7 @@ func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 			if w.Holds(c) {
 				p.First, p.Last, p.Util = cmp.Or(p.First, c.N), c.N, c.UtilPercent
 			}
-			yield(c) // Summarize takes all
+			yield(c)
 		}
 	}, w)
 	p.From, p.To = w.From, w.To
@@ -133,7 +131,7 @@ func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 	return p
 }
 
-// Restarted reports whether c is of a later process than the cycle before it.
+// Restarted reports whether c is of a later process.
 func Restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last.At }
 
 const maxSourceName = 60
@@ -213,8 +211,7 @@ func lineUnless(first bool) string {
 	return "\n"
 }
 
-// json leaves summary out if there are several processes, so that a part is not taken for the
-// whole.
+// Of several processes it has no single summary, so that nobody takes a part for the whole.
 func (v *view) json(r *Report, stats *gctrace.Stats) error {
 	var one *gctrace.Summary
 	if r.Total == 1 {
@@ -259,7 +256,7 @@ func (v *view) notes(r *Report, stats *gctrace.Stats) {
 	}
 }
 
-// WriteSummary writes a summary. util is the runtime's own percentage since the program's start.
+// WriteSummary takes util, the runtime's own percentage since the program's start.
 func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) error {
 	var b strings.Builder
 	read, partial := s.Read.Get()
@@ -332,7 +329,6 @@ func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) e
 	return err
 }
 
-// value formats a figure. "-" means not known.
 func value[T any](v gctrace.Value[T], format func(T) string) string {
 	x, ok := v.Get()
 	if !ok {

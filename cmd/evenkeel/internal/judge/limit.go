@@ -13,7 +13,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 )
 
-// Limit is a -fail-if: how much a figure may change.
+// Limit is a -fail-if.
 type Limit struct {
 	compare.Limit
 	Text string
@@ -73,7 +73,7 @@ func (l Limits) Told(c *compare.Comparison) bool {
 	})
 }
 
-// Undecided returns the limit that needs most rounds, and how many. 0 means none.
+// Undecided returns the limit that needs most rounds, and how many. 0: each is decided.
 func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {
@@ -85,7 +85,8 @@ func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
 	return most, rounds
 }
 
-// Check returns cli.ErrLimit if a limit is exceeded, else cli.ErrInconclusive if one is inconclusive.
+// Check returns cli.ErrLimit if a limit is exceeded, else cli.ErrInconclusive if one is
+// inconclusive.
 func (l Limits) Check(c *compare.Comparison) (lines []string, err error) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {
@@ -120,7 +121,7 @@ func (j *Flags) Register(fs *flag.FlagSet) {
 		"commas; fewer figures have narrower intervals")
 }
 
-// Check finds wrong figures, and fills in those of -fail-if.
+// Check also fills in the figures of -fail-if.
 func (j *Flags) Check() error {
 	limited := j.FailIf.Figures()
 	if j.Figures == "" {

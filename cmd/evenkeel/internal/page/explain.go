@@ -35,7 +35,7 @@ const minPart = .0005
 
 // Trace is the trace of a verdict.
 type Trace struct {
-	Name string // as the page calls it
+	Name string
 	File string // for go tool trace; "" if it was not kept
 }
 
@@ -44,7 +44,7 @@ type explainPage struct {
 
 	Verdict    *verdict.Verdict
 	Source     string
-	Guide      string // the row on the cause in the headline
+	Guide      string // on the cause in the headline
 	Legend     []pageCause
 	Classes    []classRow
 	Bands      []bandBar
@@ -52,9 +52,9 @@ type explainPage struct {
 	CausesFoot string
 	CCDF       chart.Chart
 	Overview   chart.Chart
-	Viewer     *viewer // nil without a file
+	Viewer     *viewer
 	Requests   []slowRequest
-	Still      bool // the machine stood still
+	Still      bool
 	Sites      []siteRow
 	Running    []runningRow
 	Limits     []string
@@ -69,7 +69,7 @@ type bandBar struct {
 	Desc                        string
 }
 
-// barPart is a piece of a bar, in thousandths of its width.
+// barPart has thousandths of the bar's width.
 type barPart struct {
 	Class    string
 	X, Width string
@@ -79,7 +79,7 @@ type barPart struct {
 type causeRow struct {
 	pageCause
 	Median, Tail, More, Share string
-	Width                     string // of its bar, in percent
+	Width                     string
 }
 
 type runningRow struct{ Share, Interval, Count, Where string }
@@ -181,7 +181,6 @@ func newBandBar(b *reqtrace.Band) bandBar {
 
 func thousandths(frac float64) string { return chart.LabelNumber(math.Round(frac*1e4) / 10) }
 
-// ccdfData is the distribution as data of one column.
 func ccdfData(r *reqtrace.Report) *pageData {
 	lo, hi := time.Duration(math.MaxInt64), time.Duration(1)
 	col := pageColumn{Label: "requests", Count: int64(r.Requests)}
@@ -220,13 +219,13 @@ type explainChangePage struct {
 	Tool     string
 }
 
-// sideBar is what requests of a side take. The longest has the whole width.
+// The longest sideBar has the whole width.
 type sideBar struct {
 	Name, Mean, Desc string
 	Bar              []barPart
 }
 
-// changeRow is a difference and its interval, on an axis that all rows of a table share.
+// All changeRows of a table share an axis.
 type changeRow struct {
 	pageCause
 	Where    string
@@ -234,7 +233,7 @@ type changeRow struct {
 	Old, New string
 	More     string
 	Interval string
-	All      string // difference of all requests
+	All      string
 	Zero     string // in thousandths of the axis, as the next three
 	Low      string
 	Width    string
@@ -245,8 +244,7 @@ type changedClass struct {
 	Class, Old, New, Time, Number string
 }
 
-// Change writes what differs between two versions, with its evidence, as one page without other
-// files.
+// Change writes what differs between two versions as one page without other files.
 func Change(w io.Writer, c *verdict.Change) error {
 	p := explainChangePage{
 		shell:  newShell(style+explainStyle+explainChangeStyle, explainScript, []byte("null")),
@@ -301,7 +299,6 @@ func sideBars(what string, c *verdict.Change, of func(*verdict.Side) reqtrace.Pa
 	return bars
 }
 
-// changeRows draws differences, as many as a page shows.
 func changeRows(list []verdict.CauseChange, places bool) (rows []changeRow) {
 	const most = 24
 	var shown []verdict.CauseChange

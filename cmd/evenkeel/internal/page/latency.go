@@ -12,16 +12,16 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// pageData is what the charts and the script of the page read. Latencies are in microseconds, times
-// in seconds, sizes in bytes, all rounded.
+// pageData is for the charts and the script. Latencies are in microseconds, times in seconds, sizes
+// in bytes.
 type pageData struct {
-	Latency pageRange    `json:"latency"` // axis of the distributions
-	Floor   float64      `json:"floor"`   // least share on the axis of the CCDF
-	Bins    int          `json:"bins"`    // of the histogram
-	Top     float64      `json:"top"`     // greatest share in a bin
-	End     float64      `json:"end"`     // of the time axis
+	Latency pageRange    `json:"latency"`
+	Floor   float64      `json:"floor"` // least share of the CCDF
+	Bins    int          `json:"bins"`
+	Top     float64      `json:"top"` // greatest share in a bin
+	End     float64      `json:"end"`
 	Columns []pageColumn `json:"columns"`
-	States  []pageState  `json:"states,omitempty"` // of the lanes
+	States  []pageState  `json:"states,omitempty"`
 
 	laneNotes []string
 	partial   bool // some runs have percentiles only
@@ -36,7 +36,7 @@ type pageColumn struct {
 	Label  string     `json:"label"`
 	Count  int64      `json:"count"`
 	CCDF   pageCCDF   `json:"ccdf"`
-	Hist   []float64  `json:"hist"` // by bin
+	Hist   []float64  `json:"hist"`
 	Series pageSeries `json:"series"`
 	GC     pageGC     `json:"gc"`
 	Lanes  []pageLane `json:"lanes,omitempty"`
@@ -44,13 +44,13 @@ type pageColumn struct {
 	spans []gcSpan
 }
 
-// pageCCDF is a falling staircase. Share[i] of the requests took longer than X[i].
+// Share[i] of the requests took longer than X[i].
 type pageCCDF struct {
 	X     []float64 `json:"x"`
 	Share []float64 `json:"share"`
 }
 
-// pageSeries is loadgen.Series, with 0 for an interval without answers.
+// 0 means an interval without answers.
 type pageSeries struct {
 	Step   float64          `json:"step"`
 	P50    []float64        `json:"p50"`
@@ -59,7 +59,7 @@ type pageSeries struct {
 	Failed map[string]int64 `json:"failed,omitempty"` // by index
 }
 
-// pageGC is collections in order of time, or stretches with several each.
+// pageGC has collections in order of time, or stretches with several each.
 type pageGC struct {
 	At    []float64 `json:"at"`
 	Count []int     `json:"count"`
@@ -68,7 +68,7 @@ type pageGC struct {
 	Live  []float64 `json:"live"`
 }
 
-const microsecond = 1e3 // in nanoseconds
+const microsecond = 1e3
 
 func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	lo, hi, most := time.Duration(math.MaxInt64), time.Duration(0), int64(1)
@@ -100,7 +100,7 @@ func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	}
 }
 
-// leastShare returns the power of ten that a share of n requests hardly falls below.
+// leastShare returns a power of ten for the axis of n requests.
 func leastShare(n int64) float64 {
 	return math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(n))-1e-9)), 2), 5))
 }
@@ -136,7 +136,6 @@ func (d *pageData) newCCDF(h *loadgen.Histogram) pageCCDF {
 	return c
 }
 
-// newPageHist returns the share of durations by bin.
 func newPageHist(h *loadgen.Histogram, x chart.Axis, bins int) []float64 {
 	if h.Count() == 0 {
 		return nil
@@ -168,22 +167,22 @@ func (d *pageData) latencyTicks() []chart.Tick {
 
 func labelMicroseconds(us float64) string { return chart.LabelDuration(us * microsecond) }
 
-// pageLane is a lane for the script. Times are microseconds since the window's start.
+// Times are microseconds since the window's start.
 type pageLane struct {
 	Source string            `json:"source"`
 	Known  int64             `json:"known"`
 	At     []int64           `json:"at"`
 	For    []int64           `json:"for"`
-	State  []int             `json:"state"`           // index of the legend
-	Count  map[string]int    `json:"count,omitempty"` // by index, for several that are drawn as one
-	Note   map[string]string `json:"note,omitempty"`  // by index
-	Open   bool              `json:"open,omitempty"`  // no line ended the last one
+	State  []int             `json:"state"`
+	Count  map[string]int    `json:"count,omitempty"` // of spans that are drawn as one, by index
+	Note   map[string]string `json:"note,omitempty"`
+	Open   bool              `json:"open,omitempty"` // no line ended the last one
 
-	until time.Duration  // the window's end
-	spans []compare.Span // as drawn
+	until time.Duration
+	spans []compare.Span
 }
 
-// percentiles are the grid lines of the CCDF, as shares of slower requests.
+// as shares of slower requests
 var percentiles = []struct {
 	slower float64
 	name   string
@@ -214,7 +213,7 @@ func ccdfChart(d *pageData) chart.Chart {
 			share := col.CCDF.Share[k]
 			p.Step(chart.PlotX(x.Frac(us)), chart.PlotY(y.Frac(share)))
 			if share < y.Lo {
-				break // it left the plot
+				break // off the plot
 			}
 		}
 		c.Lines = append(c.Lines, chart.Line{Class: "series " + variantClass(i), Series: i, D: p.String()})
@@ -277,7 +276,6 @@ func histChart(d *pageData) chart.Chart {
 	return c
 }
 
-// describe gives the text of a chart.
 func (d *pageData) describe(intro string, of func(*pageColumn) string) string {
 	parts := []string{intro}
 	for i := range d.Columns {

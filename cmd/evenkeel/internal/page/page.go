@@ -1,5 +1,5 @@
-// Package page writes pages that load nothing: [Compare] for runs side by side, [Explain] for the
-// verdict on a trace, and [Change] for what differs between two versions.
+// Package page writes pages that load nothing. [Compare] has runs, [Explain] the verdict on a
+// trace, and [Change] the difference between versions.
 package page
 
 import (
@@ -30,17 +30,16 @@ var (
 	sharedTemplate string
 )
 
-// style is common to all pages.
 var style = chart.Theme + chart.Style + ownStyle
 
 type pageFigure struct{ Name, Value, Ratio string }
 
-// shell is what page.html.tmpl shows around a page's own content.
+// shell surrounds a page's content.
 type shell struct {
-	CSP    string // allows only the style and the script, by their hashes
+	CSP    string // allows the style and the script by their hashes
 	Style  template.CSS
 	Script template.JS
-	Data   template.JS // of the script
+	Data   template.JS
 }
 
 func newShell(style, script string, data []byte) shell {
@@ -53,14 +52,12 @@ func newShell(style, script string, data []byte) shell {
 	return shell{csp, template.CSS(style), template.JS(script), template.JS(data)}
 }
 
-// newTemplate parses a page's template next to the shared one.
 func newTemplate(text string) *template.Template {
 	return template.Must(template.Must(template.New("shared").Parse(sharedTemplate)).New("page").Parse(text))
 }
 
-// pageCause is an entry of the legend.
 type pageCause struct {
-	Class string // of its colour
+	Class string
 	Name  string // as in JSON and -fail-if
 	Text  string
 }
@@ -74,13 +71,12 @@ func newPageCause(c reqtrace.Cause) pageCause {
 	return pageCause{causeClass(c), c.String(), verdict.Phrase(c)}
 }
 
-// causeClass names a colour of [chart.CauseStyle].
+// of [chart.CauseStyle]
 func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 
-// pageVariant is a column in the legend and among the headline figures.
 type pageVariant struct {
 	Index   int
-	Class   string // of its colour and dash
+	Class   string
 	Label   string
 	Figures []pageFigure
 }
@@ -107,7 +103,7 @@ func hasGC(c *compare.Comparison) bool {
 	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
 }
 
-// variantClass names the colour and dash of a column. page.css has eight.
+// page.css has eight.
 func variantClass(column int) string { return fmt.Sprintf("v%d", column%8) }
 
 var (
@@ -119,7 +115,6 @@ var (
 	compareTmpl = newTemplate(compareTemplate)
 )
 
-// headlineRunes is how long the names of the variants may be in the headline.
 const headlineRunes = 100
 
 type page struct {
@@ -131,24 +126,23 @@ type page struct {
 	Notes    []string
 	Table    pageTable
 	Classes  []pageClasses
-	Changes  *changes // nil if no figure is judged
+	Changes  *changes
 	CCDF     chart.Chart
 	Hist     chart.Chart
 	Panels   []panel
 	HasGC    bool
 	HasLanes bool
-	States   []pageState // of the lanes
+	States   []pageState
 	LaneNote []string
 	Setup    pageSetup
 	Machines []runfile.Machine
 	Tool     string
 }
 
-// Compare writes the table and the charts as one page without other files. Without its script it
-// shows the same charts.
+// Compare writes the table and the charts as one page without other files. It needs no script.
 func Compare(w io.Writer, c *compare.Comparison) error {
 	d := newPageData(c)
-	data, err := json.Marshal(d) // escapes <, > and &, so no label ends the script element
+	data, err := json.Marshal(d) // escapes <, > and &, so no label ends the script
 	if err != nil {
 		return fmt.Errorf("data of the page: %w", err)
 	}

@@ -28,12 +28,12 @@ type pageRow struct {
 }
 
 type pageCell struct {
-	Value string // "" if not known
+	Value string
 	Range string // of the repeats, "" if they agree
 	Ratio string
 
-	Bounds  string // of the ratio
-	Verdict string // faster, slower or ""
+	Bounds  string
+	Verdict string
 }
 
 func tableOf(c *compare.Comparison) pageTable {
@@ -68,7 +68,7 @@ func newPageCell(row *compare.Row, column int) pageCell {
 	return p
 }
 
-// rangeText writes a range, with a common unit once.
+// rangeText writes a common unit once.
 func rangeText(lo, hi string) string {
 	if lo == hi {
 		return ""
@@ -93,18 +93,18 @@ func classesOf(c *compare.Comparison) (tables []pageClasses) {
 	return tables
 }
 
-// maxStates have a name of their own in the legend.
+// others share an entry of the legend
 const maxStates = 24
 
-// knownStates are the states of a collection under gcgate. page.css has e0 to e4 for them, and o0
-// to o7 for others.
+// A collection under gcgate has these states. page.css has e0 to e4 for them, and o0 to o7 for
+// others.
 var knownStates = []string{"wanting", "announcing", "draining", "collecting", "readying"}
 
 const otherColors = 8
 
 type pageState struct {
 	Name  string `json:"name"`
-	Class string `json:"class"` // of its colour
+	Class string `json:"class"`
 }
 
 type states struct {
@@ -112,8 +112,7 @@ type states struct {
 	by     map[string]int
 }
 
-// newStates gives each state a colour. One that gcgate does not have gets it by its name, so most
-// pages agree.
+// newStates gives other states a colour by their name, so most pages agree.
 func newStates(lanes [][]compare.Lane) *states {
 	st := &states{by: map[string]int{}}
 	var others []string
@@ -166,9 +165,9 @@ func (st *states) index(state string) int {
 	return len(st.legend) - 1
 }
 
-const maxTargets = 20 // of one variant
+const maxTargets = 20
 
-// pageSetup is how the variants were measured. What is the same for all is there once.
+// pageSetup has once what is the same for all variants.
 type pageSetup struct {
 	Shared   []fact
 	Variants []variantFacts
@@ -182,7 +181,7 @@ type variantFacts struct {
 type fact struct {
 	Name   string
 	Values []string
-	Code   bool // set as code
+	Code   bool
 }
 
 func setupOf(c *compare.Comparison) pageSetup {
@@ -215,7 +214,6 @@ func setupOf(c *compare.Comparison) pageSetup {
 	return s
 }
 
-// facts describes a column by its first run.
 func facts(col *compare.Column) []fact {
 	r := col.Runs[0]
 	l := r.Load
@@ -266,7 +264,6 @@ func measuredText(r *runfile.Run) string {
 	return t
 }
 
-// commandText shows where each argument ends.
 func commandText(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {

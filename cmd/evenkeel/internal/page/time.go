@@ -17,12 +17,12 @@ import (
 type panel struct {
 	pageVariant
 	Caption string
-	Lanes   *chart.Chart // nil without an event
+	Lanes   *chart.Chart
 	Latency chart.Chart
-	Heap    *chart.Chart // nil if no variant has collections
+	Heap    *chart.Chart
 }
 
-// panels draws the median run of each column, all on the same axes.
+// panels draws the median run of each column on the same axes.
 func panels(c *compare.Comparison, d *pageData) []panel {
 	latency, heap := latencyOverTimeAxis(c), heapAxis(c)
 	variants := pageVariants(c)
@@ -59,7 +59,6 @@ func panelCaption(col *compare.Column, run *runfile.Run) string {
 	return t
 }
 
-// timeEnd returns the seconds that hold every run drawn.
 func timeEnd(c *compare.Comparison) float64 {
 	end := time.Duration(0)
 	for i := range c.Columns {
@@ -78,7 +77,6 @@ func timeEnd(c *compare.Comparison) float64 {
 	return chart.Significant(end.Seconds(), 6)
 }
 
-// latencyOverTimeAxis holds p50 to max of every run drawn.
 func latencyOverTimeAxis(c *compare.Comparison) chart.Axis {
 	lo, hi := time.Duration(0), time.Duration(0)
 	for i := range c.Columns {
@@ -116,7 +114,6 @@ func newPageSeries(s *loadgen.Series) pageSeries {
 	return r
 }
 
-// at returns the middle of interval i on the time axis.
 func (s *pageSeries) at(i int, x chart.Axis) int {
 	return chart.PlotX(x.Frac((float64(i) + .5) * s.Step))
 }
@@ -160,7 +157,7 @@ func panelGCText(run *runfile.Run) string {
 	return textfmt.Count(float64(len(run.GC.Collections))) + " collections are marked."
 }
 
-// draw connects points of consecutive intervals, and leaves gaps open.
+// draw leaves gaps between intervals open.
 func (s *pageSeries) draw(values []float64, x, y chart.Axis) string {
 	var p chart.Path
 	for i, v := range values {
@@ -192,23 +189,22 @@ func (s *pageSeries) drawFailed(x chart.Axis) string {
 }
 
 const (
-	gcSpans = 500 // on a time line at most
-	gcBands = 120 // collections that are marked one by one
+	gcSpans = 500
+	gcBands = 120
 )
 
-// gcSpan is a collection, or those of one stretch of the time line.
+// gcSpan is a collection, or those of a stretch of time.
 type gcSpan struct {
 	at, end   float64 // seconds
 	count     int
-	busy      float64 // seconds in collections
+	busy      float64
 	before    int64
 	after     int64
-	live      int64 // mean of several
+	live      int64
 	low, high int64
 }
 
-// mergeCollections returns a span for each collection, or for each of gcSpans stretches if there
-// are more collections.
+// mergeCollections returns a span for each collection, or for each of gcSpans stretches.
 func mergeCollections(gc *runfile.GC, end float64) []gcSpan {
 	if gc == nil {
 		return nil
@@ -248,7 +244,7 @@ func newSpan(c runfile.Collection) gcSpan {
 func (s *gcSpan) add(t gcSpan) {
 	s.count += t.count
 	s.busy += t.busy
-	s.live += t.live // a sum until mergeCollections divides it
+	s.live += t.live // mergeCollections divides it
 	s.after = t.after
 	s.low, s.high = min(s.low, t.low), max(s.high, t.high)
 }
@@ -269,8 +265,8 @@ func newPageGC(spans []gcSpan) pageGC {
 	return g
 }
 
-// collectionMarks draws bands behind the latencies. If these would cover everything, it draws a
-// strip above them, which is darker where collections took more of the time.
+// collectionMarks draws bands behind the latencies. Many become a strip above them, which is darker
+// where collections took more of the time.
 func collectionMarks(spans []gcSpan, x chart.Axis, column int) []chart.Line {
 	if len(spans) == 0 {
 		return nil
@@ -352,7 +348,7 @@ func heapPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) *chart.C
 	return c
 }
 
-// sawtooth draws how the heap grows to the start and end of each mark, and falls to what was live.
+// The heap grows to the start and end of each mark, and falls to what was live.
 func sawtooth(spans []gcSpan, x, y chart.Axis) string {
 	var p chart.Path
 	for _, s := range spans {

@@ -34,7 +34,7 @@ type event struct {
 	Args     map[string]any `json:"args,omitempty"`
 }
 
-// microseconds are written to the nanosecond, without the rounding of a float.
+// written to the nanosecond, without a float's rounding
 type microseconds time.Duration
 
 func (m microseconds) MarshalJSON() ([]byte, error) {
@@ -42,7 +42,7 @@ func (m microseconds) MarshalJSON() ([]byte, error) {
 }
 
 const (
-	collector = 1 // process; the requests follow
+	collector = 1 // process
 	marks     = 1 // its threads
 	stops     = 2
 	stills    = 3
@@ -50,7 +50,7 @@ const (
 	holders   = 2
 )
 
-// Write writes the tracks of a report on the trace from source.
+// Write writes a report's tracks. source names the trace.
 func Write(w io.Writer, source string, r *reqtrace.Report) error {
 	b := bufio.NewWriter(w)
 	t := &tracks{w: b}
@@ -73,7 +73,6 @@ func Write(w io.Writer, source string, r *reqtrace.Report) error {
 	return b.Flush()
 }
 
-// tracks writes nothing more after an error.
 type tracks struct {
 	w   io.Writer
 	n   int
@@ -97,7 +96,7 @@ func (t *tracks) add(e event) {
 	_, t.err = fmt.Fprintf(t.w, "%s%s", comma, b)
 }
 
-// name names a process, if thread is 0, or a thread. They stand in the order of their numbers.
+// thread 0 names the process. Tracks are in the order of their numbers.
 func (t *tracks) name(process, thread int, name string) {
 	kind, number := "thread", thread
 	if thread == 0 {
@@ -159,8 +158,7 @@ func (t *tracks) request(process int, q *reqtrace.Request) {
 	t.holders(process, q.Path)
 }
 
-// holders adds the root of each wait. It joins pieces that follow each other and have the same
-// holder.
+// holders joins pieces that follow each other and have the same holder.
 func (t *tracks) holders(process int, path []reqtrace.Tile) {
 	var last reqtrace.Tile
 	flush := func() {
@@ -190,7 +188,7 @@ func (t *tracks) holders(process int, path []reqtrace.Tile) {
 	flush()
 }
 
-// texts pairs keys with values that are not empty.
+// texts leaves out empty values.
 func texts(pairs ...string) map[string]any {
 	m := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -18,13 +18,13 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// Options say what to plan for. Zero means the source's value.
+// Options replace values of the source, unless they are zero.
 type Options struct {
 	Replicas int
 	Turns    int          // that may collect at once
 	Memory   cli.ByteSize // of one replica
 	Times    cli.Decimal
-	Rate     cli.Decimal // requests a second in all
+	Rate     cli.Decimal // per second, in all
 	Held     cli.Period  // that a collection holds its turn
 	Watch    cli.Period  // to look at a status page
 	Label    string
@@ -58,7 +58,7 @@ type Plan struct {
 	Turns        int               `json:"turns"`
 	MemoryBytes  float64           `json:"memory_bytes,omitempty"` // of one; 0: no limit
 	HeldMeasured bool              `json:"held_measured"`
-	Held         outlook.Range     `json:"held_seconds,omitzero"` // where it was measured or given
+	Held         outlook.Range     `json:"held_seconds,omitzero"` // if measured or given
 	Ways         []outlook.Outlook `json:"ways"`
 	Notes        []string          `json:"notes,omitempty"`
 
@@ -158,7 +158,7 @@ func (p *Plan) judge() {
 	}
 }
 
-// Line says what a variant needs, alone and behind gates, or "".
+// Line says what a variant needs, stock and behind gates, or "".
 func Line(runs []*runfile.Run) string {
 	var sum runSum
 	for _, r := range runs {

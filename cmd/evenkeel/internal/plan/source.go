@@ -18,7 +18,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// ofRuns takes the means of the runs with a label. "" means the only label.
+// An empty label means the only one.
 func ofRuns(source string, in io.Reader, label string) (*Plan, error) {
 	file, err := runfile.Read(in)
 	if err != nil {
@@ -217,5 +217,5 @@ func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 
 const noCPU = "the replicas needed and the CPU of a request are not known"
 
-// enoughCycles is how many collections make one that overlaps an end of the window negligible.
+// makes one that overlaps an end of the window negligible
 const enoughCycles = 5

@@ -19,19 +19,19 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Version is the newest version of run.json that this package reads, and the one that it writes. It
-// rises when a field changes its meaning.
+// Version is the newest version of run.json that this package reads, and the one that it writes. A
+// field that changes its meaning raises it.
 const Version = 1
 
-// MaxLooks is how often the runs of a plan may be judged.
+// MaxLooks limits Plan.Looks.
 const MaxLooks = 200
 
 const maxFileBytes = 1 << 30
 
-// File is run.json, the runs measured on one machine. See docs/reference/run-json.md.
+// File is run.json. See docs/reference/run-json.md.
 type File struct {
 	Version int     `json:"version"`
-	Tool    string  `json:"tool"` // "evenkeel" and its version
+	Tool    string  `json:"tool"`
 	Machine Machine `json:"machine"`
 	Plan    *Plan   `json:"plan,omitempty"`  // of evenkeel run
 	Floor   *Floor  `json:"floor,omitempty"` // of evenkeel run -aa
@@ -40,33 +40,33 @@ type File struct {
 
 // Plan is the order of the runs and how to judge them.
 type Plan struct {
-	Variants []string `json:"variants"` // labels, in the order of the command line
+	Variants []string `json:"variants"` // in the order of the command line
 
-	Seed  uint64     `json:"seed"`            // of the random order
-	Order [][]string `json:"order,omitempty"` // labels of each round, in random order
+	Seed  uint64     `json:"seed"`
+	Order [][]string `json:"order,omitempty"` // of each round
 
-	Base    string   `json:"base,omitempty"`    // label that ratios refer to; "": the first
-	Figures []string `json:"figures,omitempty"` // to judge; default tailstat's
+	Base    string   `json:"base,omitempty"`    // that ratios refer to; "": the first
+	Figures []string `json:"figures,omitempty"` // default tailstat's
 
-	// Looks is after how many rounds, at most, the runs were judged to decide whether to go on. The
-	// intervals are wide enough for all of these looks. 0 means a fixed number of rounds.
+	// Looks is after how many rounds, at most, -until judged the runs. Intervals hold for all looks
+	// together. 0: a fixed number of rounds.
 	Looks int `json:"looks,omitempty"`
 }
 
-// Floor is one variant measured twice in each round. Only the machine makes a difference.
+// Floor is one variant measured twice in each round.
 type Floor struct {
 	First  []Run `json:"first"`
 	Second []Run `json:"second"`
 }
 
-// Run is one load on one variant of a service. A part that was not measured is nil.
+// Run is one load on one variant. A part that was not measured is nil.
 type Run struct {
-	Label  string `json:"label"`  // of the variant; runs of one label are repeats
+	Label  string `json:"label"`  // runs of one label are repeats
 	Repeat int    `json:"repeat"` // from 1
-	// from 1, with the variants in random order; 0: none
+	// from 1; 0: not in rounds
 	Round   int      `json:"round,omitempty"`
-	Command []string `json:"command,omitempty"` // of the service, with the variant's arguments
-	Env     []string `json:"env,omitempty"`     // NAME=VALUE of the variant
+	Command []string `json:"command,omitempty"` // of the service
+	Env     []string `json:"env,omitempty"`
 
 	Load   *loadgen.Result `json:"load"`
 	GC     *GC             `json:"gc,omitempty"`
@@ -75,16 +75,15 @@ type Run struct {
 
 	Disturbance *Disturbance `json:"disturbance,omitempty"`
 
-	// of requests that are not those of the command line
 	Mix     *Mix   `json:"mix,omitempty"`
-	PProf   string `json:"pprof,omitempty"`   // URL of the figures of a service that ran already
-	GCTrace string `json:"gctrace,omitempty"` // log of its collections
+	PProf   string `json:"pprof,omitempty"`   // URL, of a service that ran already
+	GCTrace string `json:"gctrace,omitempty"` // log, likewise
 
-	Notes []string `json:"notes,omitempty"` // what was not measured or went wrong, and why
+	Notes []string `json:"notes,omitempty"` // what was not measured or went wrong
 
-	Share  *Share  `json:"share,omitempty"`  // of a load by several generators; nil: all of it
-	Parts  []Part  `json:"parts,omitempty"`  // generators of a run that Merge made
-	Import *Import `json:"import,omitempty"` // of a run that another tool measured
+	Share  *Share  `json:"share,omitempty"`  // nil: a whole load
+	Parts  []Part  `json:"parts,omitempty"`  // generators that Merge added
+	Import *Import `json:"import,omitempty"` // nil: evenkeel measured it
 }
 
 // Window returns when a run was measured. ok is false if its file does not say.
@@ -96,36 +95,36 @@ func (r *Run) Window() (from, to time.Time, ok bool) {
 // Mix is where requests come from.
 type Mix struct {
 	File string  `json:"file,omitempty"` // of targets
-	Seed *uint64 `json:"seed,omitempty"` // of templates; absent without any
-	Made int     `json:"made"`           // different requests
+	Seed *uint64 `json:"seed,omitempty"` // of templates
+	Made int     `json:"made"`
 }
 
 // GC is what the collector did from the first measured request to the last answer.
 type GC struct {
-	Source      string          `json:"source,omitempty"` // GCFromTrace or GCFromMemStats
+	Source      string          `json:"source,omitempty"`
 	Summary     gctrace.Summary `json:"summary"`
 	Collections []Collection    `json:"collections"`
 }
 
-// Collection is one collection on the time line of a run. Sizes are in bytes.
+// Sizes are in bytes, times in ns.
 type Collection struct {
-	At     time.Duration `json:"at"`    // start, since the first measured request was due; ns
-	Wall   time.Duration `json:"wall"`  // ns
-	Pause  time.Duration `json:"pause"` // stop-the-world part of Wall; ns
+	At     time.Duration `json:"at"` // start, since the first measured request was due
+	Wall   time.Duration `json:"wall"`
+	Pause  time.Duration `json:"pause"` // part of Wall
 	Before int64         `json:"before"`
 	After  int64         `json:"after"`
 	Live   int64         `json:"live"`
 }
 
-// Alloc is what the service allocated in the window.
+// Alloc is what the service allocated.
 type Alloc struct {
 	Bytes  int64  `json:"bytes"`
-	Source string `json:"source"` // AllocFromMemStats or AllocFromTrace
+	Source string `json:"source"`
 
-	// The allocation profile samples, so its bytes only come near Bytes.
+	// The profile samples, so its bytes only come near Bytes.
 	Sampled    int64  `json:"sampled_bytes,omitempty"`
 	Flat       []Site `json:"flat,omitempty"`       // functions by Flat
-	Cumulative []Site `json:"cumulative,omitempty"` // functions by Cum, without the standard library
+	Cumulative []Site `json:"cumulative,omitempty"` // functions by Cum
 	// by Flat, the innermost line of each stack outside the standard library
 	Lines []Site `json:"lines,omitempty"`
 }
@@ -147,15 +146,15 @@ type Site struct {
 	Name string `json:"name"` // function
 	File string `json:"file,omitempty"`
 	Line int64  `json:"line,omitempty"`
-	Flat int64  `json:"flat"`          // bytes allocated there
-	Cum  int64  `json:"cum,omitempty"` // bytes allocated there and in what it called; not of a line
+	Flat int64  `json:"flat"`
+	Cum  int64  `json:"cum,omitempty"` // with what it called; not of a line
 }
 
-// Server is what the operating system says of the service's process.
+// Server is the service's process, by the operating system.
 type Server struct {
 	PeakRSSBytes int64         `json:"peak_rss_bytes,omitempty"`
-	CPU          time.Duration `json:"cpu_ns,omitempty"` // of a service that evenkeel started
-	Exit         string        `json:"exit,omitempty"`   // how it ended
+	CPU          time.Duration `json:"cpu_ns,omitempty"`
+	Exit         string        `json:"exit,omitempty"`
 }
 
 // Write writes f as JSON.
@@ -216,7 +215,7 @@ type Machine struct {
 	Go          string `json:"go"`
 }
 
-// ThisMachine describes the machine as far as it tells (Linux: proc(5)).
+// ThisMachine reads proc(5) on Linux.
 func ThisMachine() Machine {
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
@@ -268,7 +267,7 @@ func Tool() string {
 	return "evenkeel " + v
 }
 
-// String describes the machine in one line.
+// String returns one line.
 func (m Machine) String() string {
 	if m == (Machine{}) {
 		return "a machine that its file does not describe"
@@ -284,14 +283,14 @@ func (m Machine) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Limits of an events file.
+// of an events file
 const (
 	maxEventsBytes = 64 << 20
-	maxEventLine   = 64 << 10 // bytes
-	maxEventName   = 100      // bytes of a source or a state
+	maxEventLine   = 64 << 10
+	maxEventName   = 100 // of a source or a state
 )
 
-// Event says that a source enters a state, and stays in it until its next line.
+// Event says that a source enters a state, until its next line.
 type Event struct {
 	Time   time.Time
 	Source string
@@ -301,7 +300,7 @@ type Event struct {
 
 // Events is an events file. See docs/reference/events.md.
 type Events struct {
-	Name  string // for messages
+	Name  string
 	List  []Event
 	Notes []string // what was left out, and why
 }
@@ -348,7 +347,7 @@ func ReadEvents(r io.Reader, name string) (*Events, error) {
 	}
 }
 
-// parseEvent reads one object. It matches names exactly, so other fields such as "T" do no harm.
+// parseEvent matches names exactly, so other fields such as "T" do no harm.
 func parseEvent(text []byte) (Event, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
@@ -387,7 +386,7 @@ func because(err error) string {
 	return " (" + err.Error() + ")"
 }
 
-// interned keeps one copy of strings that come often.
+// interned keeps one copy of frequent strings.
 type interned map[string]string
 
 func (in interned) intern(s string) string {

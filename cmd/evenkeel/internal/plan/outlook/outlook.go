@@ -1,5 +1,5 @@
-// Package outlook compares what replicas need by the ways of collecting their garbage. Memory is
-// known to some 20%, and replicas to a third, so figures are ranges.
+// Package outlook compares what replicas need by the ways of collecting their garbage. Figures are
+// ranges, because memory is known to some 20% and replicas to a third.
 package outlook
 
 import (
@@ -14,42 +14,41 @@ import (
 const (
 	GOGC100 = iota
 	GOGC400
-	Gated // behind a gate, with turns
+	Gated
 )
 
 // An Outlook is what a way of collecting needs. Zero is not known.
 type Outlook struct {
 	Way string `json:"way"`
 
-	// Needed replicas keep 15% of their processors free. The other figures are for Replicas, those
-	// of the options or else the needed ones.
+	// Needed replicas keep 15% of their processors free. The other figures are for Replicas.
 	Needed   Range `json:"needed,omitzero"`
 	Replicas Range `json:"replicas,omitzero"`
 
-	// Memory is in bytes for one replica, MemoryInAll for all. TooLarge means above Options.Memory.
+	// Memory is in bytes for one replica. TooLarge means above Options.Memory.
 	Memory      Range `json:"memory"`
 	MemoryInAll Range `json:"memory_in_all,omitzero"`
 	TooLarge    bool  `json:"too_large,omitempty"`
 
-	// CPU is in seconds per request, the collector's included. Collector is its share, from 0 to 1.
+	// CPU is in seconds per request, with the collector's share.
 	CPU       Range `json:"cpu_per_request,omitzero"`
 	Collector Range `json:"collector_share,omitzero"`
 
 	// Headroom is the factor by which the load may grow up to 85% of the processors.
 	Headroom Range `json:"headroom,omitzero"`
 
-	// Turns is how many keep the load at [capacity.EasyLoad]. TurnLoad is the load with the
-	// options' turns. Of Gated only.
+	// Turns keep the load at [capacity.EasyLoad]. TurnLoad is for the options' turns. Of Gated
+	// only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
 
-	// Wait is of the last replica for its turn, in seconds. Spare is the time of its heap from the
+	// Wait is the last replica's for its turn, in seconds. Spare is the time of its heap from the
 	// trigger to the hard threshold. Of Gated only.
 	Wait  Range   `json:"wait,omitzero"`
 	Spare float64 `json:"spare,omitzero"`
 }
 
-// Compare returns an [Outlook] for each way, or an error if a figure makes no sense.
+// Compare returns an [Outlook] for each way, or an error for a figure out of range.
 func Compare(s Service, o Options) ([]Outlook, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -79,7 +78,7 @@ func (s Service) stock(o Options, way string, growth float64) Outlook {
 	return out
 }
 
-// runtimeFloor is the runtime's least goal in bytes at GOGC=100. It grows with GOGC.
+// the runtime's least goal at GOGC=100; it grows with GOGC
 const runtimeFloor = 4 << 20
 
 func (s Service) gated(o Options) Outlook {
@@ -149,7 +148,7 @@ func (s Service) trigger(o Options, replicas float64) float64 {
 	return max(min(trigger, s.below(o, gateMost)), 1.25*s.Live)
 }
 
-// below is a heap in bytes on the way from the live one to where the runtime may begin a cycle.
+// below lies on the way from the live heap to where the runtime may begin a cycle.
 func (s Service) below(o Options, share float64) float64 {
 	return s.Live + share*(capacity.RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
@@ -172,8 +171,7 @@ func (out *Outlook) count(o Options) Range {
 	return out.Needed
 }
 
-// headroom is by how much work may grow to fill the replicas. The fewer needed ones are for less
-// work.
+// The fewer needed replicas are for less work.
 func (o Options) headroom(replicas, work Range) Range {
 	if o.Replicas > 0 {
 		return Range{replicas.Low / work.High, replicas.High / work.Low}
@@ -205,23 +203,23 @@ func whole(x float64) int { return int(min(x, 1e6)) }
 
 // A Service is a load, and the replica that was measured under it. Zero is not known.
 type Service struct {
-	// AllocRate is of all replicas together, in bytes per second. No default.
+	// AllocRate is of all replicas, in bytes per second. No default.
 	AllocRate float64
 
 	// Live is the heap of one replica after a collection, in bytes. No default.
 	Live float64
 
-	// Requests are per second in all replicas together.
+	// Requests are per second in all replicas.
 	Requests float64
 
-	// Work is the CPU time of requests in all replicas together, without the collector's, in
-	// seconds per second. [WorkAtKnee] derives it.
+	// Work is the CPU time of requests in all replicas without the collector's, in seconds per
+	// second. See [WorkAtKnee].
 	Work Range
 
 	// MarkPerByte is the CPU time to mark a live byte, in seconds. Default: 0.75 to 2.4 ns.
 	MarkPerByte Range
 
-	// Beside is the memory of one replica besides its heap's objects, in bytes.
+	// Beside is a replica's memory besides its heap's objects, in bytes.
 	Beside float64
 
 	// Procs are the processors of one replica. Default: 1.
@@ -265,8 +263,8 @@ const (
 	spareMemory = 1.22
 )
 
-// WorkAtKnee returns Service.Work at the knee. Requests took measured seconds of CPU per second, on
-// procs processors.
+// WorkAtKnee returns Service.Work at the knee, for measured seconds of CPU per second on procs
+// processors.
 func WorkAtKnee(measured float64, procs float64) Range {
 	if !(measured > 0 && procs > 0) {
 		return Range{}
@@ -331,7 +329,7 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
 }
 
-// A Range has a figure between two. The zero Range is not known.
+// A Range holds a figure. The zero Range is not known.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -343,7 +341,7 @@ func Exactly(x float64) Range { return Range{x, x} }
 // IsZero reports whether the figure is not known.
 func (r Range) IsZero() bool { return r == Range{} }
 
-// Times returns the range of the product with a figure that is not negative.
+// Times multiplies with a figure that is not negative.
 func (r Range) Times(x float64) Range { return Range{r.Low * x, r.High * x} }
 
 func (r Range) add(s Range) Range { return Range{r.Low + s.Low, r.High + s.High} }
