@@ -14,24 +14,23 @@ import (
 
 const (
 	acceptPause = 20 * time.Millisecond // after an Accept that failed and may succeed later
-	acceptTurn  = 64                    // connections of a burst that one WaitIO returns
-	closedLook  = time.Second           // period of look
+	acceptTurn  = 64
+	closedLook  = time.Second // period of look
 )
 
-// socket is a listener of package net that has a descriptor.
 type socket interface {
 	net.Listener
 	syscall.Conn
 }
 
-// kept is a socket of the user's, which stays open while aio has a duplicate.
+// kept is the user's socket. It stays open while aio has a duplicate.
 type kept struct{ socket }
 
 func (kept) Close() error { return nil }
 
-// begins starts accepting: in the loop, or by a goroutine if the listener has no descriptor or is
+// startAccepting has the listener accept. The loop does it, or a goroutine for a listener without a descriptor or
 // of another type.
-func (s *server) begins() {
+func (s *server) startAccepting() {
 	switch s.real.(type) {
 	case *net.TCPListener, *net.UnixListener:
 		probe(s.real)
@@ -55,8 +54,8 @@ func (s *server) begins() {
 	go s.accept()
 }
 
-// probe turns on keep-alive probes and TCP_NODELAY, as package net does for connections that it
-// accepts. aio's inherit them.
+// probe turns on keep-alive probes and TCP_NODELAY, as package net does. aio's connections inherit
+// both.
 func probe(ln net.Listener) {
 	tcp, ok := ln.(*net.TCPListener)
 	if !ok {
@@ -67,10 +66,10 @@ func probe(ln net.Listener) {
 	}
 }
 
-// enable sets the options of a socket by f, a duplicate, and closes f.
+// enable sets the options by f, a duplicate of a socket, and closes f.
 func enable(f *os.File) {
 	defer f.Close()
-	nc, err := net.FileConn(f) // sets TCP_NODELAY
+	nc, err := net.FileConn(f)
 	if err != nil {
 		return
 	}
@@ -80,7 +79,7 @@ func enable(f *os.File) {
 	}
 }
 
-// look ends the accepting if the user has closed the listener. The duplicate does not notice that.
+// look ends the accepting if the user has closed the listener. The duplicate does not notice.
 func (s *server) look(raw syscall.RawConn) {
 	if err := raw.Control(func(uintptr) {}); err != nil {
 		s.fail(s.acceptError(net.ErrClosed)) // as the listener's Accept returns it
@@ -93,13 +92,12 @@ func (s *server) look(raw syscall.RawConn) {
 	}
 }
 
-// acceptError returns err as the real listener's Accept would.
 func (s *server) acceptError(err error) error {
 	at := s.real.Addr()
 	return &net.OpError{Op: "accept", Net: at.Network(), Addr: at, Err: err}
 }
 
-// fail ends the accepting. Serve returns the reason.
+// fail ends the accepting. Serve returns err.
 func (s *server) fail(err error) {
 	s.mu.Lock()
 	if !s.accepting.closed {
@@ -109,8 +107,7 @@ func (s *server) fail(err error) {
 	_ = (*listener)(s).Close()
 }
 
-// arrived takes a connection from the loop. The user's ConnState may block, so nothing waits for
-// it.
+// arrived takes a connection from the loop. The loop does not wait for the user's ConnState.
 func (s *server) arrived(r *aio.Result) {
 	if r.Error == nil && !s.inherited {
 		s.inherited = inherits(r.Conn)
@@ -118,7 +115,7 @@ func (s *server) arrived(r *aio.Result) {
 	switch c := (&conn{server: s, handle: r.Conn, traffic: &noTraffic}); {
 	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
 		return
-	case r.Error != nil: // aio itself retries errors of one connection or for lack of descriptors
+	case r.Error != nil: // aio retries errors of one connection and a lack of descriptors
 		s.fail(s.acceptError(r.Error))
 		return
 	default:
@@ -130,14 +127,13 @@ func (s *server) arrived(r *aio.Result) {
 		}
 		s.mu.Unlock()
 		if s.hooks.connState != nil {
-			go s.begin(c)
+			go s.serveConn(c)
 		} else {
-			s.begin(c)
+			s.serveConn(c)
 		}
 	}
 }
 
-// more lets the loop accept up to MaxConns. Others wait in the kernel. The caller holds mu.
 func (s *server) more() {
 	a := &s.accepting
 	for a.loop != nil && !a.closed && a.pending < acceptTurn && s.conns.open+a.pending < s.most {
@@ -148,7 +144,6 @@ func (s *server) more() {
 	}
 }
 
-// accept accepts until the listener is closed.
 func (s *server) accept() {
 	driven, refused := false, false
 	for {
@@ -156,7 +151,8 @@ func (s *server) accept() {
 		nc, err := s.real.Accept()
 		if err != nil {
 			var ne net.Error
-			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http does, for EMFILE and ECONNABORTED
+			// as net/http does, for EMFILE and ECONNABORTED
+			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // see above
 				s.stalled()
 				time.Sleep(acceptPause)
 				continue
@@ -168,7 +164,7 @@ func (s *server) accept() {
 		switch nc.(type) {
 		case *net.TCPConn, *net.UnixConn:
 			c.handle, err = s.watcher.Attach(nc)
-		default: // a type that embeds one of these has its own methods, and its RemoteAddr may block
+		default:
 			err = aio.ErrNoDescriptor
 		}
 		switch {
@@ -180,7 +176,7 @@ func (s *server) accept() {
 			s.mu.Lock()
 			s.conns.open++
 			s.mu.Unlock()
-			s.begin(c)
+			s.serveConn(c)
 		case errors.Is(err, aio.ErrNoDescriptor):
 			if s.config != nil {
 				nc = tls.Server(nc, s.config)
@@ -207,7 +203,6 @@ func (s *server) accept() {
 	}
 }
 
-// room waits until there are fewer connections than MaxConns.
 func (s *server) room() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,15 +214,14 @@ func (s *server) room() {
 	}
 }
 
-// stalled counts that a connection waits in the kernel's queue.
 func (s *server) stalled() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.AcceptStalls++
 }
 
-// begin serves a new connection, which is counted already.
-func (s *server) begin(c *conn) {
+// serveConn begins to serve a connection, which is counted already.
+func (s *server) serveConn(c *conn) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.counts.Accepted++
@@ -248,7 +242,7 @@ func (s *server) begin(c *conn) {
 		d = s.hooks.handshakeTimeout()
 	}
 	if d > 0 {
-		c.until = s.since(time.Now().Add(d))
+		c.until = s.sinceStart(time.Now().Add(d))
 	}
 	s.park(c)
 	c.read()

@@ -14,28 +14,25 @@ const (
 	clientHello = 1       // type of a message
 )
 
-// readerFunc is an io.Reader.
 type readerFunc func(p []byte) (int, error)
 
-// Read implements io.Reader.
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // hello cuts the ClientHello into records that fit crypto/tls's first buffer. crypto/tls keeps that
 // buffer for the life of the connection, as large as the largest record plus 512 bytes
-// (readFromUntil in crypto/tls/conn.go). That is 2 KiB for a ClientHello with an ML-KEM key, and
-// 576 bytes for pieces of it. A message may be cut into records anywhere (RFC 8446, 5.1), because
-// only the message is hashed. All else passes unchanged, and crypto/tls refuses what is wrong.
+// (readFromUntil in crypto/tls/conn.go). A ClientHello with an ML-KEM key takes 2 KiB, pieces of it
+// 576 bytes. Only the message is hashed, so it may be cut anywhere (RFC 8446, 5.1). All else passes
+// unchanged.
 type hello struct {
-	from  io.Reader                      // after an error it returns the error again
-	head  [recordHead + messageHead]byte // the first bytes of the connection
-	seen  int                            // bytes of head that have arrived
-	given int                            // bytes of head that were passed on
-	left  int                            // bytes of the message to pass on
-	size  int                            // most of them in a record. 0: pass everything unchanged
-	known bool                           // head is decided on
+	from  io.Reader
+	head  [recordHead + messageHead]byte // the connection's first bytes
+	seen  int
+	given int // bytes of head passed on
+	left  int // bytes of the message to pass on
+	size  int // most of them in a record; 0: pass all unchanged
+	known bool
 }
 
-// Read implements io.Reader, for crypto/tls.
 func (h *hello) Read(p []byte) (int, error) {
 	for !h.known {
 		n, err := h.from.Read(h.head[h.seen:])
@@ -43,7 +40,7 @@ func (h *hello) Read(p []byte) (int, error) {
 		h.decide(err != nil)
 	}
 	if len(p) < recordRead && h.given == recordHead && h.size > 0 {
-		// this crypto/tls reads in another way. Pass everything unchanged
+		// an unknown crypto/tls: pass all unchanged
 		h.given, h.size = 0, 0
 	}
 	switch {
@@ -79,11 +76,11 @@ func (h *hello) decide(failed bool) {
 	}
 }
 
-// cut makes the next record of the message. If the message ends too early, the record has all of
-// the rest, so that crypto/tls finds it torn.
+// cut makes the next record. If the message ends too early, the record has the rest, and crypto/tls
+// finds it torn.
 func (h *hello) cut(p []byte) (int, error) {
 	body := p[recordHead:][:min(h.size, h.left)]
-	n := copy(body, h.head[h.given:]) // the first one has what came with the head
+	n := copy(body, h.head[h.given:])
 	h.given += n
 	size := n
 	if n < len(body) {

@@ -28,58 +28,72 @@ var errAborted error = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineE
 // readSize is what net/http asks for when its buffer is empty (http.newBufioReader).
 const readSize = 4096
 
-// worker is a connection that exists in memory only. net/http serves it, over whatever real connection it has
-// at the moment. The server's mu guards it.
+// worker is a connection in memory that net/http serves, over the real connection that it has at
+// the moment. The server's mu guards it. One request:
+//
+//  1. net/http calls Read for the first bytes of a request (phase between).
+//  2. swap lets the connection go, which parks, and takes one that has bytes (server.next).
+//  3. read gives net/http the bytes, and waits for more (phase inRequest).
+//  4. hooks.ServeHTTP calls the handler with the real connection's address and context.
+//  5. Write sends the answer, or queues it.
+//  6. net/http calls ConnState with StateIdle (phase answered) and sets a deadline (phase
+//     between).
+//
+// The flags of its pool:
+//
+//	resting    it is in server.work.idle, and waits on moves
+//	woken      wake took it out of there, and it has not looked at server.work.ready yet
+//	surplus    decay wants it to end
+//	spoilt     it ends after this request
 type worker struct {
 	server *server
 	moves  sync.Cond
-	conn   *conn           // the real one. nil: it waits for one
-	base   context.Context // of ConnContext. Set once, before net/http serves it
-	hello  *hello          // while it carries out a handshake
+	conn   *conn           // the real one, or nil
+	base   context.Context // of ConnContext; set before net/http serves it
+	hello  *hello          // during a handshake
 
-	phase  phase
-	guard  bool // it is one of the server's standIns, and serves nobody. Set once
-	fresh  bool // it has had no connection yet
-	closed bool
+	phase   phase
+	standIn bool // it is one of the server's standIns; set once
+	fresh   bool // it has had no connection
+	closed  bool
 
 	deadlines struct {
 		in, out time.Time
-		timer   *time.Timer // ends a Read at in
+		timer   *time.Timer
 	}
 	pool struct {
-		resting bool // it is among the idle ones
-		woken   bool // to look for what is ready
-		surplus bool // it has to end, because nobody needs it
-		spoilt  bool // it serves no other connection: net/http has cancelled the context of its requests
+		resting bool
+		woken   bool
+		surplus bool
+		spoilt  bool // net/http has cancelled the context of its requests
 	}
 	request struct {
-		posted  bool // the last one was a POST, of whatever connection. It belongs to the worker's goroutine
-		blank   int  // bytes of empty lines that the next one of conn may still begin with
+		posted  bool // its last request was a POST; belongs to the worker's goroutine
+		blank   int  // bytes of empty lines that conn's next request may begin with
 		got     int  // bytes of conn that net/http has
-		heading bool // net/http has its beginning, and reads the rest of its header
+		heading bool // net/http reads the rest of its header
 		unasked bool // net/http has its header, and has not called the handler
 	}
 	output struct {
-		mu      sync.Mutex // held for a Write of a hijacked connection, which has several writers
-		writing int        // Writes that are under way
+		mu      sync.Mutex // held for a Write of a hijacked connection
+		writing int        // Writes under way
 		joint   int        // bytes of a Writev that is queued
-		lent    []byte     // a Write that is queued, and is the caller's memory
+		lent    []byte     // a queued Write's memory, the caller's
 
-		// gathers says that net/http has a long Write of the handler. What fills its buffer is in kept, for the
-		// next Write within that one.
+		// net/http has a long Write of the handler. kept is its buffer, for the next Write within
+		// that one.
 		gathers bool
 		kept    *[pieceSize]byte
 
-		file interface{ SetWriteDeadline(time.Time) error } // ReadFrom's, while a file goes past aio
+		file interface{ SetWriteDeadline(time.Time) error }
 	}
 
-	running  atomic.Int32 // the user's code that runs: a handler, a hook, or a callback of the handshake
-	handling atomic.Bool  // a handler runs. What net/http does behind it comes from the goroutine that set it
-	then     func()       // Park's, until there is something to read
+	running  atomic.Int32 // how much of the user's code runs
+	handling atomic.Bool  // a handler runs; belongs to the handler's goroutine
+	parkFunc func()       // Park's function, until there is something to read
 }
 
-// phase is where net/http is with a worker (http.conn.serve). After an answer it calls ConnState,
-// sets the idle deadline, reads the first bytes of the next request, and sets another deadline.
+// phase is where net/http is with a worker (http.conn.serve).
 type phase uint8
 
 const (
@@ -97,14 +111,13 @@ func newWorker(s *server) *worker {
 
 func (w *worker) wake() { w.moves.Broadcast() }
 
-// Read reads from the real connection. When net/http asks for a new request, the worker lets its
-// connection go and takes another one.
+// Read reads from the real connection, or from the next one if net/http asks for a new request.
 func (w *worker) Read(p []byte) (int, error) {
 	s := w.server
 	s.mu.Lock()
 	defer s.unlock()
-	if w.guard {
-		return w.standIn(p)
+	if w.standIn {
+		return w.readAsStandIn(p)
 	}
 	n, err := w.fill(p)
 	if err != nil && !errors.Is(err, errAborted) {
@@ -137,9 +150,7 @@ func (w *worker) fill(p []byte) (int, error) {
 	return w.read(p)
 }
 
-// standIn is the guard's Read. It returns one request, which nobody answers, and then nothing. So
-// the guard is idle for net/http.
-func (w *worker) standIn(p []byte) (int, error) {
+func (w *worker) readAsStandIn(p []byte) (int, error) {
 	if w.fresh {
 		w.fresh = false
 		return copy(p, "GET / HTTP/1.1\r\nHost: guard\r\n\r\n"), nil
@@ -153,8 +164,7 @@ func (w *worker) standIn(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// keep waits until all connections have ended. The keeper is active for net/http until then, so
-// Shutdown waits. Close ends it.
+// keep waits until all connections have ended, so that Shutdown waits. Close ends it.
 func (w *worker) keep() {
 	s := w.server
 	s.mu.Lock()
@@ -171,7 +181,7 @@ func (w *worker) swap(p []byte) (int, error) {
 	w.head(false)
 	began := w.fresh // net/http's time for its first request runs
 	for first := true; ; first = false {
-		w.phase = between // a handshake, or part of a record, is not a request
+		w.phase = between // a handshake or part of a record is not a request
 		if c := w.conn; c != nil {
 			switch {
 			case c.ended || w.closed:
@@ -188,7 +198,7 @@ func (w *worker) swap(p []byte) (int, error) {
 				return w.remember(p, n), err
 			}
 			if first { // the time of the others goes on
-				c.until = s.since(w.deadlines.in)
+				c.until = s.sinceStart(w.deadlines.in)
 			}
 			w.release()
 			if began { // there was only a handshake
@@ -202,7 +212,7 @@ func (w *worker) swap(p []byte) (int, error) {
 		fresh := w.fresh
 		w.conn, w.fresh, w.request.got, w.request.blank = c, false, 0, 0
 		if c.posted && !w.request.posted {
-			w.request.blank = len(forgiven)
+			w.request.blank = len(blankLines)
 		}
 		switch {
 		case s.config != nil && c.tls == nil && !c.greet(w):
@@ -218,16 +228,16 @@ func (w *worker) swap(p []byte) (int, error) {
 	}
 }
 
-// forgiven are the empty lines that net/http skips at the start of a request after a POST: CR and
-// LF among its first four bytes (http.conn.readRequest). But the worker's POST may have been
+// blankLines are the empty lines that net/http skips at the start of a request after a POST (CR and
+// LF among its first four bytes, http.conn.readRequest). But the worker's POST may have been
 // another connection's. If only the worker may send empty lines, they are used up by a line that we
 // add. If only conn may, they are removed. See request.blank.
-const forgiven = "\r\n\r\n"
+const blankLines = "\r\n\r\n"
 
 // past returns the part of p for the first bytes of a request.
 func (w *worker) past(p []byte) []byte {
 	if w.request.posted && !w.conn.posted {
-		return p[len(forgiven):]
+		return p[len(blankLines):]
 	}
 	return p
 }
@@ -240,7 +250,7 @@ func (w *worker) remember(p []byte, n int) int {
 	} else if q[0] != '\r' && q[0] != '\n' {
 		return copy(p, q[:n])
 	}
-	return copy(p, forgiven) + n
+	return copy(p, blankLines) + n
 }
 
 // head notes whether net/http reads a header.
@@ -254,7 +264,7 @@ func (w *worker) head(now bool) {
 	w.request.heading = now
 }
 
-// timedOut notes that net/http's time for a header is over, or that of an idle connection.
+// timedOut notes the end of net/http's time for a header, or for an idle connection.
 func (w *worker) timedOut() {
 	switch {
 	case !w.request.heading:
@@ -274,8 +284,8 @@ func (w *worker) release() {
 	switch {
 	case c.ended:
 		if c.dropped {
-			// gone left this to net/http, which does not know c any more
-			c.tell()
+			// net/http does not know c any more
+			c.reportEnd()
 		}
 	case s.accepting.closed || c.outErr != nil:
 		c.end()
@@ -296,7 +306,7 @@ func (w *worker) read(p []byte) (int, error) {
 		switch {
 		case c == nil || c.ended || w.closed:
 			return 0, net.ErrClosed
-		case (!c.served || c.held) && c.until > 0 && (until.IsZero() || w.server.since(until) > c.until):
+		case (!c.served || c.held) && c.until > 0 && (until.IsZero() || w.server.sinceStart(until) > c.until):
 			until = w.server.start.Add(c.until) // the first request's time begins at the accept
 		case c.served && w.request.got < peeked:
 			if until = (time.Time{}); c.until > 0 {
@@ -349,8 +359,7 @@ func (w *worker) hasLent(b []byte) bool {
 }
 
 // torn reports whether c ended with fewer bytes than peeked before its first request. net/http
-// answers that it is a bad request if it is its own connection's first, and says nothing otherwise.
-// See conn.short.
+// answers 400 if that is its own connection's first, and says nothing otherwise. See conn.short.
 func (w *worker) torn(c *conn) bool {
 	return !c.served && c.tls == nil && w.request.got > 0 && w.request.got < peeked
 }
@@ -362,8 +371,8 @@ func (w *worker) pad(p []byte) int {
 	return n
 }
 
-// Close ends the worker and its connection. If net/http closes a waiting worker, it means to close
-// the idle connections, which are parked.
+// Close ends the worker and its connection. net/http closes a waiting worker to close the idle
+// connections, which are parked.
 func (w *worker) Close() error {
 	s := w.server
 	s.mu.Lock()
@@ -376,7 +385,7 @@ func (w *worker) Close() error {
 	if w.request.unasked {
 		s.counts.BadRequests++
 	}
-	if !w.guard && (w.conn == nil || !w.conn.hijacked) {
+	if !w.standIn && (w.conn == nil || !w.conn.hijacked) {
 		s.work.count--
 	}
 	if w.deadlines.timer != nil {
@@ -384,7 +393,7 @@ func (w *worker) Close() error {
 	}
 	switch {
 	case w == s.standIns.keeper:
-	case w.guard:
+	case w.standIn:
 		s.endIdle()
 		s.standIns.asked, s.standIns.guard = false, nil
 	case w.conn != nil:
@@ -400,7 +409,6 @@ func (w *worker) Close() error {
 	return nil
 }
 
-// LocalAddr returns the real connection's address, or the listener's.
 func (w *worker) LocalAddr() net.Addr {
 	if c := w.current(); c != nil {
 		return c.LocalAddr()
@@ -408,7 +416,6 @@ func (w *worker) LocalAddr() net.Addr {
 	return w.server.real.Addr()
 }
 
-// RemoteAddr returns the real connection's.
 func (w *worker) RemoteAddr() net.Addr {
 	if c := w.current(); c != nil {
 		return c.RemoteAddr()
@@ -422,7 +429,7 @@ func (w *worker) current() *conn {
 	return w.conn
 }
 
-// serves returns the connection whose request the handler gets.
+// serves returns the connection of the handler's request.
 func (w *worker) serves() *conn {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -442,7 +449,6 @@ func (w *worker) runs() {
 
 func (w *worker) ran() { w.running.Add(-1) }
 
-// spoil keeps w from serving other connections.
 func (w *worker) spoil() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
