@@ -21,7 +21,7 @@ func Example() {
 		return
 	}
 	ended := make(chan error)
-	go func() { ended <- httpd.Serve(context.Background(), srv, ln, httpd.Options{}) }() // in the place of srv.Serve(ln)
+	go func() { ended <- httpd.Serve(context.Background(), srv, ln, httpd.Options{}) }()
 
 	res, err := http.Get("http://" + ln.Addr().String())
 	if err != nil {
