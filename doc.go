@@ -36,9 +36,10 @@
 //     adapters use [evenkeel.dev/gcgate/gcgatetest].
 //   - [evenkeel.dev/contrib/etcdturn], a module of its own: replicas behind gates take turns, by
 //     leases of etcd.
-//   - [evenkeel.dev/contrib/grpcgate], a module of its own: the gate for gRPC servers, whose clients hear of
-//     collections by grpc.health.v1; [evenkeel.dev/contrib/grpcgate/client] is what these need.
-//   - [evenkeel.dev/contrib/grpcrecorder], a module of its own: a recorder for gRPC servers.
+//   - [evenkeel.dev/contrib/grpc/grpcgate], in the module evenkeel.dev/contrib/grpc: the gate for gRPC
+//     servers, whose clients hear of collections by grpc.health.v1.
+//     [evenkeel.dev/contrib/grpc/grpcgate/client] is what these need.
+//   - [evenkeel.dev/contrib/grpc/grpcrecorder], in the same module: a recorder for gRPC servers.
 //   - [evenkeel.dev/contrib/k8sturn], a module of its own: turns by Leases of Kubernetes.
 //   - [evenkeel.dev/contrib/raftgate], a module of its own: in a Raft group the leadership goes to
 //     another member before a collection; [evenkeel.dev/contrib/raftgate/etcdraft] is for

@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	evenkeel.dev v0.0.0
-	evenkeel.dev/contrib/grpcgate v0.0.0
+	evenkeel.dev/contrib/grpc v0.0.0
 	evenkeel.dev/examples v0.0.0
 	github.com/cloudwego/hertz v0.10.4
 	github.com/ebitengine/purego v0.11.3
@@ -116,7 +116,7 @@ replace evenkeel.dev => ../
 
 replace evenkeel.dev/contrib/etcdturn => ../contrib/etcdturn
 
-replace evenkeel.dev/contrib/grpcgate => ../contrib/grpcgate
+replace evenkeel.dev/contrib/grpc => ../contrib/grpc
 
 replace evenkeel.dev/examples => ../examples
 

@@ -148,7 +148,7 @@ func (h *haproxyServer) serveAgent(t *testing.T) *haproxy.AgentCheck {
 	}
 	s := new(haproxy.AgentCheck)
 	go s.Serve(l)
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { l.Close() })
 	return s
 }
 

@@ -12,17 +12,16 @@ const (
 	drainTimeout = time.Second
 	backTimeout  = 5 * time.Second
 	drainAgain   = 100 * time.Millisecond // between two announcements of one drain
-	retryMin     = 5 * time.Millisecond   // pause after a call that failed, doubled each time
+	retryMin     = 5 * time.Millisecond   // doubled each time
 	retryMax     = time.Second
-	checkFor     = 10 * time.Second // how long a peer may take to appear after the start
+	checkFor     = 10 * time.Second // for a peer to appear
 	checkEvery   = 500 * time.Millisecond
 
-	// A gate that stops waits for stopTimeout at most.
 	returnTimeout = 5 * time.Minute
 	stopTimeout   = time.Minute
 
-	// The gate holds the turn for a silent peer, because two drained replicas fail requests. The
-	// bound leaves half of the time from the trigger to the hard threshold to the other replicas.
+	// Two drained replicas fail requests, so the gate holds the turn for a silent peer. Half of the
+	// time from the trigger to the hard threshold is for the other replicas.
 	silentMost, silentLeast = 10 * time.Second, time.Second
 	silentAtStop            = 3 * time.Second
 
@@ -32,7 +31,7 @@ const (
 	heldUpAfter = backTimeout + 2*returnLook
 )
 
-// spare is the time from the trigger to the hard threshold, 0 if it is not known.
+// spare is the time from the trigger to the hard threshold, 0 if not known.
 func silentBound(spare time.Duration) time.Duration {
 	if spare == 0 {
 		return silentMost
@@ -43,9 +42,9 @@ func silentBound(spare time.Duration) time.Duration {
 // notice asks a peer to drain this process, or to put it back.
 type notice struct {
 	drain bool
-	first bool          // a Ready before the first drain of this process
-	until time.Time     // of a drain: when this process expects to be back
-	begun chan struct{} // closed at its first call
+	first bool          // a Ready before the first drain
+	until time.Time     // of a drain
+	begun chan struct{} // closed at its first call, when no earlier call runs
 	done  chan struct{} // closed when the peer has acted on it
 
 	posted  time.Time
@@ -68,8 +67,8 @@ type announcer struct {
 	log        *slog.Logger
 	calls      *calls
 	posted     chan struct{} // capacity 1
-	used       bool          // at the last collection; owned by the control goroutine
-	drainFails bool          // no Drain has succeeded since one failed; owned by run
+	used       bool          // owned by the control goroutine
+	drainFails bool          // until one succeeds; owned by run
 
 	warnings *warnings
 
@@ -78,16 +77,15 @@ type announcer struct {
 	cancel     context.CancelFunc // of the running call
 	lastFailed bool
 	final      bool // no drain is posted any more
-	out        bool // a Drain may have reached the peer since the last Ready
+	out        bool // a Drain may have reached the peer since Ready
 }
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
 	log = log.With("signal", s.String())
-	a := &announcer{
+	return &announcer{
 		signal: s, is: describe(s), log: log, calls: calls,
 		posted: make(chan struct{}, 1), warnings: newWarnings(log),
 	}
-	return a
 }
 
 func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
@@ -138,12 +136,7 @@ func (a *announcer) unconfirmed() bool {
 	if a.newest == nil || a.newest.drain || a.newest.first && !a.lastFailed {
 		return false
 	}
-	select {
-	case <-a.newest.done:
-		return false
-	default:
-		return true
-	}
+	return !a.newest.acted()
 }
 
 // awaitReturn waits until the peer has acted. It returns false when over is closed, or after bound
@@ -168,7 +161,7 @@ func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-cha
 		}
 		yes, err := a.givesUp(n, bound)
 		if yes || !stopped.IsZero() && time.Since(stopped) >= stopTimeout {
-			return isClosed(n.done)
+			return n.acted()
 		}
 		late(time.Since(n.posted), err)
 	}
@@ -238,10 +231,7 @@ func (a *announcer) postLocked(n *notice) {
 	if a.cancel != nil {
 		a.cancel()
 	}
-	select {
-	case a.posted <- struct{}{}:
-	default:
-	}
+	signal(a.posted)
 }
 
 func (a *announcer) run(ctx context.Context) {
@@ -302,15 +292,11 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 		a.mu.Unlock()
 		return nil, nil // posted says that there is a new one
 	}
-	if err == nil {
-		select {
-		case <-n.done:
-		default:
-			close(n.done)
-		}
+	if err == nil && !n.acted() {
+		close(n.done)
 	}
 	a.lastFailed = err != nil && !errors.Is(err, ErrNotBack)
-	a.mu.Unlock() // before report: a Logger may hang, and Stop takes mu
+	a.mu.Unlock() // a Logger may hang, and Stop takes mu
 	a.report(n, err)
 	return n, err
 }

@@ -15,7 +15,7 @@ const (
 	againMin, againMax = 10 * time.Second, 10 * time.Minute
 )
 
-// observer watches the stock runtime for PolicyAuto. The control goroutine owns it.
+// observer watches the stock runtime. The control goroutine owns it.
 type observer struct {
 	heap *heapWatch
 

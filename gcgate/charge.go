@@ -42,7 +42,6 @@ func (h *heapWatch) settle(live uint64) bool {
 	h.follow()
 	h.warnTurns()
 	h.used = live
-	h.status.heap.Store(h.used)
 	return h.takeCharge(overhead)
 }
 
@@ -139,7 +138,7 @@ const (
 	firstRatio = 1.05
 )
 
-// growth watches whether the live heap grows from cycle to cycle. The control goroutine owns it.
+// growth watches the live heap from cycle to cycle. The control goroutine owns it.
 type growth struct {
 	seen     []reading
 	noRoomAt uint64 // 0: it has room
@@ -179,25 +178,18 @@ func (g *growth) noteRoom(noRoom bool, live uint64) {
 }
 
 const (
-	// spendShare of the limit's heap is the highest goal. At the limit requests would assist
-	// without end.
+	// At the limit itself requests would assist without end.
 	spendShare = 0.7
 
-	// spendRatio times the live heap is the goal, as under GOGC=400.
-	spendRatio = 5
+	spendRatio   = 5   // times the live heap, as under GOGC=400
+	spendPercent = 125 // less is not worth stopping the world
+	autoPercent  = 150 // for PolicyAuto, higher so that its choice does not flip
 
-	// spendPercent is the least GOGC that is worth stopping the world.
-	spendPercent = 125
-
-	// autoPercent is the least for PolicyAuto. It differs, so that the choice does not flip.
-	autoPercent = 150
-
-	// heapMinimum is the runtime's least goal in bytes at GOGC=100, and grows with GOGC
-	// (runtime/mgcpacer.go).
+	// The runtime's least goal at GOGC=100 grows with GOGC (runtime/mgcpacer.go).
 	heapMinimum = 4 << 20
 )
 
-// spend returns the goal in bytes and its GOGC, 0 if there is no memory to spend.
+// spend returns the goal in bytes and its GOGC, 0 for no memory to spend.
 func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
 	most := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
@@ -216,7 +208,6 @@ func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) 
 	return uint64(want), int(min(p, math.MaxInt32))
 }
 
-// spendMemory raises the runtime's goal as far as memory allows.
 func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
 	if base := h.pacing.stock(); percent == 0 || base >= percent {

@@ -44,8 +44,8 @@ type Collector interface {
 	// Roots are stacks and globals, which raise the goal by GOGC percent.
 	Roots() uint64
 
-	// Memory returns what the control group leaves to Go, and the group's limit. math.MaxInt64 is
-	// no limit. available is what the machine can give, 0 if not known.
+	// Memory returns what the control group leaves to Go, and its limit, math.MaxInt64 if there is
+	// none. available is what the machine can give, 0 if not known.
 	Memory() (groupLeft, groupLimit int64, available uint64)
 
 	// Marked returns about how long all ended mark phases took.
@@ -59,8 +59,7 @@ func readCollector(c Collector) (r reading) {
 	return r
 }
 
-// /memory/classes/heap/objects counts dead objects until they are swept, so the gate does not use
-// it.
+// /memory/classes/heap/objects is of no use, because it counts dead objects until they are swept.
 const (
 	metricCycles    = "/gc/cycles/total:gc-cycles"
 	metricAutomatic = "/gc/cycles/automatic:gc-cycles"
@@ -117,7 +116,7 @@ func (r *goRuntime) Collect()                   { runtime.GC() }
 func (r *goRuntime) SetPercent(percent int) int { return debug.SetGCPercent(percent) }
 func (r *goRuntime) SetLimit(bytes int64) int64 { return debug.SetMemoryLimit(bytes) }
 
-// GOGC does not stop the world, unlike SetGCPercent. The runtime has -1 for off.
+// GOGC does not stop the world. The runtime has -1 for off.
 func (r *goRuntime) GOGC() int {
 	return int(int32(readMetrics(metricPercent)[0]))
 }
@@ -140,7 +139,7 @@ func (r *goRuntime) Roots() uint64 {
 	return v[0] + v[1]
 }
 
-// Memory deducts what this process has from C or mmap, and the other processes' part.
+// Memory deducts what this process has from C or mmap, and other processes.
 func (r *goRuntime) Memory() (groupLeft, groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
 	r.groupFile = m.file
@@ -155,7 +154,7 @@ func memoryOf(c Collector) (m memory) {
 	return m
 }
 
-// Marked uses the CPU time of the dedicated mark workers. Idle Ps and assists come on top.
+// Marked derives from the CPU time of the dedicated mark workers.
 func (r *goRuntime) Marked() time.Duration {
 	workers := named(metricWorkers)
 	metrics.Read(workers)
@@ -207,7 +206,7 @@ func readMemory(root fs.FS) memory {
 }
 
 // groupLimit returns the lowest memory limit of the process's control groups and their parents, and
-// what other processes leave of it. resident is this process's anonymous memory, 0 if not known.
+// what other processes leave of it. resident is this process's memory, 0 if not known.
 //
 // In a container /proc may name a path that is not mounted. The mount's root is the container's
 // own.
@@ -246,8 +245,7 @@ func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
 	return left, whole, file
 }
 
-// others returns the bytes of a control group that other processes have. File caches do not count,
-// because the kernel gives them back.
+// others leaves out file caches, because the kernel gives them back.
 func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 	anonymous, shared := "anon", "shmem"
 	if v1 {
@@ -271,7 +269,7 @@ func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 	return anon + min(shmem, math.MaxInt64-anon)
 }
 
-// goGroup deducts what this process has from C or mmap. mapped is the Go runtime's memory in bytes.
+// goGroup deducts what this process has from C or mmap. mapped is Go's memory.
 func (m memory) goGroup(mapped uint64) int64 {
 	if m.group == math.MaxInt64 || m.resident <= mapped {
 		return m.group

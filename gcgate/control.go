@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// shared is what all parts of the control goroutine use. It does not change.
+// shared does not change.
 type shared struct {
 	options  *Options // with defaults
 	log      *slog.Logger
@@ -20,7 +20,7 @@ type shared struct {
 	stop     <-chan struct{}
 }
 
-// control is the control goroutine. It alone watches the heap, and owns its parts.
+// control alone watches the heap, and owns its parts.
 type control struct {
 	*shared
 	heap     *heapWatch
@@ -91,12 +91,7 @@ func (c *control) run() {
 	}
 }
 
-func (c *control) wakeUp() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *control) wakeUp() { signal(c.wake) }
 
 func (c *control) interval() time.Duration {
 	if c.heap.policy == PolicyStock {
@@ -108,6 +103,7 @@ func (c *control) interval() time.Duration {
 	return c.heap.interval()
 }
 
+// due returns why to collect now, the most pressing reason. Nothing is due while a collection marks.
 func (c *control) due() (Reason, bool) {
 	h := c.heap
 	if !h.returned() && !h.marked {
@@ -130,7 +126,7 @@ func (c *control) due() (Reason, bool) {
 	return 0, false
 }
 
-// awaitPeers waits until all peers have this process back. One bound holds for all of them.
+// awaitPeers waits until all peers have this process back, within one bound.
 func (c *control) awaitPeers() {
 	bound, done := context.WithTimeout(context.Background(), stopTimeout)
 	defer done()

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// beginCycle collects in a goroutine, because Collect sweeps long after marking. The channel is
-// closed when Collect has returned.
+// beginCycle collects in a goroutine, because Collect sweeps long after marking.
 func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	done := make(chan struct{})
 	h.cycle, h.marked, h.cycleBegan = done, false, time.Now()
@@ -21,7 +20,7 @@ func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 // cycleEnded reports whether the gate's cycle has marked. runtime.GC first waits for a running
 // cycle of the runtime's own. The end of that one counts as escaped.
 func (h *heapWatch) cycleEnded() bool {
-	returned := h.returned() // before the reading, so that this has all that Collect did
+	returned := h.returned() // first, so that the reading has all of Collect
 	now := readCollector(h.collector)
 	cycles, automatic := now.cycles-h.last.cycles, now.automatic-h.last.automatic
 	if cycles > 0 {
@@ -39,18 +38,12 @@ func (h *heapWatch) cycleEnded() bool {
 	return h.marked
 }
 
-// returned reports whether Collect has returned, its sweep included.
+// returned includes the sweep.
 func (h *heapWatch) returned() bool {
-	if h.cycle == nil {
-		return true
-	}
-	select {
-	case <-h.cycle:
+	if h.cycle != nil && isClosed(h.cycle) {
 		h.cycle = nil
-		return true
-	default:
-		return false
 	}
+	return h.cycle == nil
 }
 
 func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
@@ -107,11 +100,10 @@ type predictor struct {
 
 const (
 	predictWeight = 0.3  // of the newest collection
-	predictMargin = 1.25 // the longest takes up to 1.35 of the mean
+	predictMargin = 1.25 // the longest takes 1.35 of the mean
 
-	// The first guess is one nanosecond per byte and core.
 	priorBytes   = 32 << 20
-	priorPerByte = 1e-9
+	priorPerByte = 1e-9 // seconds, on each core
 
 	predictMin, predictMax = time.Millisecond, 10 * time.Second
 )

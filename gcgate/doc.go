@@ -44,11 +44,8 @@
 //
 // # Memory
 //
-// The trigger is the heap after two seconds of allocation. It is at least twice the live heap and
-// 32 MiB, and at most half of the memory limit. At the hard threshold the gate collects without the
-// turn.
-//
-// The limit is GOMEMLIMIT, or 0.9 of the control group's limit if that is lower. The package
+// [Options] has the thresholds. Without a turn the gate collects at the hard threshold. The memory
+// limit is GOMEMLIMIT, or 0.9 of the control group's limit if that is lower. The package
 // github.com/KimMachineGun/automemlimit sets GOMEMLIMIT from the control group.
 //
 // # Sources

@@ -7,20 +7,18 @@ import (
 )
 
 const (
-	// A pause of quietSpacing times the usual time between two requests is quiet. By chance one
-	// pause in 22,000 is as long.
+	// A pause of quietSpacing times the usual one is quiet. By chance one in 22,000 is as long.
 	quietSpacing       = 10
 	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
 
-	// A pause must be a quietGrows-th of the time for which requests have kept coming.
+	// The pause is at least a quietGrows-th of the time for which requests kept coming.
 	quietGrows = 20
 
-	// lateLimit bounds the waits for peers that confirm a drain and still send requests. If a wait
-	// does not help, the gate does not wait again for lateAgain.
+	// The gate waits up to lateLimit for peers that confirm a drain and still send requests. If
+	// that does not help, it does not wait again for lateAgain.
 	lateLimit = 10 * time.Second
 	lateAgain = time.Minute
 
-	// More requests than these were not merely on their way.
 	afterDrainLeast = 3
 	afterDrainShare = 1. / 10
 )
@@ -28,8 +26,8 @@ const (
 type quiet struct {
 	read    func() (inFlight int, entered uint32)
 	wanted  time.Duration
-	grows   time.Time // wanted grows from then on; zero: it does not
-	since   time.Time // begin of the pause, less stalls of this process
+	grows   time.Time // zero: it does not
+	since   time.Time // less stalls of this process
 	entered uint32
 	looked  time.Time
 }
@@ -85,7 +83,7 @@ func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
 	q := rs.quiet(r, rs.requests.read, r.rate)
 	if t := rs.requests; !r.refused && !divertsRequests(r.asked) && t.entered == q.entered && !t.silentSince.IsZero() {
-		q.since, q.looked = t.silentSince, t.looked // the peers send on, so the pause before counts
+		q.since, q.looked = t.silentSince, t.looked
 	}
 	half := rs.options.DrainTimeout / 2
 	isQuiet := rs.awaitQuiet(r, q, half)
@@ -120,7 +118,7 @@ func (rs *rounds) awaitQuiet(r *round, q *quiet, bound time.Duration) bool {
 	return false
 }
 
-// warnUnended warns of requests that entered before the announcement and are still in flight.
+// warnUnended warns of requests from before the announcement.
 func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	inFlight, entered := rs.requests.read()
 	unended := inFlight - int(entered-r.before)
@@ -166,8 +164,7 @@ func (rs *rounds) awaitLatePeers(r *round) bool {
 	return false
 }
 
-// afterDrain counts what enters after a confirmed drain, over several collections while requests
-// are few.
+// afterDrain adds up several collections while requests are few.
 type afterDrain struct {
 	entered uint32
 	usual   float64

@@ -45,7 +45,7 @@ func (p Policy) MarshalText() ([]byte, error) { return policyNames.Marshal(p) }
 // UnmarshalText reads the policy's name.
 func (p *Policy) UnmarshalText(text []byte) error { return policyNames.Parse(text, p) }
 
-// State is the state of a [Gate], as the package documentation draws it.
+// State is the state of a [Gate]. The package documentation draws it.
 type State uint32
 
 // The states of a collection, in order.

@@ -152,12 +152,19 @@ type rig struct {
 type countedHeap struct {
 	*gcgatetest.Heap
 	reads, limitsSet int
+	running          int    // calls of Collect
 	scavenged        uint64 // bytes that it had to give back at once when a limit was set below what it had
 }
 
 func (h *countedHeap) Read() (cycles, automatic, allocated, live uint64) {
 	h.Do(func() { h.reads++ })
 	return h.Heap.Read()
+}
+
+func (h *countedHeap) Collect() {
+	h.Do(func() { h.running++ })
+	h.Heap.Collect()
+	h.Do(func() { h.running-- })
 }
 
 func (h *countedHeap) SetLimit(bytes int64) (old int64) {
@@ -229,7 +236,7 @@ func (r *rig) onEvent(f func(Event)) {
 
 // isCollecting reports whether a Collect runs.
 func isCollecting(h *countedHeap) (yes bool) {
-	h.Do(func() { yes = h.Running > 0 })
+	h.Do(func() { yes = h.running > 0 })
 	return yes
 }
 

@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,7 +123,7 @@ func lockPath(path string) (Lease, error) {
 		f.Close()
 		return nil, err
 	}
-	if err := f.Truncate(0); err == nil { // on a full disk only the holder's name is missing
+	if err := f.Truncate(0); err == nil { // a full disk costs only the name
 		_, _ = f.WriteAt([]byte(holderName()+"\n"), 0)
 	}
 	return &fileLease{f}, nil
@@ -165,9 +166,6 @@ func (l *fileLease) Lost() <-chan struct{} { return nil }
 // Release implements [Lease]. A second one fails with os.ErrClosed.
 func (l *fileLease) Release(context.Context) error {
 	_ = l.f.Truncate(0)
-	err := unlockFile(l.f) // Close alone would leave it to a child between fork and exec
-	if err := l.f.Close(); err != nil {
-		return err
-	}
-	return err
+	err := unlockFile(l.f) // because a child between fork and exec may have it
+	return cmp.Or(l.f.Close(), err)
 }

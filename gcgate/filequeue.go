@@ -17,9 +17,9 @@ import (
 //	new-R      it is being made
 //	N-R        N has 20 digits, one above the highest; R tells simultaneous ones apart
 //
-// Only the process of the lowest ticket tries the turn, and touches its ticket at each look. Any
-// process removes a ticket without a lock. A stopped process (SIGSTOP) gets the time passedOver on
-// its ticket, which does not count until it is touched again.
+// Only the process of the lowest ticket tries the turn. Any process removes a ticket without a
+// lock, and gives the ticket of a stopped process (SIGSTOP) the time passedOver. Such a ticket does
+// not count until its process touches it.
 const (
 	queueSuffix  = ".queue"
 	newTicket    = "new-"
@@ -154,7 +154,7 @@ func (w *ticket) isNext() (bool, error) {
 }
 
 func (w *ticket) leave() {
-	os.Remove(filepath.Join(w.dir, w.name)) // first, so that nobody finds its lock free
+	os.Remove(filepath.Join(w.dir, w.name)) // first, because its lock is free then
 	_ = unlockFile(w.f)
 	w.f.Close()
 }

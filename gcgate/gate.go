@@ -188,9 +188,6 @@ func (g *Gate) Remaining() time.Duration { return g.status.remaining() }
 // State returns the gate's state.
 func (g *Gate) State() State { return State(g.status.state.Load()) }
 
-// Heap returns the bytes of objects, dead ones included, as of the last sample.
-func (g *Gate) Heap() uint64 { return g.status.heap.Load() }
-
 // Signals returns those of [Options].
 func (g *Gate) Signals() []Signal { return slices.Clone(g.signals) }
 
@@ -202,7 +199,7 @@ func (g *Gate) Stats() Stats {
 	inFlight, entered := g.requests.read()
 	s.Entered += uint64(entered - uint32(s.Entered))
 	s.Collections, s.Phases = maps.Clone(s.Collections), maps.Clone(s.Phases)
-	s.State, s.InFlight, s.Heap, s.Refused = g.State(), inFlight, g.Heap(), g.status.refused.Load()
+	s.State, s.InFlight, s.Refused = g.State(), inFlight, g.status.refused.Load()
 	s.Turn.Holding = int(g.control.turns.holding.Load())
 	s.Turn.HeldUpBy, s.Turn.HeldUpFor = g.control.turns.heldUp.get()
 	return s

@@ -12,13 +12,11 @@ const (
 	sampleRest    = 250 * time.Millisecond // without requests; the next one wakes the gate
 	sampleRestMin = 150 * time.Millisecond // each sample wakes the runtime for 0.3 ms of CPU
 
-	// A core may begin to allocate at burstRate without a request, in bytes per second. The gate
-	// does not rest past the hard threshold at that rate.
+	// Without a request a core may allocate at burstRate, in bytes per second.
 	burstRate = 3 << 30
 )
 
-// heapWatch samples the heap, keeps the thresholds, and runs the collector. The control goroutine
-// owns it.
+// heapWatch samples the heap and keeps the thresholds. The control goroutine owns it.
 type heapWatch struct {
 	*shared
 	collector Collector
@@ -34,7 +32,7 @@ type heapWatch struct {
 	began       time.Time
 	firstCycles uint64
 
-	// As of the end of the last cycle, the gate's or another (cycle.go).
+	// As of the end of the last cycle (cycle.go).
 	collected  time.Time
 	base       uint64
 	thresholds thresholds
@@ -61,7 +59,7 @@ type heapWatch struct {
 
 	// Sleep.
 	timer *time.Timer
-	step  time.Duration // bound of the next pause, grows after a silence
+	step  time.Duration // of the next pause
 }
 
 func (h *heapWatch) begin(took time.Duration) {
@@ -118,17 +116,17 @@ func (h *heapWatch) sleep(d time.Duration, sooner <-chan struct{}) {
 	case <-h.stop:
 	case <-sooner:
 	case <-h.requests.wake:
-		h.step = sampleMin // its allocation is not known yet
+		h.step = sampleMin
 	case <-h.timer.C:
 	}
 	h.requests.unwatch()
 	h.sample()
 }
 
-// silent reports whether the gate rests because no request comes.
+// silent reports whether the gate rests.
 func (h *heapWatch) silent() bool { return h.requests.silence() >= sampleRest }
 
-// sample reads the heap and the requests, and notices cycles of others.
+// sample also notices cycles of others.
 func (h *heapWatch) sample() {
 	now, r := time.Now(), readCollector(h.collector)
 	if dt := now.Sub(h.sampled).Seconds(); dt > 0 {
@@ -140,7 +138,7 @@ func (h *heapWatch) sample() {
 	h.requests.look(now)
 	before := h.last
 	swept := h.cycle == nil
-	late := !swept && !h.marked // an overdue collection may have ended
+	late := !swept && !h.marked
 	h.returned()
 	h.used = h.thresholds.live + r.allocated - h.base
 	h.last, h.sampled = r, now
@@ -165,7 +163,6 @@ func (h *heapWatch) sample() {
 		}
 	}
 	h.follow()
-	h.status.heap.Store(h.used)
 	h.publish()
 }
 
@@ -185,15 +182,14 @@ func (h *heapWatch) farFromHard() bool {
 
 const farFor = time.Minute
 
-// seeksGap reports whether a gap is worth a collection. Before the first request it is not, because
-// the handlers may not be wrapped.
+// seeksGap is false before the first request, because the handlers may not be wrapped.
 func (h *heapWatch) seeksGap() bool {
 	return h.inCharge && h.policy.announces() && h.requests.total > 0 && h.used >= h.thresholds.idle
 }
 
 func (h *heapWatch) inGap() bool { return h.seeksGap() && h.requests.silence() >= h.gap() }
 
-// gap is how long a silence must be. At a low rate each pause between two requests is a silence.
+// gap is at least leastGap. At a low rate each pause between two requests would be a gap.
 func (h *heapWatch) gap() time.Duration { return max(leastGap, h.expected()) }
 
 func (h *heapWatch) warnUncounted() {
@@ -205,10 +201,10 @@ func (h *heapWatch) warnUncounted() {
 			"wrap the handlers with httpgate.Wrap, or call Gate.Enter")
 }
 
-// expected is how long the next collection takes, with a margin.
+// expected has a margin.
 func (h *heapWatch) expected() time.Duration { return h.predict.expect(h.thresholds.live) }
 
-// interval is the time to the next sample. It grows while nothing changes in a gap.
+// interval grows while nothing changes in a gap.
 func (h *heapWatch) interval() time.Duration {
 	d := h.ahead(h.thresholds.trigger)
 	if h.seeksGap() {
@@ -221,8 +217,8 @@ func (h *heapWatch) wantingInterval() time.Duration {
 	return max(h.ahead(h.thresholds.hard), sampleIdle)
 }
 
-// ahead is an eighth of the time in which the heap reaches a threshold at the present rate. After a
-// silence it doubles from 1 ms to sampleMax.
+// ahead is an eighth of the time to a threshold at the present rate. After a silence it doubles
+// from 1 ms to sampleMax.
 func (h *heapWatch) ahead(threshold uint64) time.Duration {
 	d := min(h.step, sampleMax)
 	h.step = min(2*h.step, sampleMax)
@@ -236,7 +232,7 @@ func (h *heapWatch) ahead(threshold uint64) time.Duration {
 		left := (float64(h.thresholds.hard) - float64(h.used)) / burstRate
 		d = max(time.Duration(min(left, d.Seconds())*float64(time.Second)), sampleRestMin)
 	}
-	if h.used < threshold { // a float, because the time may be centuries
+	if h.used < threshold { // a float, because it may be centuries
 		if eighth := float64(threshold-h.used) / 8; h.rate*d.Seconds() > eighth {
 			d = time.Duration(eighth / h.rate * float64(time.Second))
 		}
@@ -249,7 +245,7 @@ func (h *heapWatch) publish() {
 	defer h.status.mu.Unlock()
 	s := &h.status.stats
 	s.Policy, s.Live, s.Trigger, s.Hard = h.policy, h.thresholds.live, h.thresholds.trigger, h.thresholds.hard
-	s.Limit = uint64(h.allowed.limit)
+	s.Heap, s.Limit = h.used, uint64(h.allowed.limit)
 	s.Oldest = h.requests.oldest
 	s.Entered, s.OverlappedOther = h.requests.total, uint64(h.requests.overlappedOther)
 	s.Allocated, s.Turn = h.last.allocated, h.turnStats()

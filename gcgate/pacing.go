@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// pacing is the settings of a Collector, all guarded by mu. Stop may restore them at any time. From
-// then on pacing changes nothing.
+// pacing is guarded by mu. Stop may restore the settings at any time. Then it changes nothing any
+// more.
 type pacing struct {
 	collector Collector
 
@@ -39,8 +39,7 @@ func (p *pacing) programLimitLocked() (limit int64, changed bool) {
 	return p.limit, changed
 }
 
-// programPercent returns the program's GOGC, and whether it replaced the gate's since the last
-// call.
+// programPercent returns the program's GOGC, and whether it replaced the gate's lately.
 func (p *pacing) programPercent() (percent int, overruled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +63,7 @@ func (p *pacing) programPercentLocked() (overruled bool) {
 	return overruled
 }
 
-// setPercentLocked sets GOGC. If the program has set it since, it keeps that value as the
-// program's.
+// setPercentLocked notes a value that the program has set since.
 func (p *pacing) setPercentLocked(percent int) {
 	if was := p.collector.SetPercent(percent); was != p.put {
 		p.percent = was
@@ -83,7 +81,7 @@ func (p *pacing) switchOff() {
 	p.off, p.raised = true, 0
 }
 
-// raise sets GOGC. It skips small changes, because each stops the world.
+// raise skips small changes, because each stops the world.
 func (p *pacing) raise(percent int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,8 +119,7 @@ func (p *pacing) stock() int {
 	return p.percent
 }
 
-// setLimit reports whether the program has set another limit since the last programLimit, which
-// returns that then.
+// setLimit reports whether the program has set another limit since programLimit.
 func (p *pacing) setLimit(bytes int64) (overtaken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -320,7 +320,7 @@ func TestIdleFromTheStart(t *testing.T) {
 			highest := uint64(0)
 			for range 4000 {
 				time.Sleep(61 * time.Millisecond)
-				highest = max(highest, r.Heap())
+				highest = max(highest, r.Stats().Heap)
 			}
 			s := r.Stats()
 			if periodic := s.Collections[ReasonPeriodic]; highest > s.Hard || s.Escaped > 0 || s.WithoutTurn > 0 ||

@@ -11,8 +11,7 @@ const (
 	readyTimeout = time.Second
 	heapLook     = 10 * time.Millisecond
 
-	// The gate announces and drains for hardGrace whatever the heap. The safety limit leaves room
-	// for it.
+	// The safety limit leaves room for hardGrace beyond the hard threshold.
 	hardGrace = 200 * time.Millisecond
 
 	usableLimit = time.Second
@@ -21,7 +20,7 @@ const (
 	slowReturn   = 2 * time.Second  // is worth a warning
 	overdueAfter = 10 * time.Second // or ten times what was expected
 
-	// A wait counts at most longestLook between two looks. In the rest this process stalled.
+	// In the rest of the time between two looks this process stalled.
 	longestLook = time.Second
 )
 
@@ -36,16 +35,16 @@ type round struct {
 
 	// The announcement.
 	asked       []*announcer
-	drains      []*notice     // of asked
-	readies     []*notice     // of asked
+	drains      []*notice
+	readies     []*notice
 	patience    time.Duration // the least AnnounceTimeout
 	refused     bool
 	announced   time.Time // zero: no peer was asked
-	rate        float64   // requests per second before
+	rate        float64   // before
 	movableRate float64   // of those that a peer can send elsewhere
 	before      uint32
 
-	// The drain. From confirmed on no request should enter.
+	// From confirmed on no request should enter.
 	confirmed time.Time
 	movable   uint32 // of those that a peer can send elsewhere
 	ignored   bool
@@ -53,7 +52,7 @@ type round struct {
 	overlapped uint64
 }
 
-// rounds goes through one collection after the other. The control goroutine owns it.
+// rounds runs one collection after the other. The control goroutine owns it.
 type rounds struct {
 	*shared
 	heap       *heapWatch
@@ -61,7 +60,7 @@ type rounds struct {
 	announcers []*announcer
 
 	entered    time.Time
-	usualDrain time.Duration // moving average, up to the collection
+	usualDrain time.Duration // moving average
 	late       latePeers
 	afterDrain afterDrain
 }
@@ -92,7 +91,7 @@ func (rs *rounds) run(reason Reason) {
 	rs.ready(r)
 	rs.releaseTurn(r)
 	rs.to(StateServing, r)
-	if collected { // otherwise the next round, or Stop, answers them
+	if collected { // the next round or Stop answers the others
 		rs.heap.turns.halveAssumed()
 		rs.waiters.answer(waiting, nil)
 	}
@@ -132,8 +131,7 @@ func (rs *rounds) pause(d time.Duration) bool {
 	}
 }
 
-// isUrgent reports whether a long round must end because of the heap. A collection without the turn
-// has a higher threshold.
+// isUrgent has a higher threshold for a collection without the turn.
 func (rs *rounds) isUrgent(r *round) bool {
 	now := time.Now()
 	if now.Sub(r.announced) < hardGrace {
@@ -189,8 +187,7 @@ func (rs *rounds) announce(r *round) {
 	rs.awaitActed(r)
 }
 
-// awaitUsable reports whether to announce through a signal. If the last collection used it, a
-// balancer's polls may just be late, so it waits.
+// awaitUsable waits for a signal that the last collection used, because polls may be late.
 func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 	for begin := time.Now(); ; rs.heap.sample() {
 		err := a.usable(rs.options.AnnounceTimeout)
@@ -265,8 +262,8 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	return ended
 }
 
-// awaitMarked waits until the cycle has marked, or the bound. It returns the requests entered at
-// the last two looks, and for how long this process stalled.
+// awaitMarked returns the requests entered at the last two looks, and for how long this process
+// stalled.
 func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalled time.Duration, ended bool) {
 	bound := max(overdueAfter, 10*r.expected)
 	last, now = before, before
@@ -285,8 +282,8 @@ func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalle
 	return last, now, stalled, ended
 }
 
-// awaitSwept keeps a drained process out while it sweeps, for as long as the marking took. On a
-// single P the sweep delays polling of the network (runtime/proc.go, sysmon).
+// awaitSwept keeps a drained process out while it sweeps, for as long as it marked. On a single P
+// the sweep delays polling of the network (runtime/proc.go, sysmon).
 func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	if !rs.status.out() {
 		return
@@ -300,8 +297,7 @@ func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	}
 }
 
-// ready asks the peers to put this process back. It waits for a moment for those that had acted, or
-// for all if the gate stops.
+// ready waits for a moment for peers that had acted, or for all if the gate stops.
 func (rs *rounds) ready(r *round) {
 	rs.status.comeBack()
 	if len(r.asked) == 0 {
@@ -330,8 +326,7 @@ func (rs *rounds) ready(r *round) {
 	}
 }
 
-// releaseTurn releases the turn once the peers have this process back. Only a gate that stops waits
-// for that.
+// releaseTurn does not wait. Only a gate that stops does.
 func (rs *rounds) releaseTurn(r *round) {
 	if r.lease == nil {
 		return
@@ -346,8 +341,8 @@ func (rs *rounds) releaseTurn(r *round) {
 	rs.turns.releaseAfter(r.lease, drained, func() bool { return rs.awaitReturn(r, bound) })
 }
 
-// awaitReturn reports whether all peers that must not lose two replicas have this one back. The
-// bound is for a silent peer.
+// awaitReturn reports whether all peers that must not lose two replicas have this one back. bound
+// is for a silent peer.
 func (rs *rounds) awaitReturn(r *round, bound time.Duration) (returned bool) {
 	defer rs.turns.heldUp.clear()
 	returned = true

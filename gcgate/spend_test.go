@@ -68,7 +68,7 @@ func TestMemoryPolicy(t *testing.T) {
 			r.heap.Do(func() { r.heap.Live, cycles = live*mib, r.heap.Automatic })
 			for range 60_000 {
 				time.Sleep(time.Millisecond)
-				most = max(most, r.Heap())
+				most = max(most, r.Stats().Heap)
 			}
 			r.heap.Do(func() { cycles = r.heap.Automatic - cycles })
 			return most / mib, cycles

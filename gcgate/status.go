@@ -70,7 +70,7 @@ func (d *Duration) add(x time.Duration) {
 	d.Max = max(d.Max, x)
 }
 
-// status is what the control goroutine shows to all others.
+// status is what the control goroutine shows to others.
 type status struct {
 	epoch time.Time
 
@@ -78,7 +78,6 @@ type status struct {
 	state    atomic.Uint32
 	back     atomic.Int64 // to rotation, in ns since epoch; 0: not drained
 	refusing atomic.Bool
-	heap     atomic.Uint64
 	refused  atomic.Uint64
 
 	abandoned atomic.Bool // by Stop, for good
@@ -115,13 +114,13 @@ func (s *status) comeBack() {
 	s.back.Store(0)
 }
 
-// abandon is comeBack for good. Any goroutine may call it, because the control goroutine may hang.
+// abandon is comeBack for good, because the control goroutine may hang. Any goroutine may call it.
 func (s *status) abandon() {
 	s.abandoned.Store(true)
 	s.comeBack()
 }
 
-// keepAbandoned reverts what a late control goroutine has just noted.
+// keepAbandoned reverts a late control goroutine.
 func (s *status) keepAbandoned() {
 	if s.abandoned.Load() {
 		s.comeBack()
@@ -173,7 +172,7 @@ func (w *waiters) withoutTurn() bool {
 	return slices.ContainsFunc(w.now(), func(c *waitingCall) bool { return c.withoutTurn })
 }
 
-// answer sends err to those of calls that still wait.
+// answer sends err to calls that still wait.
 func (w *waiters) answer(calls []*waitingCall, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -184,6 +183,14 @@ func (w *waiters) answer(calls []*waitingCall, err error) {
 		}
 		return answered
 	})
+}
+
+// signal sends to a channel of capacity 1.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -211,7 +218,7 @@ type Event struct {
 	Overlapped uint64
 }
 
-// calls of the user's code run now. Stop names those that hang. The zero value is ready.
+// calls run the user's code. Stop names those that hang. The zero value is ready.
 type calls struct {
 	mu      sync.Mutex
 	running map[*string]struct{}

@@ -24,12 +24,9 @@ type thresholds struct {
 	trigger uint64
 	hard    uint64
 
-	// half-way from hard to where the runtime begins a cycle by itself
-	hardWithoutTurn uint64
-
-	// the runtime's own limit, in case that the gate fails to collect
-	safetyLimit uint64
-	noRoom      bool
+	hardWithoutTurn uint64 // half-way from hard to the runtime's own start
+	safetyLimit     uint64 // in case that the gate fails to collect
+	noRoom          bool
 
 	lowest, highest float64 // bounds of the trigger before its jitter
 	least           float64 // bound with it
@@ -37,31 +34,26 @@ type thresholds struct {
 }
 
 const (
-	// How far the thresholds may be on the way from the live heap to where the runtime may begin a
-	// cycle by itself.
+	// The highest thresholds on the way from the live heap to where the runtime may begin a cycle.
 	triggerShare, hardShare = 0.75, 0.9
 
-	// These keep the runtime clear of the hard threshold, because the safety limit counts
-	// fragmentation, and the heap grows during a drain.
+	// The safety limit counts fragmentation, and the heap grows during a drain.
 	safetyRatio, safetyBytes = 1.25, 64 << 20
 
-	// A limit must differ by one limitStep-th to be set, because that stops the world.
+	// Setting a limit stops the world, so it must differ by this part.
 	limitStep = 16
 
-	// MinTriggerBytes may be minTriggerShare of the memory limit at most.
-	minTriggerShare = 0.8
+	minTriggerShare = 0.8 // of the memory limit, for MinTriggerBytes
 
-	// The hard threshold is hardGrowth times as far from the live heap as the trigger is. Without a
-	// limit, more than that takes at most hardShareAvailable of the machine's available memory.
+	// The hard threshold is so many times as far from the live heap as the trigger. Without a
+	// limit, more takes at most hardShareAvailable of the machine's available memory.
 	hardGrowth, hardGrowthTurns = 1.75, 2.5
 	hardShareAvailable          = 0.25
 
-	idleBytes = 8 << 20 // less is not worth a collection in a gap
+	idleBytes = 8 << 20         // less is not worth a collection in a gap
+	fillTime  = 2 * time.Second // of allocation up to the trigger, if there is memory for it
 
-	// The trigger is the heap after fillTime, if there is memory for it.
-	fillTime = 2 * time.Second
-
-	// That far at most. The machine's memory is for other processes, too.
+	// The machine's memory is for other processes, too.
 	limitShare     = 0.5
 	availableShare = 1. / 32
 	availableLimit = 512 << 20
@@ -94,8 +86,8 @@ func allow(o *Options, requested int64, m memory) allowance {
 	return a
 }
 
-// runtimeLimit is the runtime's limit while the gate has no room. Other processes may need their
-// part of the group only briefly.
+// runtimeLimit is for a gate without room. Other processes may need their part of the group
+// briefly.
 func (a allowance) runtimeLimit(live, overhead uint64) int64 {
 	room := capacity.RoomForStart(float64(live), minTriggerRatio*float64(live)) + float64(overhead)
 	return max(a.limit, min(a.whole, int64(min(room, 1<<62))))
@@ -121,7 +113,7 @@ func (a allowance) highestTrigger(o *Options, overhead uint64) (bytes float64, w
 	return 0, "neither a limit nor the machine's available memory is known: set GOMEMLIMIT or MaxTriggerBytes"
 }
 
-// thresholdsFor has the trigger at its lowest. The limit counts overhead bytes besides the heap.
+// thresholdsFor has the trigger at its lowest.
 func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	t := thresholds{live: live}
 	budget := a.heap(overhead)
@@ -153,8 +145,8 @@ func (t *thresholds) needRoom(ratio float64) {
 	t.least = min(ratio, minTriggerRatio) * float64(t.live)
 }
 
-// useWholeLimit moves the thresholds near the process's limit, room bytes of heap, while the
-// runtime gets another one.
+// useWholeLimit moves the thresholds near room, the process's limit, while the runtime has another
+// one.
 func (t *thresholds) useWholeLimit(room float64, limit int64) {
 	live := float64(t.live)
 	way := room - live
@@ -188,7 +180,7 @@ func checkLimit(o *Options, limit int64) error {
 		o.MinTriggerBytes, minTriggerShare, limit, strings.Join(ways, ", or "))
 }
 
-// limitFor is the memory limit in bytes that gives a live heap all the room that it can use.
+// limitFor is the memory limit that gives a live heap all the room that it can use.
 func limitFor(o *Options, live, overhead uint64) uint64 {
 	trigger := o.TriggerRatio - 1
 	hard := min(o.HardRatio-1, hardGrowth*trigger)

@@ -45,7 +45,7 @@ type traffic struct {
 	silentSince time.Time
 	changed     time.Time
 
-	// The gate notices cycles of others when they are over, so overlappedOther is an estimate.
+	// Cycles of others are over when the gate notices them, so overlappedOther is an estimate.
 	overlapHalves   uint64 // twice the overlaps with the gate's cycles
 	overlappedOther float64
 	totalBefore     uint64
@@ -84,8 +84,7 @@ func (t *traffic) silence() time.Duration {
 
 func (t *traffic) unchanged() time.Duration { return t.looked.Sub(t.changed) }
 
-// overlapOther counts overlaps with other cycles. running is how many requests were in flight
-// before.
+// running is how many requests were in flight before.
 func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int) {
 	came := min(float64(t.total-t.totalBefore), max(marked-t.marked, 0).Seconds()*t.rate)
 	t.overlappedOther += float64(cycles)*float64(running) + came
@@ -93,7 +92,7 @@ func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int)
 
 func (t *traffic) cycleEnded(marked time.Duration) { t.totalBefore, t.marked = t.total, marked }
 
-// overlapOwn counts overlaps with the gate's own mark phase, and half of those that entered lately.
+// overlapOwn counts half of those that entered lately.
 func (t *traffic) overlapOwn(inFlight int, entered, lately uint32) (n uint64) {
 	before := t.overlapped()
 	t.overlapHalves += 2*(uint64(inFlight)+uint64(entered)) + uint64(lately)
@@ -105,8 +104,8 @@ func (t *traffic) overlapped() uint64 { return t.overlapHalves / 2 }
 // A Ticket is a request in flight, from [Gate.Enter] to Exit.
 type Ticket struct{ n *atomic.Uint64 }
 
-// Exit ends the request. Call it exactly once, from any goroutine. A second call panics. The zero
-// Ticket does nothing.
+// Exit ends the request. Call it exactly once, from any goroutine. More calls than of [Gate.Enter]
+// panic. The zero Ticket does nothing.
 func (t Ticket) Exit() {
 	if t.n == nil {
 		return
@@ -133,7 +132,7 @@ type shard struct {
 
 const oneEntered = 1<<32 + 1
 
-// counter counts requests. Any goroutine may use it. A sync.Pool hands out shards, one for each P.
+// counter may be used by any goroutine. A sync.Pool hands out shards, one for each P.
 type counter struct {
 	shards []shard
 	kept   []shard
@@ -180,21 +179,16 @@ func (c *counter) wakeGate() {
 	}
 }
 
-func (c *counter) wakeSleeper() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *counter) wakeSleeper() { signal(c.wake) }
 
-// watch lets the next request wake the gate. It returns false if one has entered since.
+// watch returns false if a request has entered since. Otherwise the next one wakes the gate.
 func (c *counter) watch(entered uint32) bool {
 	c.watched.Store(true)
 	_, now := c.read()
 	return now == entered
 }
 
-// unwatch leaves the requests' cache line alone if it can.
+// unwatch spares the requests' cache line.
 func (c *counter) unwatch() {
 	if c.watched.Load() {
 		c.watched.Store(false)
@@ -221,8 +215,8 @@ func sum(shards []shard) (inFlight int, entered uint32) {
 	return inFlight, entered
 }
 
-// age returns the least age of the oldest request in flight, 0 if not known. Each second requests
-// turn to the other words if these are empty. What is still in the old words is older than that.
+// age returns the least age of the oldest request, 0 if not known. Each second requests turn to the
+// other words if these are empty. What is left in the old words is older.
 func (c *counter) age(now time.Time) time.Duration {
 	other := 1 - c.side.Load()
 	if c.inFlight(other) > 0 {

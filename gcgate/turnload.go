@@ -55,7 +55,7 @@ func newTurnLoad(o *Options) *turnLoad {
 	return &turnLoad{replicas: o.Replicas, turns: turnCount(o.Turns)}
 }
 
-// learn notes how long a turn was held. A lost turn predicts nothing. Any goroutine may call it.
+// learn ignores a lost turn. Any goroutine may call it.
 func (l *turnLoad) learn(held time.Duration, returned bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +91,8 @@ func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 	return capacity.LongestWait(l.replicas, l.turns, held)
 }
 
-// learnDrain keeps the longest drain, because a balancer that batches its changes takes a second
-// for one and nothing for the next.
+// learnDrain keeps the longest, because a balancer that batches takes a second for one and nothing
+// for the next.
 func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 	l.longestDrain = max(took+more, l.longestDrain-l.longestDrain/8)
 	if l.failedDrain = took; isQuiet {
@@ -100,7 +100,7 @@ func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 	}
 }
 
-// Peers may act this late, because Envoy batches changes for a second by default.
+// Envoy batches changes for a second by default.
 const lateAtMost = 1200 * time.Millisecond
 
 func (l *turnLoad) halveAssumed() { l.assumed /= 2 }
@@ -116,7 +116,7 @@ func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 }
 
 // leaveTime lowers the trigger so that the heap takes at least wait from there to the hard
-// threshold. The rate is in bytes per second.
+// threshold.
 func (t *thresholds) leaveTime(rate float64, drained, wait time.Duration) {
 	if early := float64(t.hard) - rate*wait.Seconds(); wait > 0 && early < float64(t.trigger) {
 		t.trigger = min(t.trigger, uint64(max(early, t.earliest(rate, drained))))
@@ -136,7 +136,7 @@ func (h *heapWatch) meanRate() float64 {
 	return 0
 }
 
-// carriedRate is what this process allocates per second while others are drained.
+// carriedRate is what this process allocates while others are drained.
 func (h *heapWatch) carriedRate() float64 {
 	rate := capacity.CarriedRate(h.meanRate(), h.turns.replicas, h.turns.turns)
 	if dt := h.sampled.Sub(h.collected); dt >= sampleMax/2 {
@@ -183,7 +183,7 @@ func (h *heapWatch) turnFigures() []any {
 	return figures
 }
 
-// turnsEnough is how many turns would suffice. ok is false if no replica would serve then.
+// turnsEnough would suffice. ok is false if no replica would serve then.
 func (h *heapWatch) turnsEnough(held time.Duration) (k int, ok bool) {
 	n, t := h.turns.replicas, &h.thresholds
 	k = capacity.TurnsFor(float64(n)*h.meanRate(), h.room(), held, capacity.EasyLoad)

@@ -128,7 +128,7 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 		}
 		for _, r := range group {
 			r.heap.Do(func() {
-				if r.heap.Rate = total / float64(max(n-out, 1)); r.heap.Running > 0 {
+				if r.heap.Rate = total / float64(max(n-out, 1)); r.heap.running > 0 {
 					r.heap.Rate = 0
 				}
 			})

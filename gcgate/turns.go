@@ -21,8 +21,9 @@ type Turns interface {
 type Queue interface {
 	Turns
 
-	// Acquire waits for the turn until ctx ends, and never returns [ErrHeld]. Meanwhile TryAcquire
-	// returns ErrHeld to others, which call it in a gap. One call runs at a time.
+	// Acquire waits for the turn until ctx ends, and has given up its place when it returns. It
+	// never returns [ErrHeld]. In a gap the gate calls TryAcquire, which returns ErrHeld while
+	// another replica waits. One call runs at a time.
 	Acquire(ctx context.Context) (Lease, error)
 }
 
@@ -103,9 +104,8 @@ func (t *turnTaker) check(ctx context.Context) {
 
 var errNoLease = errors.New("Turns returned no lease and no error: it must return one of them")
 
-// take waits until this replica may collect. It returns withoutTurn at the hard threshold, which
-// becomes the reason, or if a caller asks for it. ok is false if the gate stops, or the reason
-// ends.
+// take waits until this replica may collect. It returns withoutTurn at the hard threshold, or if a
+// caller asks for it. ok is false if the gate stops, or the reason ends.
 func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 	if t.turns == nil {
 		return nil, false, !isClosed(t.stop)
@@ -158,15 +158,10 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 	return t.turns.TryAcquire(ctx)
 }
 
-// try asks for the turn once, and calls look now and then. It returns false if the collection goes
-// without the turn.
+// try asks for the turn once, and calls look now and then. It returns false to go without the turn.
 func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
-	if t.acquiring != nil {
-		select {
-		case <-t.acquiring:
-		default:
-			return turnAnswer{err: errNoAnswer}, true
-		}
+	if t.acquiring != nil && !isClosed(t.acquiring) {
+		return turnAnswer{err: errNoAnswer}, true
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	answer := new(turnAnswer) // valid once acquiring is closed
@@ -191,11 +186,9 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 		}
 		t.heap.sleep(d, acquiring)
 		look()
-		select {
-		case <-acquiring:
+		if isClosed(acquiring) {
 			t.acquiring = nil
 			return *answer, true
-		default:
 		}
 		if isClosed(t.stop) || t.heap.pastHard() || t.waiters.withoutTurn() && time.Since(begin) >= turnPause {
 			cancel()
@@ -212,9 +205,7 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 // borrow takes the turn for any goroutine.
 func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	switch {
-	case t.turns == nil:
-		return func() {}, nil
-	case t.holding.Load() > 0 && turnCount(t.turns) == 1:
+	case t.turns == nil, t.holding.Load() > 0 && turnCount(t.turns) == 1:
 		return func() {}, nil
 	case t.holding.Load() > 0 || !t.asking.TryLock():
 		return nil, ErrHeld
@@ -254,20 +245,9 @@ func (t *turnTaker) warnWithoutTurn(err error, holder string) {
 	}
 }
 
-func isLost(lease Lease) bool {
-	if lease == nil {
-		return false
-	}
-	select {
-	case <-lease.Lost():
-		return true
-	default:
-		return false
-	}
-}
+func isLost(lease Lease) bool { return lease != nil && isClosed(lease.Lost()) }
 
-// releaseAfter releases the turn after await and HoldTurn. await reports whether the peers have
-// this process back.
+// releaseAfter waits for await, which reports whether the peers have this process back.
 func (t *turnTaker) releaseAfter(lease Lease, wasDrained bool, await func() bool) {
 	taken := t.taken
 	t.releases.Go(func() {

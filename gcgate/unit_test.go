@@ -295,7 +295,7 @@ func TestEnumsAreTextBothWays(t *testing.T) {
 // TestStartIsBoundedByItsContext: a collection that does not end leaves no gate behind.
 func TestStartIsBoundedByItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := gcgatetest.NewHeap()
+		h := &countedHeap{Heap: gcgatetest.NewHeap()}
 		h.Hang = make(chan struct{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -309,8 +309,8 @@ func TestStartIsBoundedByItsContext(t *testing.T) {
 		close(h.Hang)
 		synctest.Wait()
 		h.Do(func() {
-			if h.Percent != 100 || h.Limit != math.MaxInt64 || h.Running != 0 {
-				t.Errorf("GOGC is %d, the limit %d; %d collections run", h.Percent, h.Limit, h.Running)
+			if h.Percent != 100 || h.Limit != math.MaxInt64 || h.running != 0 {
+				t.Errorf("GOGC is %d, the limit %d; %d collections run", h.Percent, h.Limit, h.running)
 			}
 		})
 		g, err := Start(t.Context(), o)

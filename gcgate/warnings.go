@@ -15,8 +15,8 @@ const (
 	lastsEvery = 10 * time.Minute // while it lasts
 )
 
-// warnings log each kind of event at most once in its period, and how often it happened. Any
-// goroutine may call the methods.
+// warnings log each kind of event once in its period, with how often it happened. Any goroutine may
+// call the methods.
 type warnings struct {
 	log *slog.Logger
 
@@ -24,12 +24,12 @@ type warnings struct {
 	kinds map[string]*warning
 }
 
-// warning is one kind of event, guarded by the mutex of its warnings.
+// warning is guarded by the mutex of its warnings.
 type warning struct {
 	logged time.Time // zero: never
 	times  int       // since it began
 	since  int       // since the last line
-	open   bool      // the log does not know of its end yet
+	open   bool      // its end is not logged yet
 	later  *record   // for settle; nil: none
 }
 
@@ -53,7 +53,7 @@ func (w *warnings) warn(kind, message string, args ...any) {
 	}, message, args)
 }
 
-// lasting logs an event that repeats until over is called, once in lastsEvery. After over it waits
+// lasting logs an event that repeats until over is called, once in lastsEvery. After that it waits
 // for again.
 func (w *warnings) lasting(kind string, again time.Duration, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
@@ -131,7 +131,6 @@ func (w *warnings) close(kinds []string) (times int) {
 	return times
 }
 
-// settle logs the kept events whose period is over.
 func (w *warnings) settle(now time.Time) {
 	for {
 		r, times := w.nextLater(now)
@@ -208,7 +207,7 @@ type Warning struct {
 	Text string // message and attributes, 1,000 bytes at most
 }
 
-// keptLog remembers the last warnings, each message once. Any goroutine may use it.
+// keptLog has the last warnings, each message once. Any goroutine may use it.
 type keptLog struct {
 	mu   sync.Mutex    // guards what follows
 	list []keptWarning // the newest last

@@ -17,9 +17,11 @@ func serviceLog(size, every int) []byte {
 			n++
 			b.WriteString(plain(n) + "\n")
 		case i%2 == 0:
-			fmt.Fprintf(&b, `{"time":"2026-11-21T10:00:00.%06dZ","level":"INFO","msg":"request","method":"GET","path":"/search","status":200,"bytes":%d}`+"\n", i%1e6, i)
+			fmt.Fprintf(&b, `{"time":"2026-11-21T10:00:00.%06dZ","level":"INFO","msg":"request","method":"GET",`+
+				`"path":"/search","status":200,"bytes":%d}`+"\n", i%1e6, i)
 		default:
-			fmt.Fprintf(&b, "time=2026-11-21T10:00:00.%06dZ level=INFO msg=\"logged in\" user=gopher%d@example.org gc_percent=100 ms=%d\n", i%1e6, i, i%97)
+			fmt.Fprintf(&b, "time=2026-11-21T10:00:00.%06dZ level=INFO msg=\"logged in\" user=gopher%d@example.org "+
+				"gc_percent=100 ms=%d\n", i%1e6, i, i%97)
 		}
 	}
 	return b.Bytes()

@@ -93,7 +93,8 @@ func TestScanner(t *testing.T) {
 		{"others only", "a\n\ngc pressure\ngc 5 @home\n", nil, Stats{Lines: 4, Foreign: 4}},
 		{
 			"other GODEBUG lines", "GC forced\n" + six + "\nscan: total 36+122+73=231 objs, 19+6=25 spans\n" +
-				"pacer: assist ratio=2.1 (scan 0 MB in 3->4 MB) workers=0+0.25\nscav 0 KiB work (bg), 0 KiB work (eager), 2672 KiB now, 62% util\nxGC forced\r\n",
+				"pacer: assist ratio=2.1 (scan 0 MB in 3->4 MB) workers=0+0.25\n" +
+				"scav 0 KiB work (bg), 0 KiB work (eager), 2672 KiB now, 62% util\nxGC forced\r\n",
 			[]string{six},
 			Stats{Lines: 6, Foreign: 3, ForcedLines: 2, Cycles: 1},
 		},
@@ -165,7 +166,8 @@ func TestScanner(t *testing.T) {
 			Stats{Lines: 4, Cycles: 2, Recovered: 2},
 		},
 		{
-			"five phases", "gc 49 @4.380s 0%: 4.8+5.2+0.54+0.35+0.60 ms clock, 19+5.2+0+4.5/0.006/7.2+2.4 ms cpu, 124->125->58 MB, 130 MB goal, 32 P\n" + six + "\n",
+			"five phases", "gc 49 @4.380s 0%: 4.8+5.2+0.54+0.35+0.60 ms clock, 19+5.2+0+4.5/0.006/7.2+2.4 ms cpu, " +
+				"124->125->58 MB, 130 MB goal, 32 P\n" + six + "\n",
 			[]string{six},
 			Stats{Lines: 2, Cycles: 1, FivePhases: 1},
 		},

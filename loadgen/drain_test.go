@@ -190,7 +190,7 @@ func testStall(t *testing.T, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.dialContext = l.dial
+	e.o.DialContext = l.dial
 	e.newNap = func() func(int64) { return func(ns int64) { time.Sleep(time.Duration(ns)) } } // the bubble's clock
 	r := e.load(t.Context())
 	if err := srv.Close(); err != nil {

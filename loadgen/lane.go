@@ -42,7 +42,7 @@ func (l *socketLane) exchange(ctx context.Context, j job) (int64, answer, error)
 		kept := l.conns[r.host] != nil
 		if !kept {
 			began := l.e.now()
-			c, err := l.e.dial(ctx, r.host)
+			c, err := l.e.connected(ctx, r.host)
 			if err != nil {
 				return began, answer{}, err
 			}
@@ -146,11 +146,11 @@ func (e *engine) record(ctx context.Context, ln lane, j job, rec *recorder) erro
 
 const readBufferBytes = 16 << 10
 
-// conn is a connection of HTTP/1.1. One goroutine reads.
+// conn is a connection. One goroutine reads.
 type conn struct {
 	net.Conn
-	br  *bufio.Reader
-	got int64 // bytes read, which the reader owns
+	br  *bufio.Reader // of HTTP/1.1
+	got int64         // bytes read, which the reader owns
 }
 
 func (c *conn) Read(b []byte) (int, error) {
@@ -159,18 +159,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (e *engine) dial(ctx context.Context, host int) (*conn, error) {
-	nc, err := e.connected(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	c := &conn{Conn: nc}
-	c.br = bufio.NewReaderSize(c, readBufferBytes)
-	return c, e.track(c)
-}
-
 // track notes an open connection. After the run it fails.
-func (e *engine) track(c io.Closer) error {
+func (e *engine) track(c *conn) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.conns == nil {
@@ -182,7 +172,7 @@ func (e *engine) track(c io.Closer) error {
 	return nil
 }
 
-func (e *engine) drop(c io.Closer) {
+func (e *engine) drop(c *conn) {
 	c.Close()
 	e.mu.Lock()
 	delete(e.conns, c)
@@ -196,10 +186,5 @@ func (e *engine) closeConns() {
 	for c := range e.conns {
 		c.Close()
 	}
-	for _, nc := range e.first {
-		if nc != nil {
-			nc.Close()
-		}
-	}
-	e.conns, e.first = nil, nil
+	e.conns = nil
 }

@@ -125,7 +125,7 @@ func (r *Result) unlike(first *Result) string {
 	}):
 		return "its targets have other classes or weights: give each generator the same targets"
 	case r.Protocol != first.Protocol || r.Streams != first.Streams:
-		return fmt.Sprintf("it spoke %v with %d streams a connection, and others %v with %d: give each generator the "+
+		return fmt.Sprintf("it spoke %q with %d streams a connection, and others %q with %d: give each generator the "+
 			"same protocol", r.Protocol, r.Streams, first.Protocol, first.Streams)
 	case r.Arrivals != first.Arrivals:
 		return fmt.Sprintf("its arrivals are %v, and others' %v: give each generator the same kind", r.Arrivals,

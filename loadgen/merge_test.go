@@ -53,7 +53,7 @@ func TestMergeIsOneGenerator(t *testing.T) {
 				case k < 39:
 					r.failed(job{due: due}, sent, end, syscall.ECONNRESET)
 				default:
-					r.unsent(job{due: due}, end)
+					r.failed(job{due: due}, end, end, errUnsent)
 				}
 			}
 		}
@@ -252,7 +252,8 @@ func TestMergeOverload(t *testing.T) {
 // TestMergeKnowsEachField fails when a figure is added to Result and Merge does not add it: say
 // there what becomes of it, and its name here.
 func TestMergeKnowsEachField(t *testing.T) {
-	want := "Targets MoreTargets Connections Protocol Streams Rate Arrivals Seed Stages Timeout Warmup Started Duration Interrupted " +
+	want := "Targets MoreTargets Connections Protocol Streams Rate Arrivals Seed Stages Timeout Warmup Started" +
+		" Duration Interrupted " +
 		"Unfinished UnfinishedMax" +
 		" Answered Failed Statuses Failures Bytes Connects Latency Service Late LateMax Pacer Overload Classes Series" +
 		" Name Share Answered Failed Statuses Failures Bytes Latency" +

@@ -49,14 +49,14 @@ type muxConn struct {
 	host int
 
 	// Owned by the reader.
-	frames  *http2.Framer
-	header  *hpack.Decoder
-	status  int // of the header block under way
-	headEnd bool
-	got     int64
-	credit  uint32
-	goAway  http2.ErrCode
-	gone    bool
+	frames   *http2.Framer
+	header   *hpack.Decoder
+	status   int // of the header block under way
+	headEnd  bool
+	got      int64
+	credit   uint32
+	goAway   http2.ErrCode
+	wentAway bool
 
 	wake chan struct{} // of writeOn; nil: who has a request writes
 
@@ -109,10 +109,8 @@ func (c *muxConn) run() {
 	e := c.p.e
 	nc, err := e.connected(c.p.ctx, c.host)
 	if err == nil {
-		if err = e.track(nc); err == nil {
-			err = c.serve(nc)
-			e.drop(nc)
-		}
+		err = c.serve(nc)
+		e.drop(nc)
 	}
 	at := e.now()
 	c.mu.Lock()
@@ -193,7 +191,7 @@ func (c *muxConn) cause(err error) error {
 	switch {
 	case errors.As(err, &broken), errors.Is(err, http2.ErrFrameTooLarge):
 		return fmt.Errorf("%w: %w", errMalformed, err)
-	case c.gone:
+	case c.wentAway:
 		return fmt.Errorf("%w: %v", errGoAway, c.goAway)
 	}
 	return err

@@ -141,7 +141,7 @@ func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 
 // leave handles GOAWAY. Ignored requests go to another connection.
 func (c *muxConn) leave(f *http2.GoAwayFrame) {
-	c.gone, c.goAway = true, f.ErrCode
+	c.wentAway, c.goAway = true, f.ErrCode
 	last := f.LastStreamID
 	c.mu.Lock()
 	if c.state < muxClosing {

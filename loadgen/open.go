@@ -164,11 +164,7 @@ func (l *openLoop) more(s *stream) (job, *recorder, bool) {
 func (l *openLoop) next(s sender) (j job, rec *recorder, ok, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending--
-	if l.pending == 0 && l.quiet != nil {
-		close(l.quiet)
-		l.quiet = nil
-	}
+	l.settle()
 	switch {
 	case l.ctx.Err() != nil:
 		l.senders--
@@ -224,12 +220,17 @@ func (l *openLoop) giveUp(late bool) {
 	now := l.e.now()
 	for l.head < l.tail {
 		if j := l.oldest(); late {
-			l.rec.unsent(j, now)
+			l.rec.failed(j, now, now, errUnsent)
 		} else {
 			l.rec.unfinished(j, now)
 		}
-		l.pending--
+		l.settle()
 	}
+}
+
+// settle ends a job. The caller holds mu.
+func (l *openLoop) settle() {
+	l.pending--
 	if l.pending == 0 && l.quiet != nil {
 		close(l.quiet)
 		l.quiet = nil

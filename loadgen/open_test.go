@@ -299,7 +299,7 @@ func (h *handLoop) until(what string, ok func() bool) {
 			return
 		}
 		if time.Now().After(end) {
-			h.t.Fatalf("in vain: %s", what)
+			h.t.Fatalf("timed out: %s", what)
 		}
 	}
 }

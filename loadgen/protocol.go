@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,36 +16,22 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"evenkeel.dev"
-	"evenkeel.dev/internal/enum"
 )
 
 // Protocol is the version of HTTP that the built-in client speaks.
-type Protocol int
+type Protocol string
 
-// The protocols. In JSON they have the names of ALPN.
+// The protocols have the names of ALPN.
 const (
-	// ProtocolAuto is HTTP/2 if all servers offer it by ALPN, else HTTP/1.1.
-	ProtocolAuto Protocol = iota
-	// ProtocolHTTP1 is HTTP/1.1.
-	ProtocolHTTP1
-	// ProtocolHTTP2 is HTTP/2, by ALPN over TLS, or with prior knowledge over TCP (h2c).
-	ProtocolHTTP2
+	ProtocolAuto  Protocol = ""         // HTTP/2 if all servers offer it by ALPN, else HTTP/1.1
+	ProtocolHTTP1 Protocol = "http/1.1" // HTTP/1.1
+	ProtocolHTTP2 Protocol = "h2"       // HTTP/2, by ALPN over TLS, or with prior knowledge over TCP (h2c)
 )
-
-var protocolNames = enum.Of[Protocol]("loadgen", "a protocol", "auto", "http/1.1", "h2")
-
-func (p Protocol) String() string { return protocolNames.String(p) }
-
-// MarshalText writes auto, http/1.1 or h2.
-func (p Protocol) MarshalText() ([]byte, error) { return protocolNames.Marshal(p) }
-
-// UnmarshalText reads what MarshalText writes.
-func (p *Protocol) UnmarshalText(b []byte) error { return protocolNames.Parse(b, p) }
 
 func (o *Options) normalProtocol() *evenkeel.OptionError {
 	switch {
-	case !protocolNames.Has(o.Protocol):
-		return optionError("Protocol", "%d; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", int(o.Protocol))
+	case !slices.Contains([]Protocol{ProtocolAuto, ProtocolHTTP1, ProtocolHTTP2}, o.Protocol):
+		return optionError("Protocol", "%q; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", o.Protocol)
 	case o.Protocol != ProtocolAuto && (o.Transport != nil || o.Call != nil):
 		return optionError("Protocol", "it is the built-in client's, which Transport and Call stand for; leave it out")
 	case o.Protocol == ProtocolHTTP2 && o.DisableKeepAlive:
@@ -99,8 +86,8 @@ func (t Target) fields() ([]hpack.HeaderField, error) {
 	for k, vs := range r.Header {
 		switch k {
 		case "Upgrade", "Keep-Alive", "Proxy-Connection":
-			return nil, fmt.Errorf("header %s is one of HTTP/1.1's connections; HTTP/2 has none of them: leave it out, "+
-				"or choose HTTP/1.1", k)
+			return nil, fmt.Errorf("header %s is one of HTTP/1.1's connections; HTTP/2 has none of them: leave it "+
+				"out, or choose HTTP/1.1", k)
 		}
 		for _, v := range vs {
 			fs = append(fs, hpack.HeaderField{Name: strings.ToLower(k), Value: v})
@@ -115,63 +102,58 @@ func (t Target) fields() ([]hpack.HeaderField, error) {
 
 var errNoHTTP2 = errors.New("the server does not offer HTTP/2 (h2, by ALPN)")
 
-// negotiate chooses the protocol if the servers decide. It connects to each once, and the run uses
-// those connections first. A server that does not answer decides for HTTP/1.1.
+// negotiate chooses the protocol if the servers decide. It connects to each once. A server that does
+// not answer decides for HTTP/1.1.
 func (e *engine) negotiate(ctx context.Context) {
 	if !e.http2 || e.o.Protocol == ProtocolHTTP2 {
 		return
 	}
 	offered := make([]bool, len(e.hosts))
-	first := make([]net.Conn, len(e.hosts))
 	var wg sync.WaitGroup
 	for i, h := range e.hosts {
 		wg.Go(func() {
 			nc, err := e.connect(ctx, h, http2.NextProtoTLS, "http/1.1")
 			if err == nil {
-				offered[i] = nc.(*tls.Conn).ConnectionState().NegotiatedProtocol == http2.NextProtoTLS
-				first[i] = nc
+				offered[i] = speaksHTTP2(nc)
+				nc.Close()
 			}
 		})
 	}
 	wg.Wait()
 	e.http2 = !slices.Contains(offered, false)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i, nc := range first {
-		if nc != nil && (offered[i] != e.http2 || e.conns == nil) {
-			nc.Close()
-			first[i] = nil
-		}
-	}
-	e.first = first
 }
 
-// connected returns negotiate's connection to a host, or a new one.
-func (e *engine) connected(ctx context.Context, host int) (nc net.Conn, err error) {
-	e.mu.Lock()
-	if e.first != nil {
-		nc, e.first[host] = e.first[host], nil
+func speaksHTTP2(nc net.Conn) bool {
+	tc, ok := nc.(*tls.Conn)
+	return !ok || tc.ConnectionState().NegotiatedProtocol == http2.NextProtoTLS
+}
+
+// connected returns a tracked connection to a host.
+func (e *engine) connected(ctx context.Context, host int) (*conn, error) {
+	protocol := "http/1.1"
+	if e.http2 {
+		protocol = http2.NextProtoTLS
 	}
-	e.mu.Unlock()
-	if nc != nil {
-		return nc, nil
+	nc, err := e.connect(ctx, e.hosts[host], protocol)
+	if err != nil {
+		return nil, err
 	}
-	if !e.http2 {
-		return e.connect(ctx, e.hosts[host], "http/1.1")
-	}
-	nc, err = e.connect(ctx, e.hosts[host], http2.NextProtoTLS)
-	if tc, ok := nc.(*tls.Conn); ok && tc.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+	if e.http2 && !speaksHTTP2(nc) {
 		nc.Close()
 		return nil, dialError{errNoHTTP2, ClassTLS}
 	}
-	return nc, err
+	c := &conn{Conn: nc}
+	if !e.http2 {
+		c.br = bufio.NewReaderSize(c, readBufferBytes)
+	}
+	return c, e.track(c)
 }
 
 // connect connects to a host. TLS chooses among the protocols.
 func (e *engine) connect(ctx context.Context, h host, protocols ...string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
-	nc, err := e.dialContext(ctx, "tcp", h.addr)
+	nc, err := e.o.DialContext(ctx, "tcp", h.addr)
 	if err != nil {
 		return nil, dialError{err, ClassConnect}
 	}

@@ -88,18 +88,6 @@ func (r *recorder) failed(j job, sent, end int64, err error) {
 	c := classify(err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failure(c, j, sent, end, err)
-}
-
-// unsent avoids classify, because a backlog may have millions.
-func (r *recorder) unsent(j job, end int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failure(ClassUnsent, j, end, end, errUnsent)
-}
-
-// failure records a failure. The caller holds mu.
-func (r *recorder) failure(c Class, j job, sent, end int64, err error) {
 	r.tallies(j, func(t *tally) {
 		f := t.failures[c]
 		if f == nil {

@@ -158,6 +158,8 @@ func classify(err error) Class {
 	var op *net.OpError
 	var timeout interface{ Timeout() bool }
 	switch {
+	case err == errUnsent: // first, because a backlog may have millions
+		return ClassUnsent
 	case slices.ContainsFunc(generatorErrors, func(target error) bool { return errors.Is(err, target) }):
 		return ClassGenerator
 	case errors.As(err, new(*net.DNSError)):
@@ -181,8 +183,6 @@ func classify(err error) Class {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, errGoAway):
 		return ClassClosed
-	case errors.Is(err, errUnsent):
-		return ClassUnsent
 	case errors.Is(err, errProtocol):
 		return ClassProtocol
 	}

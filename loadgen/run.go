@@ -2,7 +2,6 @@ package loadgen
 
 import (
 	"context"
-	"io"
 	"math"
 	"net"
 	"sync"
@@ -164,12 +163,10 @@ type engine struct {
 	http2    bool // before negotiate: perhaps
 	connects atomic.Int64
 
-	newNap      func() func(ns int64) // called in the pacer's goroutine
-	dialContext func(ctx context.Context, network, address string) (net.Conn, error)
+	newNap func() func(ns int64) // called in the pacer's goroutine
 
-	mu    sync.Mutex             // guards the rest
-	conns map[io.Closer]struct{} // open ones; nil after the run
-	first []net.Conn             // negotiate's unused ones, by host
+	mu    sync.Mutex         // guards the rest
+	conns map[*conn]struct{} // open ones; nil after the run
 }
 
 func newEngine(o Options) (*engine, error) {
@@ -177,9 +174,11 @@ func newEngine(o Options) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), conns: map[io.Closer]struct{}{}}
-	if e.newNap, e.dialContext = newNap, o.DialContext; o.DialContext == nil {
-		e.dialContext = new(net.Dialer).DialContext
+	if o.DialContext == nil {
+		o.DialContext = new(net.Dialer).DialContext
+	}
+	e := &engine{
+		o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), newNap: newNap, conns: map[*conn]struct{}{},
 	}
 	if e.round, e.classes, err = mix(o.Targets); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func (w *worker) run(j job, rec *recorder) {
 			_ = e.record(w.l.ctx, w.lane, j, rec)
 		}
 		if w.l.direct {
-			w.calm()
+			w.clearDeadline()
 		}
 		var idle bool
 		if j, rec, ok, idle = w.l.next(w); ok {
@@ -46,14 +46,13 @@ func (w *worker) run(j job, rec *recorder) {
 		}
 		select {
 		case j = <-w.jobs:
-			ok, rec = true, w.l.recorder()
 		case <-w.l.ctx.Done():
 			if w.l.retire(w) {
 				return
 			}
 			j = <-w.jobs // the pacer has just taken this worker
-			ok, rec = true, w.l.recorder()
 		}
+		ok, rec = true, w.l.recorder()
 	}
 }
 
@@ -63,8 +62,8 @@ func (l *openLoop) recorder() *recorder {
 	return l.rec
 }
 
-// calm removes the last deadline from the connection.
-func (w *worker) calm() {
+// clearDeadline removes the last deadline from the connection.
+func (w *worker) clearDeadline() {
 	if c := w.lane.(*socketLane).conns[0]; c != nil {
 		_ = c.SetDeadline(time.Time{})
 	}

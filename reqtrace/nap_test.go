@@ -142,12 +142,16 @@ runtime.selectgo GOROOT/runtime/select.go:351
 example.com/m/cache.(*Cache).Get MOD/example.com/m@v1.0.0/cache/cache.go:9
 github.com/avast/retry-go/v4.Do MOD/github.com/avast/retry-go/v4@v4.6.0/retry.go:9
 main.save /srv/app/main.go:10`, "", "cache.(*Cache).Get (cache.go:9 in example.com/m)"},
-		"a limiter in a limiter": {`
+		"a limiter in a limiter": {
+			`
 runtime.selectgo GOROOT/runtime/select.go:351
 golang.org/x/time/rate.(*Limiter).wait MOD/golang.org/x/time@v0.9.0/rate/rate.go:285
 golang.org/x/time/rate.(*Limiter).Wait MOD/golang.org/x/time@v0.9.0/rate/rate.go:239
-k8s.io/client-go/util/flowcontrol.(*tokenBucketRateLimiter).Wait MOD/k8s.io/client-go@v0.32.3/util/flowcontrol/throttle.go:170
-main.save /srv/app/main.go:10`, opLimiter, "flowcontrol.(*tokenBucketRateLimiter).Wait (throttle.go:170 in k8s.io/client-go)"},
+k8s.io/client-go/util/flowcontrol.(*tokenBucketRateLimiter).Wait
+	MOD/k8s.io/client-go@v0.32.3/util/flowcontrol/throttle.go:170
+main.save /srv/app/main.go:10`, opLimiter,
+			"flowcontrol.(*tokenBucketRateLimiter).Wait (throttle.go:170 in k8s.io/client-go)",
+		},
 		"one that is not known": {`
 time.Sleep GOROOT/time/time.go:363
 example.com/m/poll.Until MOD/example.com/m@v1.0.0/poll/poll.go:9

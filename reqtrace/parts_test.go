@@ -108,7 +108,8 @@ func TestReportJSON(t *testing.T) {
 	}
 	band := Band{Excess: PartsOf(map[Cause]time.Duration{CauseLock: 3, CauseSleep: 1, CauseRunning: -2})}
 	if b, err := json.Marshal(band); err != nil ||
-		!strings.HasSuffix(string(b), `"excess_ns":{"lock":3,"running":-2,"sleep":1},"sites":[],"shares":{"lock":0.75,"sleep":0.25}}`) {
+		!strings.HasSuffix(string(b), `"excess_ns":{"lock":3,"running":-2,"sleep":1},"sites":[],`+
+			`"shares":{"lock":0.75,"sleep":0.25}}`) {
 		t.Errorf("%s, %v", b, err)
 	}
 	q := Request{ID: "a", Cut: CutEnd}

@@ -129,7 +129,8 @@ func Compare(base, head []Run, o Options) (*Comparison, error) {
 		case 0:
 			return nil, fmt.Errorf("tailstat: no run of %s; measure it as often as the other", set.name)
 		case 1:
-			return nil, fmt.Errorf("tailstat: one run of %s says nothing about how runs vary; measure %d rounds at least", set.name, fewest(o, true))
+			return nil, fmt.Errorf("tailstat: one run of %s does not show how runs vary; measure %d rounds at least",
+				set.name, fewest(o, true))
 		}
 	}
 	c := &Comparison{Base: len(base), Head: len(head)}
@@ -137,7 +138,8 @@ func Compare(base, head []Run, o Options) (*Comparison, error) {
 	switch {
 	case o.Rounds > 0 && !c.Paired:
 		return nil, evenkeel.NewOptionError("tailstat.Options",
-			"Rounds", "these runs are not in rounds, each with one of base and one of head; write 0, or number the rounds")
+			"Rounds", "these runs are not in rounds, each with one of base and one of head; write 0, or number the "+
+				"rounds")
 	case o.Rounds > 0 && len(base) > o.Rounds:
 		return nil, evenkeel.NewOptionError("tailstat.Options",
 			"Rounds", "%d rounds are more than the %d that were announced; the intervals would not hold", len(base),

@@ -208,7 +208,7 @@ func TestBad(t *testing.T) {
 	}{
 		{nil, good, Options{}, "no run of base; measure it as often"},
 		{good, nil, Options{}, "no run of head"},
-		{good, good[:1], Options{}, "one run of head says nothing about how runs vary; measure 9 rounds at least"},
+		{good, good[:1], Options{}, "one run of head does not show how runs vary; measure 9 rounds at least"},
 		{good, good, of(math.NaN()), "x of run 1 of base is NaN; the run is damaged, measure it again"},
 		{good, good, of(math.Inf(1)), "is +Inf"},
 		{good, good, of(-1), "is -1"},
@@ -282,7 +282,10 @@ func TestEqual(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 7))
 	base := runs(rng, 10, 1, 0)
 	c, err := Compare(base, slices.Clone(base), Options{})
-	if r := c.Result[2]; err != nil || r.Verdict != VerdictInconclusive || r.Ratio != 1 || r.Within != (Interval{1, 1}) {
+	if r := c.Result[2]; err != nil || r.Verdict != VerdictInconclusive || r.Ratio != 1 || r.Within != (Interval{
+		1,
+		1,
+	}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

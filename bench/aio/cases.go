@@ -124,7 +124,8 @@ var groups = []*group{
 				{Figure: allocs, Target: harness.AtMost(3)},
 			},
 		}, {
-			name: "8,192 at once", ways: all, conns: 8192, size: 1024, buf: own, client: "burst", claims: []harness.Claim{
+			name: "8,192 at once", ways: all, conns: 8192, size: 1024, buf: own, client: "burst",
+			claims: []harness.Claim{
 				{Figure: takes, Over: gnet, Target: harness.AtMost(1.3)},
 				{Figure: takes, Over: gaio, Target: harness.AtMost(.8)},
 				{Figure: accepted, Over: gnet, Target: harness.AtLeast(1)},
@@ -151,7 +152,8 @@ var groups = []*group{
 	},
 	{
 		Case: harness.Case{
-			Name: "aio/sleeper", What: "how late a goroutine wakes that sleeps 5 ms in a loaded server, next to its peers",
+			Name: "aio/sleeper",
+			What: "how late a goroutine wakes that sleeps 5 ms in a loaded server, next to its peers",
 			Ways: inGo, Length: length, Figures: []string{lateMean, "late, p99", rate},
 		},
 		loads: []load{{
@@ -161,7 +163,8 @@ var groups = []*group{
 	},
 	{
 		Case: harness.Case{
-			Name: "aio/regression", What: "gaio's regression: ms to connect, send 1 KiB and read it back, by connections",
+			Name: "aio/regression",
+			What: "gaio's regression: ms to connect, send 1 KiB and read it back, by connections",
 			Ways: []string{gaio, epoll, uring}, Figures: append(columns(), slope),
 		},
 		measure: regression,

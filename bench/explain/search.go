@@ -24,7 +24,8 @@ import (
 func searchCase() harness.Case {
 	const locked, free = "locked", "free"
 	return harness.Case{
-		Name: "explain/search", What: "a service without marks: the lock that a refresh holds, next to a refresh without",
+		Name: "explain/search",
+		What: "a service without marks: the lock that a refresh holds, next to a refresh without",
 		Ways: []string{free, locked}, Length: 5 * time.Second, Warmup: time.Second, Rounds: 5,
 		Figures: []string{"lock first", "lock's share", "median", "p99+"},
 		Claims: []harness.Claim{
@@ -38,7 +39,8 @@ func searchCase() harness.Case {
 			if err != nil {
 				return err
 			}
-			c, err := r.Start(ctx, harness.AnyCore, nil, path, "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=2s", "-refresh="+r.Way,
+			c, err := r.Start(ctx, harness.AnyCore, nil, path, "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=2s",
+				"-refresh="+r.Way,
 				fmt.Sprintf("-feeds=cnn=%[1]s/cnn,bbc=%[1]s/bbc,nyt=%[1]s/nyt", feeds.URL))
 			if err != nil {
 				return err
@@ -57,7 +59,8 @@ func searchCase() harness.Case {
 func feed(w http.ResponseWriter, _ *http.Request) {
 	time.Sleep(100 * time.Millisecond)
 	item := "<item><title>A president speaks</title><description>" +
-		strings.Repeat("Of ships and the president's keel. ", 40) + "</description><link>http://a.example/</link></item>"
+		strings.Repeat("Of ships and the president's keel. ",
+			40) + "</description><link>http://a.example/</link></item>"
 	fmt.Fprintf(w, `<rss version="2.0"><channel><title>News</title>%s</channel></rss>`, strings.Repeat(item, 30))
 }
 

@@ -117,15 +117,22 @@ func stop() harness.Case {
 			for _, way := range c.Ways[1:] {
 				c.Claims = append(
 					c.Claims,
-					harness.Claim{Load: name, Way: way, Figure: "longest stop", Target: harness.AtMost(1 + ms), Unit: " ms"},
-					harness.Claim{Load: name, Way: way, Figure: "timer late", Target: harness.AtMost(10 + ms), Unit: " ms"},
+					harness.Claim{
+						Load: name, Way: way, Figure: "longest stop", Target: harness.AtMost(1 + ms),
+						Unit: " ms",
+					},
+					harness.Claim{
+						Load: name, Way: way, Figure: "timer late", Target: harness.AtMost(10 + ms),
+						Unit: " ms",
+					},
 				)
 			}
 		}
 	}
 	c.Run = func(ctx context.Context, r *harness.Run) error {
 		l := byName[r.Load]
-		return probe(ctx, r, []string{"GOMAXPROCS=" + strconv.Itoa(l.processors)}, "-do", "stop", "-call", l.call.String())
+		return probe(ctx, r, []string{"GOMAXPROCS=" + strconv.Itoa(l.processors)}, "-do", "stop", "-call",
+			l.call.String())
 	}
 	return c
 }

@@ -45,7 +45,8 @@ const handler = "handler p99.9"
 // server is ten connections in a closed loop, as ab -k -c 10.
 func server() harness.Case {
 	c := harness.Case{
-		Name: "fastc/server", What: "/cgo and /blockcall of examples/fastcserver, ten connections in a closed loop (ms)",
+		Name: "fastc/server",
+		What: "/cgo and /blockcall of examples/fastcserver, ten connections in a closed loop (ms)",
 		Ways: []string{cgo, fast, yielding, inGo}, Rounds: 5, Length: 4 * time.Second,
 		Skip: func(way, load string) bool { return path(way, load) == "" }, Run: serve,
 		Figures: []string{"requests/s", "p50", "p99", "p99.9", handler},

@@ -209,7 +209,8 @@ func haproxyGroup() group {
 	ways := behindHAProxy(func(w way) way { return under(moderate, w) })
 	return group{
 		Case: harness.Case{
-			Name: "gate/haproxy", What: "two replicas behind HAProxy, at 22% of a core each; policy drain by its runtime API",
+			Name:  "gate/haproxy",
+			What:  "two replicas behind HAProxy, at 22% of a core each; policy drain by its runtime API",
 			Needs: "HAProxy", Warmup: fillWarmup, Loads: []string{moderate, forced},
 			Claims: append(kept(moderate, gated),
 				ratio(moderate, gated, "p99", control, harness.AtMost(1.1)),
@@ -260,7 +261,8 @@ func envoyGroup() group {
 func quotaGroup() group {
 	return group{
 		Case: harness.Case{
-			Name: "gate/quota", What: "two replicas behind HAProxy that may use 30 ms of CPU in 100; at 10% of a core each",
+			Name:  "gate/quota",
+			What:  "two replicas behind HAProxy that may use 30 ms of CPU in 100; at 10% of a core each",
 			Needs: "HAProxy, root and control groups", Warmup: fillWarmup, Loads: []string{moderate},
 			Claims: append(kept(moderate, gated),
 				ratio(moderate, stock, "p99", gated, harness.AtLeast(10)),
@@ -332,7 +334,8 @@ func wholeGroup() group {
 	}
 	return group{
 		Case: harness.Case{
-			Name: "gate/wholepath", What: "httpd, recorder and gate together, with 10,000 idle connections, next to net/http",
+			Name:  "gate/wholepath",
+			What:  "httpd, recorder and gate together, with 10,000 idle connections, next to net/http",
 			Needs: "HAProxy and 10,000 open files", Rounds: 10, Loads: []string{moderate}, Claims: claims,
 			Figures: []string{"own MB", "CPU µs/request"},
 		},
@@ -367,12 +370,14 @@ func helloGroup() group {
 	}
 	for _, policy := range []string{guard, auto, through, "shed"} {
 		g.ways = append(g.ways, way{
-			name: policy, program: service, path: "/", anyCore: true, gated: true, args: flags("-hello", "-gate", policy),
+			name: policy, program: service, path: "/", anyCore: true, gated: true,
+			args: flags("-hello", "-gate", policy),
 		})
 	}
 	for _, way := range []string{guard, auto} {
 		g.Claims = append(g.Claims,
-			ratio("hello", way, "p99", gcigo, harness.AtMost(1)), ratio("hello", way, "peak MB", gcigo, harness.AtMost(1)),
+			ratio("hello", way, "p99", gcigo, harness.AtMost(1)), ratio("hello", way, "peak MB", gcigo,
+				harness.AtMost(1)),
 			// A request that is refused has failed.
 			harness.Claim{Load: "hello", Way: way, Figure: "failed", Minus: gcigo, Target: harness.AtMost(0)})
 	}

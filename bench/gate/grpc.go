@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"evenkeel.dev/bench/harness"
-	"evenkeel.dev/contrib/grpcgate/client"
+	"evenkeel.dev/contrib/grpc/grpcgate/client"
 )
 
 const (
@@ -93,7 +93,8 @@ func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 		replicas := manual.NewBuilderWithScheme("replicas")
 		replicas.InitialState(state)
 		conn, err := grpc.NewClient("replicas:///service", grpc.WithResolvers(replicas),
-			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(client.ServiceConfig),
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultServiceConfig(client.ServiceConfig),
 			grpc.WithDefaultCallOptions(grpc.WaitForReady(wait)))
 		if err != nil {
 			c.close()

@@ -74,7 +74,8 @@ func raftGroup() group {
 	}
 	return group{
 		Case: harness.Case{
-			Name: "gate/raft", What: "800 writes/s to three members of examples/raftkv: the leader hands over to collect",
+			Name:   "gate/raft",
+			What:   "800 writes/s to three members of examples/raftkv: the leader hands over to collect",
 			Warmup: 6 * time.Second, Loads: []string{"writes"}, Claims: claims,
 			Figures: []string{"max", "lost", "transfers", withoutTurn},
 		},

@@ -49,7 +49,8 @@ const (
 func Cases() []harness.Case {
 	return []harness.Case{
 		{
-			Name: "gc/search", What: "10,000 requests to the search service over 100 connections, next to the study's figures",
+			Name:  "gc/search",
+			What:  "10,000 requests to the search service over 100 connections, next to the study's figures",
 			Needs: "6 GiB of memory", Rounds: 5, Ways: []string{extra, lean, extraOff, leanOff}, Run: search,
 			Claims: []harness.Claim{
 				{Way: lean, Over: extra, Figure: collections, Target: harness.AtMost(.65)},

@@ -130,7 +130,8 @@ func (s *set) share(c Claim, hits, trials int) {
 	low, high := c.Target.bounds()
 	from, to := wilson(hits, trials)
 	s.add(figure{
-		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to}, Unit: "%",
+		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to},
+		Unit:   "%",
 		Target: c.Target.String(), Verdict: holds(from, to, low, high),
 	})
 }

@@ -87,7 +87,8 @@ func checkSave(dir string) error {
 			return nil // dir is in no work tree, or nothing has changed there
 		}
 		return fmt.Errorf("no results go to %s, because the work tree differs from its commit (%s); "+
-			"commit the changes first, or keep the results elsewhere with -results", dir, strings.TrimSpace(string(out)))
+			"commit the changes first, or keep the results elsewhere with -results", dir,
+			strings.TrimSpace(string(out)))
 	}
 	return nil
 }

@@ -235,7 +235,8 @@ func Files(n int) error {
 		return err
 	}
 	if r.Max < uint64(n) {
-		return fmt.Errorf("it needs %d open files and the hard limit is %d; raise it with ulimit -Hn %d as root", n, r.Max, n)
+		return fmt.Errorf("it needs %d open files and the hard limit is %d; raise it with ulimit -Hn %d as root", n,
+			r.Max, n)
 	}
 	return nil
 }

@@ -99,7 +99,8 @@ var groups = []group{
 		loads: map[string]load{"8192": {kind: "burst", path: "/hello", conns: 8192, claims: burstClaims}},
 	},
 	{
-		name: "crowd", what: "memory, and the tail of requests, while other connections are idle or attack, next to net/http",
+		name: "crowd",
+		what: "memory, and the tail of requests, while other connections are idle or attack, next to net/http",
 		ways: ours, figures: latencies,
 		order: []string{"idle", "trickle", "silent", "resets"},
 		loads: map[string]load{
@@ -123,13 +124,16 @@ func closed(name, what, path string, claims claims) group {
 }
 
 func crowd(does string, conns int, most float64) load {
-	return load{kind: "beside", path: "/hello", conns: conns, crowd: does, claims: func(way, load string) []harness.Claim {
-		return []harness.Claim{
-			{Load: load, Way: way, Over: control, Figure: memory, Target: harness.AtMost(most)},
-			{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(.9)},
-			{Load: load, Way: way, Over: control, Target: harness.NotSlower},
-		}
-	}}
+	return load{
+		kind: "beside", path: "/hello", conns: conns, crowd: does,
+		claims: func(way, load string) []harness.Claim {
+			return []harness.Claim{
+				{Load: load, Way: way, Over: control, Figure: memory, Target: harness.AtMost(most)},
+				{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(.9)},
+				{Load: load, Way: way, Over: control, Target: harness.NotSlower},
+			}
+		},
+	}
 }
 
 func over(figure string, target harness.Target) claims {

@@ -62,15 +62,17 @@ func Cases() []harness.Case {
 			Run: with(func(t *target) { t.flags = []string{"-c", connections} }),
 		},
 		{
-			Name: "load/open", What: "an open loop at 30% of what the service can do: it waits, computes or does nothing",
+			Name: "load/open",
+			What: "an open loop at 30% of what the service can do: it waits, computes or does nothing",
 			Ways: []string{"vegeta", evenkeel}, Loads: openPaths, Open: capacity,
 			Run: with(func(t *target) { t.openRate = int(.3 * t.Prepared[t.Load]) }),
 		},
 		stallCase(),
 		{
 			Name: "load/http2", What: "a closed loop of 10 connections with 10 streams each, over h2c",
-			Needs: "h2load of nghttp2-client", Ways: []string{"h2load", overHTTP2}, Claims: cheap(overHTTP2, "h2load", .8, 1.25),
-			Run: with(func(t *target) { t.flags = []string{"-http2", "-c", h2Connections, "-streams", h2Streams} }),
+			Needs: "h2load of nghttp2-client", Ways: []string{"h2load", overHTTP2},
+			Claims: cheap(overHTTP2, "h2load", .8, 1.25),
+			Run:    with(func(t *target) { t.flags = []string{"-http2", "-c", h2Connections, "-streams", h2Streams} }),
 		},
 		{
 			Name: "load/grpc", What: "a closed loop of 50 workers over 2 connections, calling gRPC's health service",
@@ -84,7 +86,10 @@ func Cases() []harness.Case {
 		}
 		for _, path := range c.Loads { // those of the open loop
 			c.Claims = append(c.Claims,
-				harness.Claim{Load: path, Way: evenkeel, Over: "vegeta", Figure: "p99", Target: harness.Between(.85, 1.15)})
+				harness.Claim{
+					Load: path, Way: evenkeel, Over: "vegeta", Figure: "p99",
+					Target: harness.Between(.85, 1.15),
+				})
 		}
 	}
 	return cases
@@ -177,7 +182,10 @@ func stallCase() harness.Case {
 	for _, q := range slices.Sorted(maps.Keys(quantiles)) {
 		c.Figures = append(c.Figures, off(q))
 		for _, way := range c.Ways[1:] {
-			c.Claims = append(c.Claims, harness.Claim{Way: way, Figure: off(q), Target: harness.Between(-5, 5), Unit: "%"})
+			c.Claims = append(c.Claims, harness.Claim{
+				Way: way, Figure: off(q), Target: harness.Between(-5, 5),
+				Unit: "%",
+			})
 		}
 	}
 	run := with(func(t *target) {

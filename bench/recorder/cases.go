@@ -161,7 +161,8 @@ func costCase() harness.Case {
 		Ways: []string{without, always, budgeted}, Loads: []string{"hello", "search", "msgpush"},
 		Skip: func(way, load string) bool { return way == budgeted && load != "hello" },
 		Figures: []string{
-			perRequest, peak, "p50", "p99", "p99.9", failed, "tracing µs/request", "spent of its budget", "on, of the time",
+			perRequest, peak, "p50", "p99", "p99.9", failed, "tracing µs/request", "spent of its budget",
+			"on, of the time",
 		},
 		Claims: slices.Concat([]harness.Claim{
 			{Load: "hello", Way: always, Minus: without, Figure: perRequest, Target: harness.AtMost(20), Unit: " µs"},

@@ -31,7 +31,8 @@ const (
 func faultsCase() harness.Case {
 	const blocked = time.Second // a request that takes so long waits for something: nothing that is planted does
 	c := harness.Case{
-		Name: "recorder/faults", What: "a million requests while the disk is full, the directory gone, or the clock set",
+		Name: "recorder/faults",
+		What: "a million requests while the disk is full, the directory gone, or the clock set",
 		Ways: []string{diskFull, dirGone, clockSet}, Rounds: 1, Needs: "root, for the full disk",
 		Figures: []string{"requests", failed, "blocked", "longest, ms", "hit", "slow", unknownFate},
 	}

@@ -180,12 +180,17 @@ func powerCase() harness.Case {
 		rounds int
 	}{"msgpush": {1.2, 10}, "search": {1.5, 20}, "hello": {1.5, 20}}
 	c := harness.Case{
-		Name: "tailstat/power", What: "recorded runs: how often a p99 that is 20% longer (msgpush) or 50% longer is found",
-		Ways: []string{"hello", "msgpush", "search", window}, Open: rs.open, Figures: []string{"found", "wrong", "trials"},
+		Name: "tailstat/power",
+		What: "recorded runs: how often a p99 that is 20% longer (msgpush) or 50% longer is found",
+		Ways: []string{"hello", "msgpush", "search", window}, Open: rs.open,
+		Figures: []string{"found", "wrong", "trials"},
 	}
 	for _, way := range c.Ways {
 		if way == "msgpush" || way == "search" { // hello's noise is what it is, and the window's p99 is not longer
-			c.Claims = append(c.Claims, harness.Claim{Way: way, Figure: "found", Of: "trials", Target: harness.AtLeast(80)})
+			c.Claims = append(c.Claims, harness.Claim{
+				Way: way, Figure: "found", Of: "trials",
+				Target: harness.AtLeast(80),
+			})
 		}
 		c.Claims = append(c.Claims, harness.Claim{Way: way, Figure: "wrong", Of: "trials", Target: harness.AtMost(2.5)})
 	}

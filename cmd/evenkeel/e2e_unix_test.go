@@ -109,7 +109,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("in vain: %s", what)
+			t.Fatalf("timed out: %s", what)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (s *service) processes() []string {
 }
 
 // gone checks that nothing of the service is left.
-func (s *service) gone(n int) {
+func (s *service) ended(n int) {
 	s.t.Helper()
 	pids := s.processes()
 	if len(pids) != n {
@@ -262,7 +262,7 @@ func TestRunExplain(t *testing.T) {
 			t.Errorf("the measured window has %d answers, want 100; notes %q", run.Load.Answered, run.Notes)
 		}
 	}
-	s.gone(1)
+	s.ended(1)
 }
 
 // TestRunExplainWithoutPprof keeps what was measured.
@@ -272,7 +272,7 @@ func TestRunExplainWithoutPprof(t *testing.T) {
 	r := execute(t, s.args("-n 100 -explain")...)
 	r.check(t, cli.ExitFailed, []string{"requests/s"},
 		[]string{"evenkeel run: -explain: ", "404 Not Found", "import net/http/pprof", "-pprof"})
-	s.gone(1)
+	s.ended(1)
 }
 
 // TestRunExplainInterrupted has Ctrl-C come during the trace.
@@ -287,5 +287,5 @@ func TestRunExplainInterrupted(t *testing.T) {
 	if strings.Contains(r.stderr, "-explain") {
 		t.Errorf("an interruption is no error of the trace:\n%s", r.stderr)
 	}
-	s.gone(1)
+	s.ended(1)
 }

@@ -60,19 +60,12 @@ type explainFlags struct {
 	perfetto  string
 	failIf    cli.List
 	against   cli.List
-	region    string
-	request   cli.List
-	class     string
 	noProfile bool
 	cpuStat   string
-	slowest   int
+	options   reqtrace.Options
 }
 
-func runExplain(ctx context.Context, a *cli.App, args []string) error {
-	var f explainFlags
-	fs := a.NewFlags("explain", explainHelp,
-		"Common flags: html against fail-if demo", "Requests: request region class slowest",
-		"The trace: no-profile cpu-stat", "Results: json perfetto")
+func (f *explainFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace, and write its page (-html, default "+demoPage+")")
 	fs.BoolVar(&f.json, "json", false, "print JSON (docs/reference/explain-json.md)")
 	fs.StringVar(&f.html, "html", "", "write a page to this `file`; - writes it in place of the text")
@@ -80,15 +73,24 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	fs.Func("fail-if", "exit with 3 beyond this `limit`, such as 'gc>30%' or 'p99.9+:lock>50%'; with -against "+
 		"'lock>+10%' or 'all:total>+5%', and 4 if that is inconclusive; repeatable", f.failIf.Set)
 	fs.Var(&f.against, "against", "compare with this `trace` of an old version, or a quoted pattern; repeatable")
-	fs.StringVar(&f.region, "region", "", "a request is a region of this `type`, or of those that match a pattern")
-	fs.Var(&f.request, "request",
+	fs.StringVar(&f.options.Region, "region", "",
+		"a request is a region of this `type`, or of those that match a pattern")
+	fs.Var((*cli.List)(&f.options.Requests), "request",
 		"a request is what follows each wait in this `function`, such as main.(*pool).worker; repeatable")
-	fs.StringVar(&f.class, "class", "", "explain requests of this `class` or pattern; - for those without one")
+	fs.StringVar(&f.options.Class, "class", "", "explain requests of this `class` or pattern; - for those without one")
 	fs.BoolVar(&f.noProfile, "no-profile", false, "take no CPU profile with the trace of a URL")
 	fs.StringVar(&f.cpuStat, "cpu-stat", "",
 		"read CPU times of this `process`, or from a file (default: the process that listens at the URL)")
-	f.slowest = 10
-	fs.Var((*cli.Whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
+	f.options.Slowest = 10
+	fs.Var((*cli.Whole)(&f.options.Slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
+}
+
+func runExplain(ctx context.Context, a *cli.App, args []string) error {
+	var f explainFlags
+	fs := a.NewFlags("explain", explainHelp,
+		"Common flags: html against fail-if demo", "Requests: request region class slowest",
+		"The trace: no-profile cpu-stat", "Results: json perfetto")
+	f.register(fs)
 	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
@@ -111,20 +113,19 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
-	o := reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest}
 	if f.against != nil {
-		return against(ctx, a, fs, &f, names, limits, o)
+		return against(ctx, a, fs, &f, names, limits)
 	}
 	if err := cli.CanSave(names, f.html, f.perfetto); err != nil {
 		return err
 	}
 	ctx, release := a.Catch(ctx)
 	defer release()
-	pid, err := traces.ReadCPU(f.cpuStat, &o)
+	pid, err := traces.ReadCPU(f.cpuStat, &f.options)
 	if err != nil {
 		return err
 	}
-	source, v, err := verdictOn(ctx, a, names[0], pid, !f.noProfile, o)
+	source, v, err := f.verdict(ctx, a, names[0], pid)
 	if err != nil {
 		return wrongOption(a, fs, source, err)
 	}
@@ -163,8 +164,8 @@ func (f *explainFlags) wrong(names []string) error {
 		return errors.New("no trace; write a file, - for standard input, or HOST:PORT of a server with net/http/pprof")
 	case len(names) > 1 && f.against == nil:
 		return fmt.Errorf("%d traces; it reads one, or with -against those of two versions", len(names))
-	case f.slowest < 1 || f.slowest > 1000:
-		return fmt.Errorf("-slowest %d; it must be from 1 to 1000", f.slowest)
+	case f.options.Slowest < 1 || f.options.Slowest > 1000:
+		return fmt.Errorf("-slowest %d; it must be from 1 to 1000", f.options.Slowest)
 	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), fetch.IsURL):
 		return errors.New("-no-profile is of a URL, and these traces are files")
 	case traces.CPUProcess(f.cpuStat) != 0 && !slices.ContainsFunc(names, fetch.IsURL):
@@ -215,13 +216,13 @@ func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags
 	return v.WriteText(a.Stdout, o)
 }
 
-func verdictOn(
-	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
+func (f *explainFlags) verdict(
+	ctx context.Context, a *cli.App, name string, pid int,
 ) (source string, v *verdict.Verdict, err error) {
 	if name != demoName {
-		return traces.Verdict(ctx, a, name, pid, profiled, o)
+		return traces.Verdict(ctx, a, name, pid, !f.noProfile, f.options)
 	}
-	v, err = traces.Analyze(ctx, demoName, bytes.NewReader(demoTrace), o)
+	v, err = traces.Analyze(ctx, demoName, bytes.NewReader(demoTrace), f.options)
 	return demoName, v, err
 }
 
@@ -234,7 +235,6 @@ func newExplained(name, source string) page.Trace {
 
 func against(
 	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, limits explain.Limits,
-	o reqtrace.Options,
 ) error {
 	sides := [2][]string{f.against, names}
 	for i := range sides {
@@ -252,7 +252,7 @@ func against(
 	var broken error
 	for i, list := range sides {
 		for _, name := range list {
-			source, v, err := verdictOn(ctx, a, name, 0, !f.noProfile, o)
+			source, v, err := f.verdict(ctx, a, name, 0)
 			if err != nil {
 				return wrongOption(a, fs, source, err)
 			}

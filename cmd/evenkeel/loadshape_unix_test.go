@@ -264,7 +264,7 @@ func TestInterrupt(t *testing.T) {
 			c.signal(syscall.SIGINT)
 			r := c.wait()
 			r.check(t, cli.ExitInterrupted, nil, []string{"interrupted"})
-			s.gone(1)
+			s.ended(1)
 			if tt.runs == 0 {
 				return
 			}
@@ -292,7 +292,7 @@ func TestInterruptTwice(t *testing.T) {
 	c.signal(syscall.SIGINT)
 	c.wait().check(t, cli.ExitInterrupted, []string{"requests/s", "killed: interrupted again"},
 		[]string{"wrote " + out})
-	s.gone(1)
+	s.ended(1)
 	if f := readRuns(t, out); !f.Runs[0].Load.Interrupted {
 		t.Error("run.json does not say that it was interrupted")
 	}
@@ -305,5 +305,5 @@ func TestInterruptBySIGTERM(t *testing.T) {
 	until(t, "it loads", func() bool { return c.stderr.has("request 20") })
 	c.signal(syscall.SIGTERM)
 	c.wait().check(t, cli.ExitInterrupted, []string{"run: the load was interrupted"}, nil)
-	s.gone(2)
+	s.ended(2)
 }

@@ -196,7 +196,7 @@ func TestRunKilled(t *testing.T) {
 	until(t, "it loads", func() bool { return c.stderr.has("request 20") })
 	_ = c.cmd.Process.Kill()
 	c.wait()
-	s.gone(1)
+	s.ended(1)
 }
 
 // TestTerminalWidth: sentences wrap at the terminal's width.

@@ -44,7 +44,6 @@ func runDemo(ctx context.Context, a *cli.App, args []string) error {
 	fs.StringVar(&d.Bin, "bin", "bin", "`folder` of the programs search and hello")
 	fs.StringVar(&d.Out, "out", "demo", "`folder` for the pages")
 	fs.BoolVar(&d.Quick, "quick", false, "load each part for a moment only")
-	fs.StringVar(&d.Record, "record", "", "measure the fix alone in 12 rounds, and write the runs to this `file`")
 	operands, err := a.Operands(fs, args)
 	if err != nil {
 		return err

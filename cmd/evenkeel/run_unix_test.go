@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 	if strings.Contains(r.stderr, "clock") {
 		t.Errorf("the collector's lines are passed on:\n%s", r.stderr)
 	}
-	s.gone(1)
+	s.ended(1)
 	run := readRuns(t, out).Runs[0]
 	if run.Load.Answered != 1500 || run.Load.Statuses[200] != 1500 || len(run.Notes) > 0 {
 		t.Errorf("answered %d, statuses %v, notes %q", run.Load.Answered, run.Load.Statuses, run.Notes)
@@ -63,7 +63,7 @@ func TestRunTop(t *testing.T) {
 		if n := strings.Count(r.stdout, "functions that allocate"); n != want {
 			t.Errorf("%q: %d lists, want %d:\n%s", flags, n, want, r.stdout)
 		}
-		s.gone(1)
+		s.ended(1)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestRunVariants(t *testing.T) {
 	if len(f.Runs) != 4 || f.Plan.Seed == 0 {
 		t.Errorf("%d runs, plan %+v", len(f.Runs), f.Plan)
 	}
-	s.gone(1)
+	s.ended(1)
 
 	c := call("compare", out)
 	c.check(t, cli.ExitOK, []string{"no gc"}, nil)
@@ -161,7 +161,7 @@ func TestRunPlanted(t *testing.T) {
 		if tt.code >= 0 && c.code != tt.code || tt.code < 0 && c.code == -tt.code {
 			t.Errorf("%s: exit code %d\n%s%s", name, c.code, c.stdout, c.stderr)
 		}
-		s.gone(1)
+		s.ended(1)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestRunFails(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
 			execute(t, s.args(tt.flags, tt.server...)...).check(t, tt.code, tt.stdout, tt.stderr)
-			s.gone(tt.processes)
+			s.ended(tt.processes)
 		})
 	}
 }
@@ -271,7 +271,7 @@ func TestRunNeverReady(t *testing.T) {
 			"not ready within " + limit.String(), "connection refused",
 			"-ready-timeout",
 		})
-		s.gone(1)
+		s.ended(1)
 		return
 	}
 }
@@ -296,14 +296,14 @@ func TestRunFailsBeforeStarting(t *testing.T) {
 	}
 	defer l.Close()
 	execute(t, args...).check(t, cli.ExitFailed, nil, []string{"something listens at " + s.addr, "another port"})
-	s.gone(0)
+	s.ended(0)
 	url := "http://" + freeAddr(t) + "/"
 	execute(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, cli.ExitFailed, nil,
 		[]string{"cannot start no-such-program-anywhere"})
 	execute(t, "run", "-url", url, "--", t.TempDir()).check(t, cli.ExitFailed, nil,
 		[]string{"cannot start", "permission denied"})
 	execute(t, s.args("-o "+t.TempDir())...).check(t, cli.ExitFailed, nil, []string{"is a folder"})
-	s.gone(0)
+	s.ended(0)
 }
 
 // TestRunWithoutTrace loads what prints no gctrace lines.
@@ -315,7 +315,7 @@ func TestRunWithoutTrace(t *testing.T) {
 	s := newService(t)
 	execute(t, "run", "-url", s.url(), "-n", "20", "--", "env", "-i", s.program, "-addr", s.addr, "-pids", s.pids).
 		check(t, cli.ExitOK, []string{"requests/s", "printed no gctrace line", "drop GODEBUG"}, nil)
-	s.gone(1)
+	s.ended(1)
 }
 
 // TestRunKeepsWhatThereIs has the second variant fail: the seed draws the good one first.
@@ -354,7 +354,7 @@ func TestRunClosedPipe(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("it did not notice")
 	}
-	s.gone(1)
+	s.ended(1)
 	if n := len(readRuns(t, out).Runs); n != 1 {
 		t.Errorf("%d runs in run.json", n)
 	}

@@ -14,9 +14,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 
 	"evenkeel.dev/gcgate"
 )
@@ -31,21 +28,21 @@ type Turns struct {
 	options Options
 	gateLog atomic.Pointer[slog.Logger] // nil before a gate starts
 	client  *clientv3.Client
-	own     bool   // Close closes client
+	own     bool
 	prefix  string // of the group's keys
 
 	busy       chan struct{} // full while a TryAcquire runs, and after Close
-	closing    chan struct{} // closed by Close
+	closing    chan struct{}
 	ended      chan struct{} // full if janitor has a lease to revoke
 	dismiss    context.CancelFunc
 	background sync.WaitGroup
 
-	mu      sync.Mutex         // guards what follows; never held during a request
-	session *session           // nil: the next TryAcquire opens one
-	stale   clientv3.LeaseID   // of the last session, to be revoked; 0: none
-	held    *lease             // of session; nil: none
-	holders []string           // of the slots, when none was free last
-	cancel  context.CancelFunc // ends the TryAcquire that runs
+	mu      sync.Mutex       // guards what follows; never held during a request
+	session *session         // nil: the next TryAcquire opens one
+	stale   clientv3.LeaseID // to be revoked; 0: none
+	held    *lease
+	holders []string // at the last refusal
+	cancel  context.CancelFunc
 }
 
 var (
@@ -55,8 +52,7 @@ var (
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
 
-// New returns Turns, or an [*evenkeel.OptionError]. It does not wait for etcd. Close them at the
-// end.
+// New returns Turns, or an [*evenkeel.OptionError]. It does not wait for etcd. Close them.
 func New(o Options) (*Turns, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -101,8 +97,7 @@ func (t *Turns) Check(ctx context.Context) error {
 	return nil
 }
 
-// Holders implements [gcgate.HolderNamer]. It names the holders when this replica last found no
-// slot free.
+// Holders implements [gcgate.HolderNamer]. It names the holders at the last refusal.
 func (t *Turns) Holders() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +112,7 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	return t.acquire(ctx, cancel, func(ctx context.Context) (*lease, error) { return t.tryOnce(ctx, nil) })
 }
 
-// acquire calls try, which takes a slot. One acquire runs at a time.
+// acquire takes a slot by try. One acquire runs at a time.
 func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 	try func(context.Context) (*lease, error),
 ) (gcgate.Lease, error) {
@@ -125,7 +120,7 @@ func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 	case t.busy <- struct{}{}:
 		defer func() { <-t.busy }()
 	case <-t.closing:
-		return nil, ErrClosed
+		return nil, errClosed
 	case <-ctx.Done():
 		return nil, t.explain(ctx.Err())
 	}
@@ -133,7 +128,7 @@ func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 		return nil, err
 	}
 	l, err := try(ctx)
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // ended, which keep has not noticed
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // keep has not noticed its end
 		l, err = try(ctx)
 	}
 	switch {
@@ -145,13 +140,12 @@ func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 	return l, nil
 }
 
-// begin lets Close cancel a TryAcquire.
 func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case <-t.closing:
-		return ErrClosed
+		return errClosed
 	default:
 	}
 	if t.held != nil {
@@ -164,8 +158,7 @@ func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 	return nil
 }
 
-// tryOnce takes a slot for the session, which it opens if there is none. w is this process's place
-// in the queue. Without one, all that have a place go first.
+// tryOnce takes a slot for the session. w is this process's place in the queue, or nil.
 func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	s, err := t.open(ctx)
 	if err != nil {
@@ -179,14 +172,14 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 		op = t.acquisition(s.id, w)
 	}
 	done, err := t.client.Do(ctx, op)
-	if err != nil { // it may have been applied
+	if err != nil {
 		t.retire(s, err)
 		return nil, err
 	}
 	slot, holders, own := outcome(done.Txn())
 	if slot < 0 {
 		if w != nil {
-			w.looked, w.gone = done.Txn().Header.Revision, !own
+			w.looked, w.missing = done.Txn().Header.Revision, !own
 		}
 		t.mu.Lock()
 		t.holders = holders
@@ -200,7 +193,7 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.session != s { // which janitor revokes with the slot
+	if t.session != s { // janitor revokes it with the slot
 		stop()
 		return nil, errEnded
 	}
@@ -212,15 +205,18 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 func (t *Turns) key(slot int) string { return t.prefix + strconv.Itoa(slot) }
 
 // acquisition is the transaction that takes the first free slot for the lease id, or reads the
-// holders. Without w it takes no slot if the queue has a key. With w it takes a slot and removes w
-// if w is first, and otherwise reads w too.
+// holders. With w it takes a slot only if w is first in the queue, and without w only if the queue
+// is empty.
 func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
-	// The queue has no key.
 	first := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), "=", 0)}
 	var then []clientv3.Op
 	otherwise := []clientv3.Op{clientv3.OpGet(t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(int64(t.options.K)))}
 	if w != nil {
-		first, then = w.isFirst(), []clientv3.Op{clientv3.OpDelete(w.key)}
+		first = []clientv3.Cmp{
+			clientv3.Compare(clientv3.CreateRevision(w.key), "=", w.revision),
+			clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), ">", w.revision-1),
+		}
+		then = []clientv3.Op{clientv3.OpDelete(w.key)}
 		// The keys of slots come before those of the queue.
 		slots := clientv3.OpGet(t.prefix, clientv3.WithRange(t.prefix+queueKeys))
 		otherwise = []clientv3.Op{slots, clientv3.OpGet(w.key)}
@@ -237,7 +233,7 @@ func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
 	return otherwise[0]
 }
 
-// outcome reads the answer to an acquisition. slot is -1 if none was free. own: the place is there.
+// outcome reads the answer to an acquisition. slot is -1 if none was free. own: the place exists.
 func outcome(txn *clientv3.TxnResponse) (slot int, holders []string, own bool) {
 	for !txn.Succeeded {
 		next := txn.Responses[0]
@@ -255,8 +251,8 @@ func outcome(txn *clientv3.TxnResponse) (slot int, holders []string, own bool) {
 	return slot, nil, false
 }
 
-// Close releases the turn, closes its Lost, and ends the lease. It waits for etcd for a second at
-// most. After an error the TTL ends the lease.
+// Close releases the turn, closes its Lost, and ends the lease. It waits a second at most. After an
+// error the TTL ends the lease.
 func (t *Turns) Close() error {
 	t.mu.Lock()
 	select {
@@ -268,14 +264,14 @@ func (t *Turns) Close() error {
 	close(t.closing)
 	t.cancel()
 	t.mu.Unlock()
-	t.busy <- struct{}{} // no TryAcquire runs
+	t.busy <- struct{}{}
 
 	t.dismiss()
 	t.mu.Lock()
 	s := t.session
 	t.mu.Unlock()
 	if s != nil {
-		t.retire(s, ErrClosed)
+		t.retire(s, errClosed)
 	}
 	t.background.Wait()
 
@@ -291,35 +287,4 @@ func (t *Turns) Close() error {
 		}
 	}
 	return err
-}
-
-const (
-	dialTimeout = 2 * time.Second // of one attempt to connect
-	retryMin    = 100 * time.Millisecond
-	retryMax    = time.Second // gRPC's default is two minutes
-
-	// pingEvery is gRPC's minimum. etcd drops clients that ping twice as often.
-	pingEvery = 10 * time.Second
-
-	// pingTimeout also bounds the kernel's wait for an acknowledgement, so that the messages that
-	// keep the lease alive find a vanished machine.
-	pingTimeout = time.Second
-)
-
-// ClientConfig returns the configuration of the client that [New] makes. It connects in the
-// background, tries a dead server again every second, and logs nothing. For TLS or a password, add
-// them, make a client, and set Options.Client.
-func ClientConfig(endpoints ...string) clientv3.Config {
-	return clientv3.Config{
-		Endpoints:            endpoints,
-		DialTimeout:          dialTimeout,
-		DialKeepAliveTime:    pingEvery,
-		DialKeepAliveTimeout: pingTimeout,
-		PermitWithoutStream:  true,
-		Logger:               zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: retryMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retryMax},
-			MinConnectTimeout: dialTimeout,
-		})},
-	}
 }

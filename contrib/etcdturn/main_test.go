@@ -1,18 +1,31 @@
 package etcdturn_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
 	"evenkeel.dev/contrib/etcdturn"
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/internal/turnsuite"
 )
 
@@ -57,7 +70,7 @@ func TestTurns(t *testing.T) {
 	turnsuite.Suite{
 		Start:  func(t testing.TB) turnsuite.Arbiter { return &arbiter{server: newServer(t)} },
 		Shared: func(t testing.TB) turnsuite.Arbiter { return &arbiter{server: sharedServer(t)} },
-		Closed: etcdturn.ErrClosed, MaxK: 64,
+		MaxK:   64,
 		Nowhere: func(t testing.TB) turnsuite.Turns {
 			// A port that is free now may be in use soon, so it is one that nobody uses.
 			return newTurns(t, etcdturn.Options{Endpoints: []string{"127.0.0.1:1"}})
@@ -117,4 +130,268 @@ func newTurns(t testing.TB, o etcdturn.Options) *etcdturn.Turns {
 	}
 	t.Cleanup(func() { turns.Close() })
 	return turns
+}
+
+// startTimeout bounds the start of etcd.
+const startTimeout = 20 * time.Second
+
+// server is an etcd of the test's own.
+type server struct {
+	addr string // of its clients, host:port
+	peer string
+	dir  string
+	cmd  *exec.Cmd // nil: not running
+	log  *bytes.Buffer
+}
+
+// newServer starts an etcd on free ports, which is killed when the test ends.
+func newServer(t testing.TB) *server {
+	t.Helper()
+	need(t)
+	s := &server{addr: freeAddr(t), peer: freeAddr(t), dir: t.TempDir()}
+	s.start(t)
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("etcd said:\n%s", s.log)
+		}
+	})
+	return s
+}
+
+// shared is the etcd of the tests that do not kill theirs, once one of them has started it: each
+// start takes as much of a processor as a test. TestMain ends it.
+var shared struct {
+	sync.Once
+	*server
+}
+
+// sharedServer returns an etcd in which there is nothing when the test begins.
+func sharedServer(t testing.TB) *server {
+	t.Helper()
+	need(t)
+	shared.Do(func() {
+		dir, err := os.MkdirTemp("", "etcdturn-test-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &server{addr: freeAddr(t), peer: freeAddr(t), dir: dir}
+		s.start(t)
+		shared.server = s
+	})
+	if shared.server == nil {
+		t.Fatal("the test that had to start the etcd of all could not")
+	}
+	t.Cleanup(func() { shared.wipe(t) })
+	return shared.server
+}
+
+// wipe takes away what is in it.
+func (s *server) wipe(t testing.TB) {
+	t.Helper()
+	client, err := clientv3.New(etcdturn.ClientConfig(s.addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	revokeAll(t, client)
+	ctx, cancel := context.WithTimeout(context.Background(), turnsuite.Patience)
+	defer cancel()
+	if _, err := client.Delete(ctx, "\x00", clientv3.WithFromKey()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// revokeAll ends all leases, as their TTL would.
+func revokeAll(t testing.TB, client *clientv3.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), turnsuite.Patience)
+	defer cancel()
+	leases, err := client.Leases(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range leases.Leases {
+		if _, err := client.Revoke(ctx, l.ID); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			// Its time may be over.
+			t.Fatal(err)
+		}
+	}
+}
+
+// runTests runs those of this package, and kills the shared etcd at their end.
+func runTests(m *testing.M) int {
+	defer func() {
+		if s := shared.server; s != nil {
+			s.kill()
+			os.RemoveAll(s.dir)
+		}
+	}()
+	return m.Run()
+}
+
+// need ends a test that must not start etcd, or cannot.
+func need(t testing.TB) {
+	t.Helper()
+	testutil.Slow(t, "starts etcd")
+	if _, err := exec.LookPath("etcd"); err != nil {
+		testutil.Missing(t, "etcd (Debian: etcd-server)")
+	}
+}
+
+// freeAddr returns an address for a server that is started later. Its port is none of those that
+// the kernel gives to connections, nor that the tests of other packages take (10000 to 29999), so
+// that nobody has it meanwhile.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 30000+nextPort.Add(1)%1000)
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no port is free from 30000 to 30999")
+	return ""
+}
+
+var nextPort atomic.Uint32
+
+func init() { nextPort.Store(rand.Uint32N(1000)) }
+
+// start runs etcd, with the data of before if it ran already, and waits until it is healthy.
+func (s *server) start(t testing.TB) {
+	t.Helper()
+	s.log = new(bytes.Buffer)
+	s.cmd = exec.Command("etcd",
+		"--name", "test", "--data-dir", s.dir, "--unsafe-no-fsync", "--logger", "zap", "--log-level", "error",
+		"--listen-client-urls", "http://"+s.addr, "--advertise-client-urls", "http://"+s.addr,
+		"--listen-peer-urls", "http://"+s.peer, "--initial-advertise-peer-urls", "http://"+s.peer,
+		"--initial-cluster", "test=http://"+s.peer,
+		"--heartbeat-interval", "50", "--election-timeout", "500") // for leases of a second
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		resp, err := client.Get("http://" + s.addr + "/health")
+		if err != nil {
+			continue
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if strings.Contains(string(body), `"true"`) {
+			return
+		}
+	}
+	s.kill()
+	t.Fatalf("etcd was not healthy after %v:\n%s", startTimeout, s.log)
+}
+
+// kill ends etcd without warning.
+func (s *server) kill() {
+	if s.cmd != nil {
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+// proxy is a way to a server that can be made to swallow what passes.
+type proxy struct {
+	addr string
+
+	mu       sync.Mutex
+	open     *sync.Cond
+	requests bool       // guarded by mu; swallowed while true
+	answers  bool       // guarded by mu; swallowed while true
+	holding  int        // guarded by mu; connections of which something is held back
+	conns    []net.Conn // guarded by mu
+	closed   bool       // guarded by mu
+}
+
+// newProxy passes connections on to addr until the test ends.
+func newProxy(t testing.TB, addr string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{addr: l.Addr().String()}
+	p.open = sync.NewCond(&p.mu)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			down, err := l.Accept()
+			if err != nil {
+				return
+			}
+			up, err := new(net.Dialer).DialContext(context.Background(), "tcp", addr)
+			if err != nil {
+				down.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.conns = append(p.conns, down, up)
+			p.mu.Unlock()
+			running.Go(func() { p.pass(up, down, &p.requests) })
+			running.Go(func() { p.pass(down, up, &p.answers) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		p.mu.Lock()
+		p.closed = true
+		for _, c := range p.conns {
+			c.Close()
+		}
+		p.open.Broadcast()
+		p.mu.Unlock()
+		running.Wait()
+	})
+	return p
+}
+
+// pass copies, but holds back what it has read while *stopped.
+func (p *proxy) pass(to, from net.Conn, stopped *bool) {
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		p.holding++
+		for *stopped && !p.closed {
+			p.open.Wait()
+		}
+		p.holding--
+		p.mu.Unlock()
+		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
+			return
+		}
+	}
+}
+
+// awaitHeld waits until something is held back.
+func (p *proxy) awaitHeld(t testing.TB) {
+	t.Helper()
+	for end := time.Now().Add(turnsuite.Patience); ; time.Sleep(time.Millisecond) {
+		p.mu.Lock()
+		n := p.holding
+		p.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nothing is held back after %v", turnsuite.Patience)
+		}
+	}
+}
+
+// hold holds back requests or answers from now on.
+func (p *proxy) hold(requests, answers bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests, p.answers = requests, answers
+	p.open.Broadcast()
 }

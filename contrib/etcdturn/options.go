@@ -12,6 +12,9 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -31,32 +34,25 @@ type Options struct {
 	// client of Endpoints.
 	Client *clientv3.Client
 
-	// Endpoints are the addresses of etcd's servers, each host:port or a URL, if Client is nil.
-	// Default: none, which is http://127.0.0.1:2379.
+	// Endpoints are the addresses of etcd's servers, each host:port or a URL. Leave them out with
+	// Client. Default: none, which is http://127.0.0.1:2379.
 	Endpoints []string
 
-	// Group names the replicas that take turns with one another, those behind one balancer.
-	// Default: empty, the program's file name. Limit: 255 bytes, without '/'.
+	// Group names the replicas behind one balancer. Default: empty, the program's file name. Limit:
+	// 255 bytes, without '/'.
 	Group string
 
-	// K is how many of the group may collect at once. Set the same in all of them. Default: 0,
-	// which is 1. Limit: 64.
+	// K is how many of the group may collect at once, the same in all of them. Default: 0, which is
+	// 1. Limit: 64.
 	K int
 
-	// Holder names this process to operators, as the value of the key. Default: empty, which is
-	// host:pid. Limit: 255 bytes.
+	// Holder names this process to operators. Default: empty, which is host:pid. Limit: 255 bytes.
 	Holder string
 
-	// TTL is how long the slot of a dead holder stays taken, and the longest wait for an answer, in
-	// whole seconds, rounded up. etcd raises it to its own minimum, usually 2 s. A holder that is
-	// stopped for longer loses the turn, and a peer may put it back into rotation
-	// (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 5 s. Limit: 1 minute.
+	// TTL is how long the slot of a dead holder stays taken, and the longest wait for an answer,
+	// rounded up to seconds. etcd's own minimum is usually 2 s. A holder that is stopped for longer
+	// loses the turn. Default: 0, which is 5 s. Limit: 1 minute.
 	TTL time.Duration
-
-	// Last lets all others go first that wait, while it returns true. Use it for a leader, whose
-	// collection costs the most. A replica that waits calls it once per second. It must not block.
-	// Default: nil, in order of arrival.
-	Last func() bool
 
 	// Logger gets Warn for a lost turn. Default: nil, the gate's logger.
 	Logger *slog.Logger
@@ -105,21 +101,49 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// ErrClosed is what [Turns.TryAcquire] returns after [Turns.Close]. Test for it with errors.Is.
-var ErrClosed = errors.New("etcdturn: closed: make new Turns with New")
+const (
+	dialTimeout = 2 * time.Second
+	retryMin    = 100 * time.Millisecond
+	retryMax    = time.Second
 
-// Why a lease or its key is lost.
+	// pingEvery is gRPC's minimum. etcd drops clients that ping twice as often.
+	pingEvery = 10 * time.Second
+
+	// pingTimeout bounds the kernel's wait for an acknowledgement too.
+	pingTimeout = time.Second
+)
+
+// ClientConfig returns the configuration of the client that [New] makes. The client tries a dead
+// server again every second, and logs nothing. For TLS or a password, add them, make a client, and
+// set Options.Client.
+func ClientConfig(endpoints ...string) clientv3.Config {
+	return clientv3.Config{
+		Endpoints:            endpoints,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    pingEvery,
+		DialKeepAliveTimeout: pingTimeout,
+		PermitWithoutStream:  true,
+		Logger:               zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: retryMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retryMax},
+			MinConnectTimeout: dialTimeout,
+		})},
+	}
+}
+
+var errClosed = errors.New("etcdturn: closed: make new Turns with New")
+
 var (
 	errEnded     = errors.New("the lease ended meanwhile")
 	errChanged   = errors.New("the key was deleted or changed")
 	errUnwatched = errors.New("the key cannot be watched: the client was closed")
 )
 
-// explain says what to do about err, which a request to etcd returned.
+// explain says what to do about err.
 func (t *Turns) explain(err error) error {
 	select {
 	case <-t.closing:
-		return ErrClosed
+		return errClosed
 	default:
 	}
 	code := codeOf(err)

@@ -12,41 +12,31 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Keys of the replicas that wait, below the group's prefix. The revision of a key is its place.
-// Those of goLast go when inOrder is empty.
-const (
-	queueKeys = "queue/"
-	inOrder   = queueKeys + "0/"
-	goLast    = queueKeys + "1/"
-)
+// queueKeys is the prefix of waiting replicas' keys. The revision of a key is its place.
+const queueKeys = "queue/"
 
 // leaveTimeout bounds the removal of a place. After it the lease is given up.
 const leaveTimeout = time.Second
 
-// lookAgain is how often a replica that waits calls Options.Last, and tries again in case it missed
-// an event.
+// lookAgain is how often a waiting replica looks whether its session has ended.
 const lookAgain = time.Second
 
-// place is a place in the queue. One call of Acquire owns it.
+// One call of Acquire owns a place.
 type place struct {
 	session  *session
 	key      string
-	ahead    string // prefix of keys that all go first; "": none
-	line     string // prefix of keys that go by their revision
 	revision int64
-	looked   int64 // revision of the last attempt
-	gone     bool  // at that attempt there was no key
+	looked   int64
+	missing  bool
 }
 
-// Acquire waits for a slot until ctx ends, in the order of arrival. While etcd is away it fails, as
-// TryAcquire does.
+// Acquire waits for a slot until ctx ends, in the order of arrival. While etcd is away it fails.
 func (t *Turns) Acquire(ctx context.Context) (gcgate.Lease, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return t.acquire(ctx, cancel, t.wait)
 }
 
-// wait takes a slot, at once if one is free and no replica waits.
 func (t *Turns) wait(ctx context.Context) (*lease, error) {
 	asking, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
@@ -60,59 +50,37 @@ func (t *Turns) wait(ctx context.Context) (*lease, error) {
 	}
 	for {
 		l, err := t.tryNext(ctx, w)
-		if !errors.Is(err, gcgate.ErrHeld) {
-			if err != nil {
-				t.leave(w)
-			}
-			return l, err
-		}
-		if !w.gone {
-			if err := t.awaitChange(ctx, w); err != nil {
-				t.leave(w)
-				return nil, err
-			}
-		}
-		if w.gone || t.goesLast() != (w.line == t.prefix+goLast) {
-			t.leave(w)
+		switch {
+		case err == nil:
+			return l, nil
+		case !errors.Is(err, gcgate.ErrHeld):
+		case w.missing: // an operator has deleted it
 			if w, err = t.enlist(ctx); err != nil {
 				return nil, err
 			}
+		default:
+			err = t.awaitChange(ctx, w)
+		}
+		if err != nil {
+			t.leave(w)
+			return nil, err
 		}
 	}
 }
 
-func (t *Turns) goesLast() bool { return t.options.Last != nil && t.options.Last() }
-
-// enlist takes the last place.
 func (t *Turns) enlist(ctx context.Context) (*place, error) {
 	s, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &place{session: s, line: t.prefix + inOrder}
-	if t.goesLast() {
-		w.ahead, w.line = w.line, t.prefix+goLast
-	}
-	w.key = fmt.Sprintf("%s%x", w.line, s.id)
+	w := &place{session: s, key: fmt.Sprintf("%s%x", t.prefix+queueKeys, s.id)}
 	done, err := t.client.Put(ctx, w.key, t.options.Holder, clientv3.WithLease(s.id))
-	if err != nil { // perhaps applied all the same
+	if err != nil {
 		t.retire(s, err)
 		return nil, err
 	}
 	w.revision = done.Header.Revision
 	return w, nil
-}
-
-// isFirst holds if no key goes before w.
-func (w *place) isFirst() []clientv3.Cmp {
-	first := []clientv3.Cmp{
-		clientv3.Compare(clientv3.CreateRevision(w.key), "=", w.revision), // it is there
-		clientv3.Compare(clientv3.CreateRevision(w.line).WithPrefix(), ">", w.revision-1),
-	}
-	if w.ahead != "" {
-		first = append(first, clientv3.Compare(clientv3.CreateRevision(w.ahead).WithPrefix(), "=", 0))
-	}
-	return first
 }
 
 func (t *Turns) tryNext(ctx context.Context, w *place) (*lease, error) {
@@ -121,8 +89,7 @@ func (t *Turns) tryNext(ctx context.Context, w *place) (*lease, error) {
 	return t.tryOnce(ctx, w)
 }
 
-// awaitChange returns nil when a key of the group was deleted since the last attempt, or after
-// lookAgain.
+// awaitChange returns nil when a key was deleted since the last attempt, or after lookAgain.
 func (t *Turns) awaitChange(ctx context.Context, w *place) error {
 	watching, cancel := context.WithTimeout(ctx, lookAgain)
 	defer cancel()
@@ -147,7 +114,7 @@ func (t *Turns) awaitChange(ctx context.Context, w *place) error {
 	return nil
 }
 
-// leave removes the place, or the session if etcd does not answer.
+// leave removes the place, or retires the session if etcd does not answer.
 func (t *Turns) leave(w *place) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()

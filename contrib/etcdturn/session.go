@@ -3,6 +3,8 @@ package etcdturn
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -10,18 +12,16 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// retryPause is between two attempts to revoke a lease or to read it.
 const retryPause = 250 * time.Millisecond
 
 // A session is an etcd lease that is kept alive.
 type session struct {
 	id      clientv3.LeaseID
-	acquire clientv3.Op        // takes a slot for id if no replica waits
-	ctx     context.Context    // of the keepalive
-	stop    context.CancelFunc // ends ctx
+	acquire clientv3.Op // takes a slot for id if no replica waits
+	ctx     context.Context
+	stop    context.CancelFunc
 }
 
-// open returns the session, and makes one if there is none.
 func (t *Turns) open(ctx context.Context) (*session, error) {
 	t.mu.Lock()
 	s := t.session
@@ -52,7 +52,7 @@ func (t *Turns) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// keep retires s when its lease may have expired. The client alone would tell up to a second late.
+// keep retires s when its lease may have expired. The client alone tells up to a second late.
 func (t *Turns) keep(s *session, alive <-chan *clientv3.LeaseKeepAliveResponse, expires time.Time) {
 	timer := time.NewTimer(time.Until(expires))
 	defer timer.Stop()
@@ -76,8 +76,8 @@ func (t *Turns) keep(s *session, alive <-chan *clientv3.LeaseKeepAliveResponse, 
 	}
 }
 
-// keepOn has the client keep s alive again. The client stops if s has ended, or if the first answer
-// takes three seconds. keepOn fails if s has ended, or expires before etcd answers.
+// keepOn has the client keep s alive again, which stops if the first answer takes three seconds. It
+// fails if s has ended, or expires before etcd answers.
 func (t *Turns) keepOn(s *session, expires time.Time) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
 	ctx, cancel := context.WithDeadline(s.ctx, expires)
 	defer cancel()
@@ -98,7 +98,7 @@ func (t *Turns) keepOn(s *session, expires time.Time) (<-chan *clientv3.LeaseKee
 	}
 }
 
-// retire ends s. Its turn is lost, and janitor revokes its lease. It does nothing if s is over.
+// retire ends s and its turn. janitor revokes the lease.
 func (t *Turns) retire(s *session, why error) {
 	s.stop()
 	t.mu.Lock()
@@ -114,12 +114,12 @@ func (t *Turns) retire(s *session, why error) {
 	}
 	select {
 	case t.ended <- struct{}{}:
-	default: // janitor looks at the newest
+	default:
 	}
 	t.log().Debug("etcdturn: lease given up", "group", t.options.Group, "lease", s.id, "reason", why)
 }
 
-// janitor revokes the leases of retired sessions, until ctx is done.
+// janitor revokes the leases of retired sessions.
 func (t *Turns) janitor(ctx context.Context) {
 	for {
 		select {
@@ -131,8 +131,7 @@ func (t *Turns) janitor(ctx context.Context) {
 	}
 }
 
-// revokeSoon tries to settle for as long as a lease may live. After that the next TryAcquire
-// settles.
+// revokeSoon tries to settle for as long as a lease may live.
 func (t *Turns) revokeSoon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
@@ -150,8 +149,8 @@ func (t *Turns) revokeSoon(ctx context.Context) {
 	}
 }
 
-// settle revokes the lease of the last session, and with it all its keys, even one whose
-// transaction is still on its way.
+// settle revokes the last session's lease, and all its keys, even one whose transaction is on its
+// way.
 func (t *Turns) settle(ctx context.Context) error {
 	t.mu.Lock()
 	id := t.stale
@@ -171,3 +170,86 @@ func (t *Turns) settle(ctx context.Context) error {
 }
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+// A lease is a slot that is held.
+type lease struct {
+	turns    *Turns
+	session  *session
+	key      string
+	revision int64 // of the transaction that took the slot
+	stop     context.CancelFunc
+	lost     chan struct{}
+	released atomic.Bool
+}
+
+// Lost implements gcgate.Lease.
+func (l *lease) Lost() <-chan struct{} { return l.lost }
+
+// Release implements gcgate.Lease. After an error the slot is freed in the background, or by the
+// TTL.
+func (l *lease) Release(ctx context.Context) error {
+	if !l.released.CompareAndSwap(false, true) {
+		return nil
+	}
+	l.stop()
+	t := l.turns
+	t.mu.Lock()
+	held := t.held == l
+	t.mu.Unlock()
+	if !held { // lost
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
+	defer cancel()
+	// A late duplicate cannot delete another holder's key. No other put has this revision.
+	_, err := t.client.Txn(ctx).If(
+		clientv3.Compare(clientv3.ModRevision(l.key), "=", l.revision),
+		clientv3.Compare(clientv3.LeaseValue(l.key), "=", l.session.id),
+	).Then(clientv3.OpDelete(l.key)).Commit()
+	if err != nil {
+		t.retire(l.session, err)
+		return fmt.Errorf("%s not released yet, which goes on in the background: %w", l.key, t.explain(err))
+	}
+	l.drop()
+	return nil
+}
+
+func (l *lease) drop() {
+	l.turns.mu.Lock()
+	defer l.turns.mu.Unlock()
+	if l.turns.held == l {
+		l.turns.held = nil
+	}
+}
+
+// watch waits until the slot is lost, or ctx ends.
+func (l *lease) watch(ctx context.Context) {
+	defer l.stop()
+	why := errEnded
+	if changed, err := l.changed(ctx); changed {
+		why = errChanged
+		l.drop()
+	} else if ctx.Err() == nil { // the key may be ours, but no watch would tell
+		why = err
+		l.turns.retire(l.session, err)
+	}
+	if l.released.Load() {
+		return
+	}
+	l.turns.log().Warn("etcdturn: turn lost, another replica may collect at the same time",
+		"key", l.key, "reason", why)
+	close(l.lost)
+}
+
+// changed reports whether the key was deleted or changed.
+func (l *lease) changed(ctx context.Context) (bool, error) {
+	for answer := range l.turns.client.Watch(ctx, l.key, clientv3.WithRev(l.revision+1)) {
+		if err := answer.Err(); err != nil {
+			return false, fmt.Errorf("the key cannot be watched: %w", err)
+		}
+		if len(answer.Events) > 0 { // else a progress message
+			return true, nil
+		}
+	}
+	return false, errUnwatched
+}

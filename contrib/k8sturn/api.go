@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	labelGroup = "evenkeel.dev/gcgate-group" // on each Lease
+	labelGroup = "evenkeel.dev/gcgate-group"
 	microTime  = "2006-01-02T15:04:05.000000Z07:00"
 	maxAnswer  = 1 << 20 // bytes
 )
 
-// object is a Lease of coordination.k8s.io/v1, as far as it is used.
+// object is a Lease of coordination.k8s.io/v1.
 type object struct {
 	Metadata struct {
 		Name            string            `json:"name,omitempty"`
@@ -29,7 +29,7 @@ type object struct {
 	Spec spec `json:"spec"`
 }
 
-// spec has times of the holder's clock, which are for people.
+// spec has times of the holder's clock, for people.
 type spec struct {
 	HolderIdentity       *string `json:"holderIdentity"`
 	LeaseDurationSeconds int     `json:"leaseDurationSeconds,omitempty"`
@@ -46,15 +46,15 @@ func (o object) holder() string {
 	return *o.Spec.HolderIdentity
 }
 
-// newer reports whether o is not older than p. Versions are numbers if the server uses etcd. If
-// they are not, a version that arrives later counts as newer.
+// newer reports whether o is not older than p. Versions are numbers if the server uses etcd.
+// Otherwise the version that arrives later is newer.
 func (o object) newer(p object) bool {
 	a, aerr := strconv.ParseUint(o.Metadata.ResourceVersion, 10, 64)
 	b, berr := strconv.ParseUint(p.Metadata.ResourceVersion, 10, 64)
 	return aerr != nil || berr != nil || a >= b
 }
 
-// statusError is a refusal of the API server, a meta/v1.Status.
+// statusError is a refusal of the API server.
 type statusError struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
@@ -65,13 +65,13 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.Code, e.Reason, e.Message)
 }
 
-// api reads and writes the Leases of one group. Any goroutine may call its methods.
+// api reads and writes the Leases of one group.
 type api struct {
 	client *http.Client
-	base   string // of the namespace's Leases
+	base   string
 	group  string
 
-	resends bool // see resending
+	resends bool
 }
 
 func newAPI(o Options) *api {
@@ -82,7 +82,6 @@ func newAPI(o Options) *api {
 	}
 }
 
-// list has the Leases of the group at a version.
 type list struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
@@ -115,8 +114,7 @@ func (a *api) create(ctx context.Context, name string, s spec) (o object, err er
 	return o, err
 }
 
-// patch changes a Lease that has this version, and keeps its other fields. It sets the group's
-// label, which lists and watches select.
+// patch changes a Lease that has this version. It sets the label, which lists and watches select.
 func (a *api) patch(ctx context.Context, name, version string, s spec) (o object, err error) {
 	var change object
 	change.Metadata.ResourceVersion, change.Metadata.Labels, change.Spec = version, a.labels(), s
@@ -124,14 +122,13 @@ func (a *api) patch(ctx context.Context, name, version string, s spec) (o object
 	return o, err
 }
 
-// resending returns an api that sends a request once more if the connection ends without an answer,
-// as at a restart of the server. A patch that was carried out then is a conflict.
+// resending returns an api that sends a request again if the connection ends without an answer, as
+// at a restart of the server. If the first patch was carried out, the second one is a conflict.
 func (a api) resending() *api {
 	a.resends = true
 	return &a
 }
 
-// event is a change in a watch.
 type event struct {
 	Type   string          `json:"type"`
 	Object json.RawMessage `json:"object"`
@@ -171,7 +168,7 @@ func (a *api) do(ctx context.Context, method, path, contentType string, in, out 
 	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out)
 }
 
-// send returns the answer to a request. A refusal is a [*statusError].
+// send returns the answer, or a refusal as a [*statusError].
 func (a *api) send(ctx context.Context, method, path, contentType string, in any) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
@@ -194,10 +191,10 @@ func (a *api) send(ctx context.Context, method, path, contentType string, in any
 		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := a.client.Do(req)
-	if err != nil && a.resends && ctx.Err() == nil { // on a new connection, or with HTTP/2
+	if err != nil && a.resends && ctx.Err() == nil {
 		again := req.Clone(ctx)
 		if req.GetBody != nil {
-			again.Body, _ = req.GetBody() // a bytes.Reader's does not fail
+			again.Body, _ = req.GetBody()
 		}
 		resp, err = a.client.Do(again)
 	}

@@ -11,29 +11,24 @@
 //
 //	kubectl get leases -l evenkeel.dev/gcgate-group=GROUP
 //
-// [Turns.TryAcquire] takes a free Lease by one request, which fails if the Lease has changed since
-// this process saw it. Release is another request. That suits hundreds of replicas, which collect
-// every few seconds. For thousands use etcdturn or smaller groups. A replica that waits watches the
-// Leases. If it may not watch, it lists them every 5 s and logs a warning. Replicas do not take
-// turns in the order of their arrival. If the turns are nearly always taken ("evenkeel plan", and
-// the gate warns), raise K or use etcdturn, which has a queue.
+// [Turns.TryAcquire] takes a free Lease by one request, which fails if the Lease has changed. That
+// suits hundreds of replicas. For thousands use etcdturn or smaller groups. A replica that waits
+// watches the Leases. If it may not watch, it lists them every 5 s and logs a warning. There is no
+// queue. If turns are nearly always taken ("evenkeel plan", and the gate warns), raise K or use
+// etcdturn.
 //
-// A holder renews its Lease each third of Options.Duration. A Lease that was not renewed for
-// Options.Duration is free. Each replica measures that by its own clock, from the last change that
-// it saw. The times in the Lease are for people.
+// A Lease that was not renewed for Options.Duration is free. Each replica measures that by its own
+// clock, from the last change that it saw.
 //
-// If no answer comes, a request may have been carried out. In the background this process then
-// reads the Lease for Options.Duration, and releases it if it is the holder.
+// If no answer comes, a request may have been carried out. For Options.Duration this process then
+// reads the Lease in the background, and releases it if it is the holder.
 //
 // # Limits
 //
-// Turns are an optimisation, so a collection needs no fencing. A turn is lost if the API server is
-// away or the process is stopped for longer than Options.Duration, or if an operator changes the
-// Lease. The turn's Lost says so, and two replicas may collect at once.
+// A turn is lost if the API server is away or the process is stopped for longer than
+// Options.Duration, or if an operator changes the Lease. The turn's Lost says so, and two replicas
+// may collect at once. While the API server is away TryAcquire fails, and the gate collects without
+// a turn at its hard limit.
 //
-// While the API server is away TryAcquire fails, and the gate collects without a turn at its hard
-// limit.
-//
-// The package uses net/http. client-go would add 13 MB and 46 modules to a small service. If your
-// service has client-go, set Options.Client to a client with its transport.
+// The package uses net/http, because client-go adds 13 MB and 46 modules to a small service.
 package k8sturn

@@ -13,17 +13,16 @@ import (
 	"time"
 )
 
-// accountDir is where a pod has the files of its service account.
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 const (
-	tokenAge    = time.Minute // then the token is read again, because the kubelet replaces it
+	tokenAge    = time.Minute // the kubelet replaces the token
 	dialTimeout = 2 * time.Second
-	pingEvery   = 10 * time.Second // of a connection on which nothing comes
+	pingEvery   = 10 * time.Second
 	pingTimeout = 5 * time.Second
 )
 
-// inClusterAt sets the server and the client from the pod's service account in dir.
+// inClusterAt sets server and client from the service account in dir.
 func (o Options) inClusterAt(dir string) (Options, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), //nolint:forbidigo // as client-go does
 		os.Getenv("KUBERNETES_SERVICE_PORT") //nolint:forbidigo // as client-go does
@@ -65,14 +64,14 @@ func transport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
-// account adds the token of a file to requests. Any goroutine may use it.
+// account adds the token of a file to requests.
 type account struct {
 	file string
 	next http.RoundTripper
 
 	mu    sync.Mutex
 	token string    // guarded by mu
-	read  time.Time // when it was; guarded by mu
+	read  time.Time // guarded by mu
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -24,31 +24,31 @@ type Turns struct {
 	gateLog   atomic.Pointer[slog.Logger] // nil before a gate starts
 	unwatched gcgate.Outage               // of the watch
 	api       *api
-	names     []string // of the group's Leases
+	names     []string
 
 	busy       chan struct{} // full while a TryAcquire runs, and after Close
-	closing    chan struct{} // closed by Close
+	closing    chan struct{}
 	ctx        context.Context
-	dismiss    context.CancelFunc // ends what runs in the background
+	dismiss    context.CancelFunc
 	background sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows; never held during a request
-	watching bool       // the observer runs
+	watching bool
 	slots    map[string]slot
-	answered map[string]bool      // slots that own requests have read since the last list
-	synced   chan struct{}        // closed while slots is what the server has
-	unsynced error                // why it is not
-	held     *lease               // nil: none
-	taking   string               // the Lease that a TryAcquire asks for
-	cancel   context.CancelFunc   // ends that TryAcquire
-	left     map[string]time.Time // Leases that this process may have by mistake, until when; a settle each
+	answered map[string]bool // read by own requests since the last list
+	synced   chan struct{}   // closed while slots is what the server has
+	unsynced error           // why it is not
+	held     *lease
+	taking   string // by a TryAcquire
+	cancel   context.CancelFunc
+	left     map[string]time.Time // Leases that may be ours by mistake, until when
 }
 
 // slot is a Lease as the server had it last.
 type slot struct {
 	object object
 	exists bool
-	since  time.Time // when this process saw this version first
+	since  time.Time // when this version was first seen
 }
 
 var (
@@ -57,8 +57,8 @@ var (
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
 
-// New returns Turns, or an [*evenkeel.OptionError]. It does not wait for the API server. Close them
-// at the end.
+// New returns Turns, or an [*evenkeel.OptionError]. It does not wait for the API server. Close
+// them.
 func New(o Options) (*Turns, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	case t.busy <- struct{}{}:
 		defer func() { <-t.busy }()
 	case <-t.closing:
-		return nil, ErrClosed
+		return nil, errClosed
 	case <-ctx.Done():
 		return nil, t.explain(ctx.Err())
 	}
@@ -133,14 +133,13 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	return nil, err
 }
 
-// begin lets Close cancel a TryAcquire, and starts the observer. synced is closed when slots is
-// what the server has.
+// begin starts the observer. synced is closed when slots is what the server has.
 func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) (synced <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case <-t.closing:
-		return nil, ErrClosed
+		return nil, errClosed
 	default:
 	}
 	if t.held != nil {
@@ -157,7 +156,6 @@ func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) (synced <-
 	return t.synced, nil
 }
 
-// take takes the first slot that is free.
 func (t *Turns) take(ctx context.Context) (*lease, error) {
 	var holders []string
 	for _, name := range t.names {
@@ -182,7 +180,7 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 	return nil, fmt.Errorf("k8sturn: group %q: %w: %q", t.options.Group, gcgate.ErrHeld, holders)
 }
 
-// ask takes a slot if it has not changed, and keeps it.
+// ask takes a slot if it has not changed.
 func (t *Turns) ask(ctx context.Context, name string, s slot) (*lease, error) {
 	t.mu.Lock()
 	t.taking = name // settle must not release it
@@ -202,12 +200,12 @@ func (t *Turns) ask(ctx context.Context, name string, s slot) (*lease, error) {
 }
 
 // stale reads a slot that has changed. The watch may not tell, because the Lease has lost its
-// label, its versions went back, or it was deleted before the answer to a request of this process.
+// label, its versions went back, or it was deleted before a request of this process was answered.
 func (t *Turns) stale(ctx context.Context, name string, seen slot) {
 	o, err := t.api.get(ctx, name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// The watch has told since.
+	// The watch has told.
 	told := t.slots[name].object.Metadata.ResourceVersion != seen.object.Metadata.ResourceVersion
 	switch {
 	case err == nil && told:
@@ -226,8 +224,7 @@ func (t *Turns) stale(ctx context.Context, name string, seen slot) {
 	}
 }
 
-// expired reports whether the holder of a slot has not renewed it for its duration. Only this
-// process's clock counts, as in client-go's leaderelection.
+// expired uses this process's clock alone, as client-go's leaderelection does.
 func (t *Turns) expired(s slot) bool {
 	duration := time.Duration(s.object.Spec.LeaseDurationSeconds) * time.Second
 	if duration <= 0 {
@@ -236,7 +233,6 @@ func (t *Turns) expired(s slot) bool {
 	return time.Since(s.since) >= duration
 }
 
-// write makes this process the holder of a slot that has not changed.
 func (t *Turns) write(ctx context.Context, name string, s slot, now time.Time) (object, error) {
 	mine := spec{
 		HolderIdentity: &t.options.Holder, LeaseDurationSeconds: int(t.options.Duration / time.Second),
@@ -249,7 +245,7 @@ func (t *Turns) write(ctx context.Context, name string, s slot, now time.Time) (
 	return t.api.patch(ctx, name, s.object.Metadata.ResourceVersion, mine)
 }
 
-// holdLocked keeps a slot that this process has taken. mu is held.
+// holdLocked keeps a slot that was taken. mu is held.
 func (t *Turns) holdLocked(name string, o object, asked time.Time) *lease {
 	ctx, stop := context.WithCancel(t.ctx)
 	l := &lease{turns: t, name: name, stop: stop, lost: make(chan struct{}), version: o.Metadata.ResourceVersion}
@@ -257,14 +253,14 @@ func (t *Turns) holdLocked(name string, o object, asked time.Time) *lease {
 	t.answered[name] = true
 	t.held = l
 	if _, ok := t.left[name]; ok {
-		t.left[name] = time.Time{} // earlier requests cannot be carried out any more
+		t.left[name] = time.Time{} // earlier requests now conflict
 	}
 	t.background.Go(func() { l.keep(ctx, asked) })
 	return l
 }
 
-// leaveLocked has settle release a Lease that this process may have by mistake. A request may still
-// be on its way, so settle goes on until the Lease would have expired. mu is held.
+// leaveLocked has settle release a Lease that may be ours by mistake. A request may be on its way,
+// so settle goes on until the Lease would have expired. mu is held.
 func (t *Turns) leaveLocked(name string) {
 	if t.ctx.Err() != nil {
 		return
@@ -276,7 +272,7 @@ func (t *Turns) leaveLocked(name string) {
 	}
 }
 
-// settle reads a Lease in left, ever more rarely, until it has released it or its time is over.
+// settle reads a Lease in left until it has released it or its time is over.
 func (t *Turns) settle(name string) {
 	for pause := retryPause; ; pause = min(2*pause, settleMax) {
 		t.mu.Lock()
@@ -300,7 +296,7 @@ func (t *Turns) settle(name string) {
 	}
 }
 
-// free releases a Lease that this process has by mistake.
+// free releases a Lease that is ours by mistake.
 func (t *Turns) free(ctx context.Context, name string) (released bool, err error) {
 	if !t.mistaken(name) {
 		return false, nil
@@ -313,16 +309,15 @@ func (t *Turns) free(ctx context.Context, name string) (released bool, err error
 	return err == nil, err
 }
 
-// mistaken reports whether this process may have a Lease by mistake. A TryAcquire may take it as it
-// is.
+// mistaken is false while a TryAcquire asks for the Lease, which may take it as it is.
 func (t *Turns) mistaken(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Now().Before(t.left[name]) && t.taking != name
 }
 
-// Close releases the turn, closes its Lost, and ends what runs in the background. It waits for the
-// API server for a second at most. After an error the turn is free after Options.Duration.
+// Close releases the turn and closes its Lost. It waits a second at most. After an error the turn
+// is free after Options.Duration.
 func (t *Turns) Close() error {
 	t.mu.Lock()
 	select {
@@ -334,13 +329,13 @@ func (t *Turns) Close() error {
 	close(t.closing)
 	t.cancel()
 	t.mu.Unlock()
-	t.busy <- struct{}{} // no TryAcquire runs
+	t.busy <- struct{}{}
 
 	t.mu.Lock()
 	if t.held != nil {
 		t.left[t.held.name] = time.Now().Add(t.options.Duration)
 	}
-	t.dismiss() // with mu held: nothing new begins in the background
+	t.dismiss() // with mu held, so that nothing new begins
 	t.mu.Unlock()
 	t.background.Wait()
 

@@ -10,26 +10,25 @@ import (
 
 const (
 	retryPause    = 250 * time.Millisecond // after a request that failed
-	settleMax     = 2 * time.Second        // between two readings of a Lease in doubt
-	settleTimeout = 5 * time.Second        // of one reading
-	renewDivisor  = 3                      // renews at a third of the duration
+	settleMax     = 2 * time.Second
+	settleTimeout = 5 * time.Second
+	renewDivisor  = 3
 )
 
-// A lease is a turn that is held. It implements gcgate.Lease.
+// A lease is a turn that is held.
 type lease struct {
 	turns    *Turns
 	name     string
-	stop     context.CancelFunc // ends keep
-	lost     chan struct{}      // closed by lose
-	once     sync.Once          // of lose
-	released bool               // guarded by turns.mu
+	stop     context.CancelFunc
+	lost     chan struct{}
+	once     sync.Once
+	released bool // guarded by turns.mu
 
 	mu      sync.Mutex
 	version string // of the last write; guarded by mu
 }
 
-// Lost implements gcgate.Lease. The turn is lost if it is not renewed in time, if the Lease is
-// deleted or gets another holder, or if Turns is closed.
+// Lost implements gcgate.Lease.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
 // Release implements gcgate.Lease. After an error the slot is freed in the background, or after
@@ -52,7 +51,7 @@ func (l *lease) Release(ctx context.Context) error {
 	o, err := t.api.resending().patch(ctx, l.name, version, spec{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.held = nil // not before the answer, or this process may have taken the slot again
+	t.held = nil // only now, or this process may have taken the slot again
 	switch {
 	case err == nil:
 		t.seeLocked(l.name, o)
@@ -68,7 +67,7 @@ func (l *lease) Release(ctx context.Context) error {
 	return fmt.Errorf("lease %s not released yet, which goes on in the background: %w", l.name, t.explain(err))
 }
 
-// lose reports that the turn was lost, unless it was released.
+// lose closes lost, unless the turn was released.
 func (l *lease) lose(why error) {
 	l.once.Do(func() {
 		l.stop()
@@ -81,7 +80,7 @@ func (l *lease) lose(why error) {
 		if released {
 			return
 		}
-		if why != ErrClosed {
+		if why != errClosed {
 			l.turns.log().Warn("k8sturn: turn lost, another replica may collect at the same time",
 				"lease", l.name, "reason", why)
 		}
@@ -89,8 +88,7 @@ func (l *lease) lose(why error) {
 	})
 }
 
-// keep renews the Lease until ctx ends or the turn is lost. The duration runs from asked, when the
-// request was sent that took the Lease.
+// keep renews the Lease. The duration runs from asked, when the request was sent.
 func (l *lease) keep(ctx context.Context, asked time.Time) {
 	defer l.stop()
 	duration := l.turns.options.Duration
@@ -102,7 +100,7 @@ func (l *lease) keep(ctx context.Context, asked time.Time) {
 			timer.Stop()
 			select {
 			case <-l.turns.closing:
-				l.lose(ErrClosed)
+				l.lose(errClosed)
 			default:
 			}
 			return
@@ -123,7 +121,7 @@ func (l *lease) keep(ctx context.Context, asked time.Time) {
 			case errChanged:
 				l.lose(errChanged)
 				return
-			default: // try again with the old version
+			default:
 				pause = min(retryPause, duration/renewDivisor)
 			}
 		case isCode(err, http.StatusNotFound):

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	watchFor     = 5 * time.Minute // the server ends a watch after that
+	watchFor     = 5 * time.Minute
 	listTimeout  = 5 * time.Second
-	observeMin   = 100 * time.Millisecond // pause after a failure, doubled up to observeMax
+	observeMin   = 100 * time.Millisecond // doubled after each failure
 	observeMax   = 5 * time.Second
 	typeBookmark = "BOOKMARK"
 	typeDeleted  = "DELETED"
 	typeError    = "ERROR"
 )
 
-// observe keeps slots equal to what the server has, until Close.
+// observe keeps slots equal to what the server has.
 func (t *Turns) observe() {
 	failing := false
 	for pause := observeMin; ; pause = min(2*pause, observeMax) {
@@ -46,8 +46,8 @@ func (t *Turns) observe() {
 
 func (t *Turns) watches() { t.unwatched.Over(t.log(), "k8sturn: the Leases can be watched again") }
 
-// follow lists the Leases and watches them until the watch ends. watched reports whether the watch
-// told something, or lasted.
+// follow lists the Leases and watches them until the watch ends. watched: the watch told something,
+// or lasted.
 func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	t.mu.Lock()
 	clear(t.answered)
@@ -66,7 +66,7 @@ func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 		case i >= 0 && overtaken:
 			t.seeLocked(name, l.Items[i])
 		case i >= 0:
-			t.setLocked(name, l.Items[i]) // even an older one, because etcd may have been restored
+			t.setLocked(name, l.Items[i]) // even an older one, as of an etcd that was restored
 		case !overtaken:
 			t.goneLocked(name)
 		}
@@ -75,7 +75,7 @@ func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	close(t.synced)
 	t.mu.Unlock()
 
-	// The server ends a watch after watchFor. This ends one whose server has vanished.
+	// The server ends a watch after watchFor, unless it has vanished.
 	bound, cancel = context.WithTimeout(ctx, watchFor+listTimeout)
 	defer cancel()
 	begin := time.Now()
@@ -97,7 +97,6 @@ func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	return watched, err
 }
 
-// lag notes that slots may differ from what the server has.
 func (t *Turns) lag(why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,7 +141,7 @@ func (t *Turns) seeLocked(name string, o object) {
 	}
 }
 
-// setLocked takes any version of a Lease. mu is held.
+// setLocked takes any version. mu is held.
 func (t *Turns) setLocked(name string, o object) {
 	if old := t.slots[name]; !old.exists || old.object.Metadata.ResourceVersion != o.Metadata.ResourceVersion {
 		t.slots[name] = slot{object: o, exists: true, since: time.Now()}
@@ -152,13 +151,12 @@ func (t *Turns) setLocked(name string, o object) {
 	}
 }
 
-// goneLocked takes the end of a Lease. mu is held.
 func (t *Turns) goneLocked(name string) {
 	delete(t.slots, name)
 	t.loseLocked(name)
 }
 
-// loseLocked has the holder of a slot lose it, in the background, because mu is held.
+// loseLocked works in the background, because mu is held.
 func (t *Turns) loseLocked(name string) {
 	if l := t.held; l != nil && l.name == name && t.ctx.Err() == nil {
 		t.background.Go(func() { l.lose(errChanged) })

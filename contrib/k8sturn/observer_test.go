@@ -2,8 +2,12 @@ package k8sturn_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -185,4 +189,190 @@ func TestListOvertaken(t *testing.T) {
 			})
 		})
 	}
+}
+
+// transport leads to a server without a network, for tests in a bubble of synctest. What between
+// returns is the answer to a request that is no watch, which serve has the server carry out.
+type transport struct {
+	s       *server
+	between func(r *http.Request, serve func() *http.Response) (*http.Response, error) // nil: nothing
+}
+
+func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	if r.URL.Query().Get("watch") != "" {
+		return tr.watch(r), nil
+	}
+	serve := func() *http.Response {
+		answer := httptest.NewRecorder()
+		tr.s.ServeHTTP(answer, r)
+		return answer.Result()
+	}
+	if tr.between == nil {
+		return serve(), nil
+	}
+	return tr.between(r, serve)
+}
+
+func (tr *transport) watch(r *http.Request) *http.Response {
+	body, events := io.Pipe()
+	context.AfterFunc(r.Context(), func() { events.CloseWithError(r.Context().Err()) })
+	go func() {
+		tr.s.serveWatch(stream{events}, r)
+		events.Close()
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: body}
+}
+
+// stream is the answer to a watch.
+type stream struct{ io.Writer }
+
+func (stream) Header() http.Header { return http.Header{} }
+func (stream) WriteHeader(int)     {}
+func (stream) Flush()              {}
+
+// TestReleaseGoesWrong has a Release fail while its process wants the next turn, which is its own
+// then, and not what the one before left.
+func TestReleaseGoesWrong(t *testing.T) {
+	for name, carriedOut := range map[string]bool{"request lost": false, "answer lost": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serverWithoutNet()
+				var cut atomic.Bool
+				turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{
+					s,
+					func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+						if r.Method != http.MethodPatch || !cut.CompareAndSwap(true, false) {
+							return serve(), nil
+						}
+						if carriedOut {
+							serve()
+						}
+						<-r.Context().Done()
+						return nil, r.Context().Err()
+					},
+				}}})
+				near := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
+				l := turnsuite.Take(t, turns)
+				cut.Store(true)
+				ctx, giveUp := context.WithCancel(t.Context())
+				released := make(chan error)
+				go func() { released <- l.Release(ctx) }()
+				synctest.Wait()
+				next, err := turnsuite.TryAcquire(turns)
+				giveUp()
+				if err := <-released; !errors.Is(err, context.Canceled) {
+					t.Errorf("Release: %v, want Canceled", err)
+				}
+				if errors.Is(err, gcgate.ErrHeld) { // by the Release that was under way
+					next = turnsuite.Take(t, turns)
+				}
+				time.Sleep(time.Minute) // what goes on in the background has ended
+				turnsuite.WantNotLost(t, next)
+				turnsuite.WantHeld(t, near)
+				turnsuite.Release(t, next)
+				turnsuite.Release(t, turnsuite.Take(t, near))
+			})
+		})
+	}
+}
+
+// TestRefusedRenewal has a renewal refused, and the question that follows too: both are asked again
+// after a pause.
+func TestRefusedRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 1000
+		s := serverWithoutNet()
+		var refuses atomic.Bool
+		var refused atomic.Int64
+		turns := newTurns(t, s, k8sturn.Options{Duration: keptDuration, Client: &http.Client{Transport: &transport{
+			s,
+			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				if r.Method == http.MethodGet && refuses.Load() && refused.Add(1) < many {
+					return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody}, nil
+				}
+				return serve(), nil
+			},
+		}}})
+		l := turnsuite.Take(t, turns)
+		refuses.Store(true)
+		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
+		time.Sleep(2 * keptDuration / 3)
+		refuses.Store(false)
+		if n := refused.Load(); n < 2 || n > 20 {
+			t.Errorf("it asked %d times in %v, want every 250ms", n, keptDuration/3)
+		}
+		time.Sleep(2 * keptDuration) // renewed with the new version
+		turnsuite.WantNotLost(t, l)
+		turnsuite.Release(t, l)
+	})
+}
+
+// TestRenewalThatHangs: a server that does not answer keeps nobody from hearing that the turn has
+// expired.
+func TestRenewalThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var hangs atomic.Bool
+		turns := newTurns(t, s, k8sturn.Options{Duration: keptDuration, Client: &http.Client{Transport: &transport{
+			s,
+			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				if r.Method == http.MethodGet && hangs.Load() {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				return serve(), nil
+			},
+		}}})
+		l := turnsuite.Take(t, turns)
+		hangs.Store(true)
+		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
+		begin := time.Now()
+		<-l.Lost()
+		if took := time.Since(begin); took > keptDuration {
+			t.Errorf("lost after %v, its duration is %v", took, keptDuration)
+		}
+	})
+}
+
+// TestCloseDuringRelease has the Release arrive between the two requests of Close.
+func TestCloseDuringRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var patches atomic.Int64
+		closes, freed := make(chan struct{}), make(chan struct{})
+		turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{
+			s,
+			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				if r.Method == http.MethodPatch {
+					switch patches.Add(1) {
+					case 1: // of Release
+						<-closes
+						defer close(freed)
+					case 2: // of Close
+						close(closes)
+						<-freed
+					}
+				}
+				return serve(), nil
+			},
+		}}})
+		l := turnsuite.Take(t, turns)
+		released := make(chan error)
+		go func() { released <- l.Release(t.Context()) }()
+		synctest.Wait()
+		if err := turns.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if err := <-released; err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		if n := patches.Load(); n != 2 {
+			t.Errorf("%d patches, want one of each", n)
+		}
+		turnsuite.Release(t, turnsuite.Take(t,
+			newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})))
+	})
 }

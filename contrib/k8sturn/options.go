@@ -18,7 +18,7 @@ import (
 
 const (
 	maxK        = 16
-	maxGroup    = 63 // of a label's value
+	maxGroup    = 63
 	maxHolder   = 255
 	minDuration = time.Second
 	maxDuration = 5 * time.Minute
@@ -30,37 +30,36 @@ type Options struct {
 	// this pod.
 	URL string
 
-	// Client sends the requests with this process's credentials. With client-go,
-	// rest.HTTPClientFor(config) returns it for the URL config.Host. It must not have a Timeout,
-	// because a watch has no end. Set it if URL is set. Default: nil, the pod's service account.
+	// Client sends the requests with this process's credentials. With client-go, use
+	// rest.HTTPClientFor(config) and the URL config.Host. It must not have a Timeout, because a
+	// watch has no end. Set it if URL is set. Default: nil, the pod's service account.
 	Client *http.Client
 
-	// Namespace is that of the Leases. Default: empty, the pod's, or "default" if URL is set.
+	// Namespace of the Leases. Default: empty, the pod's, or "default" if URL is set.
 	Namespace string
 
-	// Group names the replicas that take turns with one another, those behind one Service. Default:
-	// empty, the program's file name. Limit: 63 bytes of a-z, 0-9, '-' and '.', with a letter or
-	// digit at both ends and around each '.'.
+	// Group names the replicas behind one Service. Default: empty, the program's file name. Limit:
+	// 63 bytes of a-z, 0-9, '-' and '.', with a letter or digit at both ends and around each '.'.
 	Group string
 
-	// K is how many of the group may collect at once. Set the same in all of them. Default: 0,
-	// which is 1. Limit: 16.
+	// K is how many of the group may collect at once, the same in all of them. Default: 0, which is
+	// 1. Limit: 16.
 	K int
 
-	// Holder names this process to operators, in kubectl get lease, with a suffix that makes it
-	// unique. Default: empty, which is host:pid. Limit: 255 bytes.
+	// Holder names this process to operators, with a suffix. Default: empty, which is host:pid.
+	// Limit: 255 bytes.
 	Holder string
 
-	// Duration is how long the turn of a dead holder stays taken, in whole seconds, rounded up. A
-	// holder that is stopped for longer loses the turn, and a peer may put it back into rotation
-	// (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 10 s. Limit: 1 s to 5 minutes.
+	// Duration is how long the turn of a dead holder stays taken, rounded up to seconds. A holder
+	// that is stopped for longer loses the turn. Default: 0, which is 10 s. Limit: 1 s to 5
+	// minutes.
 	Duration time.Duration
 
-	// Logger gets Warn for a lost turn and for a server that does not answer. Default: nil, the
-	// gate's logger.
+	// Logger gets Warn for a lost turn and a server that does not answer. Default: nil, the gate's
+	// logger.
 	Logger *slog.Logger
 
-	ownClient bool // Client was made here
+	ownClient bool
 }
 
 func refuse(option, format string, args ...any) error {
@@ -119,36 +118,32 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// ErrClosed is what [Turns.TryAcquire] returns after [Turns.Close]. Test for it with errors.Is.
-var ErrClosed = errors.New("k8sturn: closed: make new Turns with New")
+var errClosed = errors.New("k8sturn: closed: make new Turns with New")
 
-// errUnwatched is for a watch that ended at once.
 var errUnwatched = errors.New("the watch of Leases ended at once: a proxy on the way must pass on answers that " +
 	"have no end")
 
-// Why a turn is lost.
 var (
 	errChanged = errors.New("the Lease was deleted, or has another holder")
 	errExpired = errors.New("the Lease could not be renewed in time")
 )
 
-// isCode reports whether err is an answer of the API server with this code.
 func isCode(err error, code int) bool {
 	var refusal *statusError
 	return errors.As(err, &refusal) && refusal.Code == code
 }
 
-// inDoubt reports whether the request may have been carried out that returned err.
+// inDoubt reports whether the request that returned err may have been carried out.
 func inDoubt(err error) bool {
 	var refusal *statusError
 	return !errors.As(err, &refusal) || refusal.Code >= http.StatusInternalServerError
 }
 
-// explain says what to do about err, which a request returned.
+// explain says what to do about err.
 func (t *Turns) explain(err error) error {
 	select {
 	case <-t.closing:
-		return ErrClosed
+		return errClosed
 	default:
 	}
 	var refusal *statusError

@@ -15,46 +15,42 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Bounds of the questions.
 const (
-	// askTimeout is far above a round trip, because a member that collects on one core may need a
-	// few time slices of 10 ms before it answers.
+	// askTimeout leaves a member that collects on one core a few time slices of 10 ms.
 	askTimeout = 250 * time.Millisecond
 
 	// unsteadyTimeout is for a member that did not answer lately.
 	unsteadyTimeout = 100 * time.Millisecond
 
-	// silentFor is how long a member that does not answer counts as one that collects. A pause
-	// between two questions restarts it, because the member may have run during it.
+	// silentFor is how long a member that does not answer counts as collecting. A pause between two
+	// questions restarts it, because the member may have run during it.
 	silentFor = 5 * time.Second
 
-	// wantFor is how long a member wants the turn after its last attempt: twice the gate's longest
-	// pause between two attempts, and a reserve.
+	// wantFor is how long a member wants the turn after its last attempt, twice the gate's longest
+	// pause between two attempts.
 	wantFor = 2 * time.Second
 
-	// yieldFill is how full the heap of a follower is that collects before the leader does.
+	// yieldFill is from which fill a follower collects before the leader.
 	yieldFill = 0.5
 )
 
-// question asks another member for its state, and whether the asker may collect now.
+// question asks another member for its state, and whether the asker may collect.
 type question struct {
 	From string `json:"from"`
 	wish
 
-	// WithoutTurn: the asker is about to collect without the turn. After: it leads, has no turn, and
-	// waits for this member to collect first.
+	// WithoutTurn: the asker is about to collect without the turn. After: it leads, has no turn,
+	// and waits for this member to collect.
 	WithoutTurn bool `json:"without_turn,omitempty"`
 	After       bool `json:"after,omitempty"`
 }
 
-// wish is a member's wish for the turn.
 type wish struct {
 	Since int64 `json:"since,omitempty"` // in nanoseconds since 1970; 0: no wish
-	Last  bool  `json:"last,omitempty"`  // it leads, and has memory left to let the others go first
+	Last  bool  `json:"last,omitempty"`  // it leads, and has memory left
 }
 
-// before reports whether the wish of member id goes before that of other. Clocks that differ only
-// make it unfair.
+// before orders two wishes. Clocks that differ only make it unfair.
 func (w wish) before(id string, v wish, other string) bool {
 	switch {
 	case w.Last != v.Last:
@@ -65,17 +61,15 @@ func (w wish) before(id string, v wish, other string) bool {
 	return id < other
 }
 
-// report is the answer to a question.
 type report struct {
 	Go       bool    `json:"go"`            // the asker may collect
 	Why      string  `json:"why,omitempty"` // it may not
-	Busy     bool    `json:"busy"`          // this member is about to collect, or collects
-	Collects bool    `json:"collects"`      // it collects, or has the turn
-	Fill     float64 `json:"fill"`          // of its heap: 0 after a collection, 1 at the trigger
+	Busy     bool    `json:"busy"`          // about to collect, or collecting
+	Collects bool    `json:"collects"`      // or has the turn
+	Fill     float64 `json:"fill"`          // 0 after a collection, 1 at the trigger
 }
 
-// Answer answers a question from [Options].Ask of another member. It does not block. An error is
-// about the question.
+// Answer answers a question of another member. It does not block. An error is about the question.
 func (m *Member) Answer(asked []byte) (answer []byte, err error) {
 	var q question
 	if err := json.Unmarshal(asked, &q); err != nil {
@@ -92,7 +86,7 @@ func (m *Member) answer(q question) report {
 	r := report{Busy: h.busy || busy, Collects: h.collects || busy, Fill: h.fill}
 	mine, wants := m.wishLocked(st, h)
 	switch {
-	case q.Since == 0: // it wants nothing
+	case q.Since == 0:
 	case r.Busy:
 		r.Why = "it has the turn"
 	case wants && mine.before(st.ID, q.wish, q.From):
@@ -113,7 +107,7 @@ func (m *Member) answer(q question) report {
 	return r
 }
 
-// wishLocked returns this member's wish. mu is held.
+// mu is held.
 func (m *Member) wishLocked(st Status, h heap) (w wish, wants bool) {
 	if m.wanted.IsZero() || time.Since(m.tried) > wantFor || m.wantedAt != h.collected {
 		return wish{}, false
@@ -121,7 +115,7 @@ func (m *Member) wishLocked(st Status, h heap) (w wish, wants bool) {
 	return wish{Since: m.wanted.UnixNano(), Last: st.leads() && !h.pressed}, true
 }
 
-// hurryLocked has this member collect now, unless hurried is set. mu is held.
+// hurryLocked has this member collect now. mu is held.
 func (m *Member) hurryLocked(hurried *bool, collect func(*gcgate.Gate, context.Context) error) {
 	g := m.gate.Load()
 	if g == nil || *hurried || m.closed {
@@ -151,8 +145,8 @@ type answered struct {
 	err    error
 }
 
-// askAll asks the other voters of st at once. It waits for each of them for within, or unsteady if
-// the voter did not answer lately.
+// askAll asks the other voters at once, each for within, or for unsteady if it did not answer
+// lately.
 func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, q question, st Status) []answered {
 	asked, err := json.Marshal(q)
 	var all []answered
@@ -184,7 +178,7 @@ func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, 
 	}
 	asking.Wait()
 	if caller.Err() != nil {
-		return all // the caller gave up, which says nothing of the members
+		return all // which says nothing of the members
 	}
 	for _, a := range all {
 		m.heard(a)
@@ -192,7 +186,7 @@ func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, 
 	return all
 }
 
-// heard notes since when a member is silent, and logs when it loses its say and gets it back.
+// heard notes since when a member is silent.
 func (m *Member) heard(a answered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +216,6 @@ func (m *Member) heard(a answered) {
 	}
 }
 
-// isSteady reports whether a member has answered all recent questions.
 func (m *Member) isSteady(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -236,15 +229,14 @@ func (m *Member) hasSay(a answered) bool {
 	return !errors.Is(a.err, ErrGone) && !m.ignored[a.voter.ID]
 }
 
-// Bounds of the exchange over HTTP.
 const (
-	maxMessage  = 4 << 10 // bytes of a question or an answer
+	maxMessage  = 4 << 10 // bytes
 	idleConns   = 4       // to one member
 	idleTimeout = 10 * time.Minute
 )
 
-// AskHTTP returns an [Options].Ask that posts to the URL at which a member's [Member] is served. A
-// nil client means a new one.
+// AskHTTP returns an [Options].Ask that posts to the URL at which a [Member] is served. A nil
+// client means a new one.
 func AskHTTP(
 	client *http.Client, url func(member string) string,
 ) func(context.Context, string, []byte) ([]byte, error) {

@@ -7,7 +7,7 @@
 //
 //   - Two members never collect at once, so that a majority always runs.
 //   - The followers go first. The leader asks those that are more than half-way to collect now. Then
-//     it hands over to the one that has collected last. A round of the group has one transfer.
+//     it hands over to the one that has collected last.
 //   - A member that has stalled lately gets the leadership only if no other takes it. A transfer is
 //     given up after [Options].TransferTimeout, because the group takes no writes during it.
 //
@@ -27,33 +27,31 @@
 //		IdleRatio: 2, // TriggerRatio: a follower without requests is not idle
 //	})
 //
-// The modules evenkeel.dev/contrib/raftgate/etcdraft and hashiraft implement [Raft] for
-// go.etcd.io/raft/v3 and github.com/hashicorp/raft.
+// The modules evenkeel.dev/contrib/raftgate/etcdraft and hashiraft implement [Raft].
 //
 // Count the requests of clients with httpgate or Gate.Enter. During a transfer the library refuses
 // or loses proposals. Your service has to propose these again.
 //
 // # How the members agree
 //
-// A member that wants to collect asks all others. A member says no while it collects, and if it
-// asked first. It also says no to the leader if its own heap is more than half-way to its trigger,
-// and then collects. If a member says yes while it asks for itself, it asks again, so that two
-// never have a yes each. A member whose process does not run ([ErrGone]) has no say. One that does
-// not answer counts as collecting for five seconds, and then has no say until it answers.
+// A member that wants to collect asks all others. One says no while it collects, and if it asked
+// first. It also says no to the leader if its own heap is more than half-way to its trigger, and
+// then collects. If a member says yes while it asks for itself, it asks again, so that two never
+// have a yes each. A member whose process does not run ([ErrGone]) has no say. One that does not
+// answer counts as collecting for five seconds, and then has no say until it answers.
 //
-// A leader whose heap is past the middle between its trigger and its hard limit does not wait for
-// the followers.
+// A leader whose heap is half-way from its trigger to its hard limit does not wait for the
+// followers.
 //
 // # Without the turn
 //
 // A heap at its hard limit does not wait for the turn. [Member.Drain] then waits until no other
 // member collects, as long as the gate lets it. It hands the leadership only to a member whose heap
-// is less than half full, because full members that hand it to and fro cost more than they save. If
-// there is none, it asks a follower to collect now. If the gate does not wait that long, the leader
-// collects while it leads.
+// is less than half full, because a full one soon hands it back. If there is none, it asks a
+// follower to collect now. If the gate does not wait that long, the leader collects while it leads.
 //
 // # Limits
 //
-// The agreement is an optimisation. A member that is stopped for more than five seconds may collect
-// at the same time as another one. Raft itself keeps all writes.
+// A member that is stopped for more than five seconds may collect at the same time as another one.
+// Raft itself keeps all writes.
 package raftgate

@@ -2,30 +2,29 @@ package raftgate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"evenkeel.dev"
 )
 
-// maxTransferTimeout is the limit of Options.TransferTimeout.
 const maxTransferTimeout = 10 * time.Second
 
 // Options configure a [Member]. Raft and Ask have to be set.
 type Options struct {
-	// Raft is the group. It has no default.
+	// Raft is the group.
 	Raft Raft
 
-	// Ask sends a question to another member and returns what its [Member.Answer] returns, as
-	// [AskHTTP] does over HTTP. It must return when ctx ends. It returns an error that wraps
-	// [ErrGone] if the member's process does not run. Several goroutines call it at once. It has
-	// no default.
+	// Ask sends a question to another member and returns what its [Member.Answer] returns.
+	// [AskHTTP] does so over HTTP. It returns when ctx ends. If the member's process does not run,
+	// the error wraps [ErrGone]. Several goroutines call it at once.
 	Ask func(ctx context.Context, member string, question []byte) (answer []byte, err error)
 
-	// TransferTimeout bounds one transfer of the leadership, in which the group takes no writes.
-	// Then the member tries another successor. Set ten times what a transfer takes, about three
-	// messages and a write to the log. A slow member has ten times as long as its last answer
-	// took, up to ten times this. Default: 0, which is 15 ms. Between sites set more. Limit: 10 s.
+	// TransferTimeout bounds a transfer of the leadership, in which the group takes no writes. Set
+	// ten times what one takes, about three messages and a write to the log. A slow member gets ten
+	// times as long as its last answer took, up to ten times this. Default: 0, which is 15 ms.
+	// Limit: 10 s.
 	TransferTimeout time.Duration
 
 	// Logger gets Warn for members that do not answer. Default: nil, the gate's logger.
@@ -50,3 +49,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	return o, nil
 }
+
+var (
+	// ErrGone is what [Options].Ask returns if the member's process does not run.
+	ErrGone = errors.New("raftgate: the member's process does not run")
+
+	// ErrNoSuccessor is what [Member.Drain] returns if no member takes the leadership.
+	ErrNoSuccessor = errors.New("raftgate: no member takes the leadership over: this one collects while it leads")
+)

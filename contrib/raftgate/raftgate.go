@@ -3,7 +3,7 @@ package raftgate
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -12,46 +12,43 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Raft is a Raft group as this process's member sees it. The modules etcdraft and hashiraft
-// implement it. Any goroutine may call its methods.
+// Raft is a Raft group as this process's member sees it. Any goroutine may call its methods.
 type Raft interface {
-	// Status returns the state of the group. It must not wait.
+	// Status must not wait.
 	Status() Status
 
 	// Transfer hands the leadership to another voter, and returns nil when this member does not
-	// lead. When ctx ends first it gives up, if the library can, so that this member takes
-	// proposals again.
+	// lead. When ctx ends it gives up, if the library can.
 	Transfer(ctx context.Context, to string) error
 }
 
-// Status is the state of a group, as one member sees it.
+// Status is the state of a group.
 type Status struct {
 	ID     string  // of this member
-	Leader string  // id of the leader; empty: not known
+	Leader string  // an id; empty: not known
 	Voters []Voter // this one included
 }
 
-// leads is false for a node that has stopped, which has no id.
+// A node that has stopped has no id.
 func (s Status) leads() bool { return s.ID != "" && s.Leader == s.ID }
 
-// yieldsTo reports whether another member collects before this one, if both do so without the turn.
+// yieldsTo reports whether another member goes first, if both collect without the turn.
 func (s Status) yieldsTo(id string) bool { return id != s.Leader && (s.leads() || id < s.ID) }
 
 // Voter is a member that may be handed the leadership.
 type Voter struct {
 	ID string
 
-	// Behind is how many entries of the log this voter may not have. It is 0 if not known. Only
-	// the leader knows it.
+	// Behind is how many entries this voter may lack. Only the leader knows. 0: none, or not known.
 	Behind uint64
 }
 
-// Member is this process in its group, as a [gcgate.Signal] and as [gcgate.Turns]. Set both options
-// of the gate to it. Any goroutine may call its methods.
+// Member is this process in its group. Set the gate's Signals and Turns to it. Any goroutine may
+// call its methods.
 type Member struct {
 	options Options
 	gate    atomic.Pointer[gcgate.Gate] // nil until the gate starts
-	ctx     context.Context             // of what runs in the background
+	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
 
@@ -61,22 +58,22 @@ type Member struct {
 
 	// The turn.
 	holds    bool
-	wanted   time.Time // since when this member wants it; zero: it does not
+	wanted   time.Time // since when; zero: it is not
 	wantedAt uint64    // its collections by then
-	tried    time.Time // when it last tried to take it
+	tried    time.Time // the last attempt
 	promised uint64    // how often it let another member go first
 
-	// A collection runs that another member has asked for.
+	// A collection that another member has asked for runs.
 	hurried            bool
 	hurriedWithoutTurn bool
 
 	// Collections without the turn.
-	letGo bool // it let another member go first since it last asked
+	letGo bool // another member goes first
 	going bool // it answers that it collects
 
 	// Members that do not answer, by id.
 	silent  map[string]time.Time // since when
-	stalled map[string]time.Time // when one did not answer last
+	stalled map[string]time.Time // when a member did not answer last
 	ignored map[string]bool      // those without a say
 	outages map[string]*gcgate.Outage
 }
@@ -93,7 +90,7 @@ type Stats struct {
 	Transfers   uint64 // of the leadership
 	GivenUp     uint64 // transfers that took longer than Options.TransferTimeout
 	KeptLeading uint64 // attempts to hand over that found no successor
-	Hurried     uint64 // collections that a leader asked for, to collect after this member
+	Hurried     uint64 // collections that a leader asked for
 }
 
 // New returns a Member, or an [*evenkeel.OptionError]. Close it when the gate has stopped.
@@ -147,7 +144,7 @@ func (m *Member) count(change func(*Stats)) {
 
 type heap struct {
 	fill      float64 // 0 after a collection, 1 at the trigger
-	pressed   bool    // past the middle between the trigger and the hard limit
+	pressed   bool    // half-way from the trigger to the hard limit
 	busy      bool    // about to collect, or collects
 	collects  bool
 	collected uint64 // how many times
@@ -172,12 +169,58 @@ func (m *Member) readHeap() heap {
 	return h
 }
 
-// Errors of this package. Test for them with errors.Is.
-var (
-	// ErrGone is what [Options].Ask returns if the member's process does not run, such as after a
-	// refused connection. The member then has no say.
-	ErrGone = errors.New("raftgate: the member's process does not run")
+// TryAcquire takes the turn if all other members agree. Otherwise it returns [gcgate.ErrHeld] and
+// names the one that does not.
+func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
+	st := m.options.Raft.Status()
+	h := m.readHeap()
+	m.mu.Lock()
+	if m.holds {
+		m.mu.Unlock()
+		return nil, fmt.Errorf("raftgate: %w: this process itself", gcgate.ErrHeld)
+	}
+	now := time.Now()
+	if _, wants := m.wishLocked(st, h); !wants {
+		m.wanted, m.wantedAt = now, h.collected
+	}
+	m.tried = now
+	mine, _ := m.wishLocked(st, h)
+	promised := m.promised
+	m.mu.Unlock()
 
-	// ErrNoSuccessor is what [Member.Drain] returns if no other member takes the leadership.
-	ErrNoSuccessor = errors.New("raftgate: no member takes the leadership over: this one collects while it leads")
-)
+	for _, a := range m.askAll(ctx, askTimeout, askTimeout, question{From: st.ID, wish: mine}, st) {
+		switch {
+		case a.err == nil && !a.report.Go:
+			return nil, fmt.Errorf("raftgate: %w: %s: %s", gcgate.ErrHeld, a.voter.ID, a.report.Why)
+		case a.err != nil && m.hasSay(a):
+			return nil, fmt.Errorf("raftgate: %w, or so it is taken: %s does not answer: %w", gcgate.ErrHeld,
+				a.voter.ID, a.err)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.promised != promised {
+		// Another member was let go first. Neither goes.
+		return nil, fmt.Errorf("raftgate: %w: a member that asked meanwhile", gcgate.ErrHeld)
+	}
+	m.holds, m.wanted = true, time.Time{}
+	return &lease{member: m}, nil
+}
+
+type lease struct {
+	member  *Member
+	release sync.Once
+}
+
+// Lost returns nil, because no member takes the turn away.
+func (l *lease) Lost() <-chan struct{} { return nil }
+
+// Release implements gcgate.Lease.
+func (l *lease) Release(context.Context) error {
+	l.release.Do(func() {
+		l.member.mu.Lock()
+		defer l.member.mu.Unlock()
+		l.member.holds = false
+	})
+	return nil
+}

@@ -10,33 +10,28 @@ import (
 )
 
 const (
-	// behindMax bounds the entries that a successor lacks. The group takes no writes until it has
-	// them.
+	// behindMax bounds the entries that a successor lacks. The group waits for them.
 	behindMax = 256
 
 	// slowFactor is how many times longer than the member's answer, or than
-	// Options.TransferTimeout, a transfer may take. On a busy machine both are slow. A transfer that
-	// is given up may still take place, and leave the group without a leader.
+	// Options.TransferTimeout, a transfer may take. One that is given up may still take place, and
+	// leave the group without a leader.
 	slowFactor = 10
 
-	// steadyAfter is how long a member that did not answer comes last as a successor, because it may
-	// stall as the leader too.
+	// steadyAfter is how long a member that did not answer comes last as a successor.
 	steadyAfter = 10 * time.Second
 
-	// othersPause is between two questions whether another member collects.
 	othersPause = 2 * time.Millisecond
 
-	// beginWithin is how long a member may take to begin a collection that it was asked for.
+	// beginWithin is how long a member may take to begin a collection.
 	beginWithin = 100 * time.Millisecond
 
-	// sweepFactor is how many times longer than its mark phase a member is busy, because the gate
-	// waits for the sweep.
+	// sweepFactor is how many times longer than its mark phase a member is busy.
 	sweepFactor = 2
 )
 
 // Drain implements [gcgate.Signal]. If this member leads, it hands over to the member with the
-// emptiest heap of those that answer at once. It returns [ErrNoSuccessor] if no member takes the
-// leadership. The package documentation describes a collection without the turn.
+// emptiest heap of those that answer, or returns [ErrNoSuccessor].
 func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	m.mu.Lock()
 	turn := m.holds
@@ -60,7 +55,7 @@ func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	}
 }
 
-// goes has this member answer that it collects, unless it let another one go first since it asked.
+// goes has this member answer that it collects, unless another one goes first.
 func (m *Member) goes() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +63,7 @@ func (m *Member) goes() bool {
 	return m.going
 }
 
-// Ready implements [gcgate.Signal]. It asks nothing of the others.
+// Ready implements [gcgate.Signal].
 func (m *Member) Ready(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +72,7 @@ func (m *Member) Ready(context.Context) error {
 }
 
 // Describe tells the gate that a follower keeps its clients, because it serves reads and forwards
-// proposals, and that Drain also works without the turn.
+// proposals.
 func (m *Member) Describe() gcgate.Description {
 	return gcgate.Description{KeepsRequests: true, DrainWithoutTurn: m.drainWithoutTurn}
 }
@@ -91,8 +86,7 @@ func (m *Member) drainWithoutTurn() (patience time.Duration, err error) {
 	return 2*askTimeout + patience, nil
 }
 
-// awaitOthers waits until no other member collects, or returns ctx's error. The member with the
-// lower id goes first, and the leader last.
+// awaitOthers waits until no other member collects. The lower id goes first, and the leader last.
 func (m *Member) awaitOthers(ctx context.Context) error {
 	for ctx.Err() == nil {
 		m.mu.Lock()
@@ -113,7 +107,6 @@ func (m *Member) awaitOthers(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// handOver hands the leadership to the best successor that takes it.
 func (m *Member) handOver(ctx context.Context) error {
 	var failed error
 	for tried := map[string]bool{}; ; {
@@ -131,7 +124,7 @@ func (m *Member) handOver(ctx context.Context) error {
 	}
 }
 
-// handOverWithoutTurn is handOver to a member whose heap is not full. If there is none it has one
+// handOverWithoutTurn hands over to a member whose heap is not full. If there is none, it has one
 // collect first.
 func (m *Member) handOverWithoutTurn(ctx context.Context) error {
 	var failed error
@@ -188,8 +181,8 @@ func (m *Member) transfer(ctx context.Context, to candidate) error {
 	return nil
 }
 
-// successor returns the best voter to hand the leadership to, without an id if there is none. busy
-// reports whether one collects, which may be the successor later.
+// successor returns the best successor, without an id if there is none. busy: one collects, and may
+// be the successor later.
 func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool) (best candidate, busy bool) {
 	shortest := m.options.TransferTimeout
 	for _, a := range m.askAll(ctx, 2*shortest, 2*shortest, question{From: st.ID}, st) {

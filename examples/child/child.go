@@ -1,11 +1,9 @@
 //go:build unix
 
-// Package child starts the programs that the tests of examples and e2e and the drivers of bench
-// run, waits for what they say first, and ends them. Whatever happens to the program that starts
-// one, no child is left over: it leads a process group, which is killed when the child has ended,
-// and on Linux the kernel kills the child with its parent.
-//
-// It is the one starter of the nested modules, which import nothing internal of the root's.
+// Package child starts the programs that tests of examples and e2e and the drivers of bench run,
+// and ends them. It leaves no child over. A child leads a process group, which no interrupt from
+// the keyboard reaches, and which is killed when the child has ended. On Linux the kernel kills the
+// child with its parent.
 package child
 
 import (
@@ -26,31 +24,29 @@ import (
 	"time"
 )
 
-// Options say what to start. Only Args is required.
+// Options say what to start.
 type Options struct {
-	Args []string // the program, looked up in PATH, and its arguments
-	Env  []string // NAME=VALUE beside this process's environment; default none
+	Args []string // looked up in PATH
+	Env  []string // NAME=VALUE, added to this process's
 
-	// Ready is awaited by Start: a line of standard output that it matches. Default nil: nothing
-	// is.
+	// Ready matches the line of standard output that Start waits for. Default: nil, none.
 	Ready *regexp.Regexp
-	// ReadyTimeout is how long Ready is awaited; default a minute, which only what hangs takes.
+	// ReadyTimeout bounds that wait. Default: 0, which is a minute.
 	ReadyTimeout time.Duration
-	// StopTimeout is how long Stop waits before it kills; default a minute, likewise.
+	// StopTimeout is how long Stop waits before it kills. Default: 0, which is a minute.
 	StopTimeout time.Duration
 
-	Input          bool      // the child's standard input is Child.Input; default: it is empty
+	Input          bool      // open Child.Input
 	Stdout, Stderr io.Writer // default nil: kept for Output
 
-	// Launch calls start on a thread from which the child inherits, such as one that is bound to a
-	// processor; default: on any.
+	// Launch calls start on a thread from which the child inherits. Default: nil, any.
 	Launch func(start func() error) error
 }
 
-// Child is a program that was started. Its methods are safe for concurrent use.
+// Child is a program that was started. Any goroutine may call its methods.
 type Child struct {
-	Match string         // what the first group of Options.Ready has matched
-	Input io.WriteCloser // with Options.Input; Stop closes it
+	Match string         // of the first group of Options.Ready
+	Input io.WriteCloser // Stop closes it
 
 	cmd            *exec.Cmd
 	stop           time.Duration
@@ -61,11 +57,10 @@ type Child struct {
 	over bool // the group may be another's; guarded by mu
 }
 
-// lingering is how long the output of who has left the child's group is awaited after its end.
+// lingering is how long output is awaited of a process that has left the group.
 const lingering = 3 * time.Second
 
-// Start starts a program and waits until it is ready. The program outlives ctx, which bounds the
-// start alone.
+// Start starts a program and waits until it is ready. ctx bounds the start alone.
 func Start(ctx context.Context, o Options) (*Child, error) {
 	if len(o.Args) == 0 {
 		return nil, errors.New("child: Options.Args is empty: name a program")
@@ -106,8 +101,8 @@ func Start(ctx context.Context, o Options) (*Child, error) {
 	return c, nil
 }
 
-// launch starts the program on a thread that lives as long: the kernel takes the thread that
-// starts a child for its parent.
+// launch starts the program on a thread that lives as long, because the kernel takes that thread
+// for the parent.
 func (c *Child) launch(launch func(start func() error) error) error {
 	if launch == nil {
 		launch = func(start func() error) error { return start() }
@@ -127,7 +122,6 @@ func (c *Child) launch(launch func(start func() error) error) error {
 	return <-started
 }
 
-// await returns when the child has said the line, or will not.
 func (c *Child) await(ctx context.Context, ready *awaited, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -141,17 +135,15 @@ func (c *Child) await(ctx context.Context, ready *awaited, limit time.Duration) 
 		return context.Cause(ctx)
 	}
 	select {
-	case c.Match = <-ready.found: // before it ended
+	case c.Match = <-ready.found:
 		return nil
 	default:
 		return fmt.Errorf("ended early: %v", c.State())
 	}
 }
 
-// Pid returns the process's id, which is its group's too.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
-// Exited is closed when the process has ended and its output was read.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
 // State says how the process ended. It is nil before Exited.
@@ -164,20 +156,18 @@ func (c *Child) State() *os.ProcessState {
 	}
 }
 
-// Signal sends a signal to the process, not to its group.
+// Signal does not signal the group.
 func (c *Child) Signal(s syscall.Signal) error { return c.cmd.Process.Signal(s) }
 
-// Output returns the end of what the process has written so far, as far as Options did not give
-// it away: at most a MiB of each.
+// Output returns the end of what the process has written so far, a MiB of each at most.
 func (c *Child) Output() (stdout, stderr string) { return c.stdout.String(), c.stderr.String() }
 
-// Stop closes the input, asks the process to end, by SIGTERM, and returns when it has. Who has not
-// ended in time is killed, with all of the group, and Stop says so. It may be called again.
+// Stop sends SIGTERM and waits for the end. It kills the group if that takes too long, and says so.
 func (c *Child) Stop() error {
 	if c.Input != nil {
 		_ = c.Input.Close()
 	}
-	_ = c.cmd.Process.Signal(syscall.SIGTERM) // or it has ended
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	timer := time.NewTimer(c.stop)
 	defer timer.Stop()
 	select {
@@ -189,16 +179,15 @@ func (c *Child) Stop() error {
 	}
 }
 
-// Kill ends the process and its group as a crash would, and returns when they have ended.
+// Kill kills the process and its group, and returns when they have ended.
 func (c *Child) Kill() {
 	c.killGroup()
 	<-c.exited
 }
 
-// kill is syscall.Kill.
 var kill = syscall.Kill
 
-// killGroup kills the group unless its number may be another's by now.
+// killGroup kills the group unless its number may be another's.
 func (c *Child) killGroup() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,31 +196,29 @@ func (c *Child) killGroup() {
 	}
 }
 
-// end notes that the group's number may be another's from now on.
 func (c *Child) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
 }
 
-// awaited passes output on, and looks for a line. One goroutine writes to it.
+// awaited passes output on, and looks for a line.
 type awaited struct {
 	match *regexp.Regexp
 	to    io.Writer
-	line  []byte      // the last one so far, unless it was found
-	found chan string // takes one
+	line  []byte
+	found chan string
 	done  bool
 }
 
 func (a *awaited) Write(p []byte) (int, error) {
-	n, err := a.to.Write(p) // first: who hears of the line finds it, and those before it, in the output
+	n, err := a.to.Write(p) // first, so that the output has the line when it is found
 	if !a.done {
 		a.look(p)
 	}
 	return n, err
 }
 
-// maxLine bounds what is kept of a line that does not end.
 const maxLine = 1 << 16
 
 func (a *awaited) look(p []byte) {
@@ -251,7 +238,6 @@ func (a *awaited) look(p []byte) {
 	}
 }
 
-// tail keeps the end of what is written to it. It is safe for concurrent use.
 type tail struct {
 	mu   sync.Mutex
 	text []byte // guarded by mu

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	bufferSize = 16 << 10 // of a connection
+	bufferSize = 16 << 10
 	lastWords  = 3 * time.Second
 	maxConns   = 1 << 20
 )
@@ -47,7 +47,6 @@ func main() {
 	}.Main()
 }
 
-// settings is the command line.
 type settings struct {
 	addr    string
 	backend aio.Backend
@@ -80,7 +79,6 @@ func (s *settings) check() error {
 	return nil
 }
 
-// newWatcher returns the Watcher that -backend asks for.
 func newWatcher(s settings, log *slog.Logger) (*aio.Watcher, error) {
 	w, err := aio.New(aio.Options{Backend: s.backend, Logger: log})
 	if err != nil {
@@ -89,7 +87,6 @@ func newWatcher(s settings, log *slog.Logger) (*aio.Watcher, error) {
 	return w, nil
 }
 
-// serve echoes until ctx is done.
 func serve(ctx context.Context, s settings, log *slog.Logger) error {
 	w, err := newWatcher(s, log)
 	if err != nil {
@@ -107,7 +104,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) error {
 		<-ctx.Done()
 		end, cancel := context.WithTimeout(context.Background(), lastWords)
 		defer cancel()
-		stopped <- w.Shutdown(end) // the echo in WaitIO finishes its writes until then
+		stopped <- w.Shutdown(end) // echo finishes its writes until then
 	}()
 	if err := echo(w, l); err != aio.ErrWatcherClosed {
 		return fmt.Errorf("cannot serve: %w", err)
@@ -120,12 +117,11 @@ func serve(ctx context.Context, s settings, log *slog.Logger) error {
 	return nil
 }
 
-// echo is the whole service, until WaitIO fails, in the end with aio.ErrWatcherClosed. A
-// connection's buffer is either being read into or being written. So the service does not read from
-// a peer that does not read its echo, and nobody else waits for that peer.
+// echo is the whole service, until WaitIO fails. A connection's buffer is either read into or
+// written. So the service does not read from a peer that does not read its echo, and no other peer
+// waits for it.
 //
-// Each operation has one result, also one that is refused. A submission itself fails only when w is
-// closed, which WaitIO says too.
+// Each operation has one result, also one that is refused.
 func echo(w *aio.Watcher, l *aio.Listener) error {
 	_ = l.AcceptMultishot(nil)
 	for {
@@ -141,7 +137,7 @@ func echo(w *aio.Watcher, l *aio.Listener) error {
 				if r.Error != aio.ErrWatcherClosed {
 					return fmt.Errorf("no more connections are accepted: %w", r.Error)
 				}
-			case r.Error != nil: // io.EOF most of the time
+			case r.Error != nil:
 				r.Conn.Close()
 			case r.Op == aio.OpRead:
 				_ = r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)

@@ -8,9 +8,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/examples/internal/occupied"
+	"evenkeel.dev/aio/aiotest"
 	"evenkeel.dev/examples/internal/program"
 )
 
@@ -85,5 +86,32 @@ func TestEchoserver(t *testing.T) {
 
 // TestWaitFails tests that echo ends with the error of a WaitIO that cannot wait.
 func TestWaitFails(t *testing.T) {
-	occupied.Test(t, echo)
+	testOccupied(t, echo)
+}
+
+// testOccupied calls run with a Watcher for which another goroutine waits, and a Listener that nobody
+// connects to. run has to end with what WaitIO says of that.
+func testOccupied(t *testing.T, run func(w *aio.Watcher, l *aio.Listener) error) {
+	t.Helper()
+	closed, err := aio.New(aio.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := closed.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	synctest.Test(t, func(t *testing.T) {
+		w, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		go w.WaitIO()
+		synctest.Wait()
+		if err := run(w, l); err != aio.ErrWaiting {
+			t.Errorf("it ends with %v, want %v", err, aio.ErrWaiting)
+		}
+	})
 }

@@ -26,11 +26,10 @@ import (
 )
 
 const (
-	warmUp    = 10 // connections before the first measurement, which pay for what all share
+	warmUp    = 10 // connections that pay for what all share
 	answerEnd = time.Minute
 )
 
-// certificate makes one for this run.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -51,7 +50,7 @@ func certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
 }
 
-// measure has a process of its own open the connections, and says what one of them holds here.
+// measure has another process open the connections, and says what one of them holds here.
 func (v *service) measure(ctx context.Context, addr string, own *x509.Certificate) error {
 	few, err := v.clients(ctx, addr, own, warmUp)
 	if err != nil {
@@ -73,7 +72,7 @@ func (v *service) measure(ctx context.Context, addr string, own *x509.Certificat
 
 var ready = regexp.MustCompile(`^(ready)$`)
 
-// clients starts the process that opens n connections, and returns when each has had its echo.
+// clients returns when each of n connections has had its echo.
 func (v *service) clients(ctx context.Context, addr string, own *x509.Certificate, n int) (*child.Child, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -88,7 +87,7 @@ func (v *service) clients(ctx context.Context, addr string, own *x509.Certificat
 	})
 }
 
-// load opens connections, has each echo a message, says ready, and keeps them until ctx is done.
+// load opens connections, has each echo a message, says ready, and keeps them.
 func load(ctx context.Context, s settings, stdout io.Writer) error {
 	der, err := base64.StdEncoding.DecodeString(s.load)
 	if err != nil {
@@ -112,7 +111,6 @@ func load(ctx context.Context, s settings, stdout io.Writer) error {
 	return nil
 }
 
-// greet opens a connection, and has it echo a message.
 func greet(ctx context.Context, addr string, config *tls.Config) (net.Conn, error) {
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"evenkeel.dev/examples/internal/command"
 )
 
-// The ways of -tls in which an idle connection waits.
 const (
 	waitParked    = "parked"
 	waitGoroutine = "goroutine"
@@ -29,10 +28,10 @@ var waits = []string{waitParked, waitGoroutine, waitNet}
 
 const (
 	tlsBuffer    = 4 << 10
-	handshakeEnd = 30 * time.Second // for the peer to have done its part
+	handshakeEnd = 30 * time.Second
 )
 
-// service echoes over TLS. Each connection is a session.
+// Each connection is a session.
 type service struct {
 	settings settings
 	watcher  *aio.Watcher
@@ -41,10 +40,9 @@ type service struct {
 
 	handshakes, echoes atomic.Int64
 
-	failed error // of WaitIO; nil while it is driven, and after it was closed
+	failed error // of WaitIO
 }
 
-// serveTLS echoes until ctx is done, or its own load is.
 func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
 	own, err := certificate()
 	if err != nil {
@@ -84,19 +82,17 @@ func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
 	return nil
 }
 
-// session is a connection. While it is parked, the goroutine in WaitIO owns it, and otherwise the
-// one in serve.
+// session is a connection. While it is parked, the goroutine in WaitIO owns it, otherwise the one
+// in serve.
 type session struct {
-	handle *aio.Conn // this and the next: nil unless -tls parked
+	handle *aio.Conn // these two: nil unless -tls parked
 	below  *parking
 	tls    *tls.Conn
 }
 
-// buffers are those of echoes under way.
 var buffers = sync.Pool{New: func() any { return new([tlsBuffer]byte) }}
 
-// start accepts and drives. It calls stop if that fails. The function that it returns waits until
-// both have ended.
+// start accepts and drives, and calls stop if that fails. ended waits until both have ended.
 func (v *service) start(ln net.Listener, stop func()) (ended func()) {
 	var running sync.WaitGroup
 	running.Go(func() { v.accept(ln) })
@@ -108,7 +104,6 @@ func (v *service) start(ln net.Listener, stop func()) (ended func()) {
 	return running.Wait
 }
 
-// listen returns a listener of connections that wait as -tls says.
 func listen(w *aio.Watcher, s settings) (net.Listener, error) {
 	if s.tls == waitNet {
 		return net.Listen("tcp", s.addr)
@@ -135,7 +130,6 @@ func (v *service) accept(ln net.Listener) {
 	}
 }
 
-// open puts TLS over a connection that was accepted.
 func (v *service) open(conn net.Conn) *session {
 	s := new(session)
 	if v.settings.tls == waitParked {
@@ -147,7 +141,7 @@ func (v *service) open(conn net.Conn) *session {
 	return s
 }
 
-// greet does the handshake, for which a goroutine waits, and serves.
+// greet does the handshake, for which a goroutine waits.
 func (v *service) greet(s *session) {
 	s.tls.SetDeadline(time.Now().Add(handshakeEnd))
 	if err := s.tls.Handshake(); err != nil {
@@ -162,8 +156,7 @@ func (v *service) greet(s *session) {
 	v.serve(s)
 }
 
-// serve echoes until the peer ends. If the session can be parked, it returns when there is nothing
-// to read.
+// serve echoes. If the session can be parked, it returns when there is nothing to read.
 func (v *service) serve(s *session) {
 	buffer := buffers.Get().(*[tlsBuffer]byte)
 	defer buffers.Put(buffer)
@@ -177,16 +170,16 @@ func (v *service) serve(s *session) {
 			v.echoes.Add(1)
 		}
 		if err == errNothingThere && s.handle.Read(s, nil, aio.NoDeadline) == nil {
-			return // parked: drive goes on with it
+			return // parked
 		}
-		if err != nil { // io.EOF most of the time
+		if err != nil {
 			s.tls.Close()
 			return
 		}
 	}
 }
 
-// drive is in WaitIO until the watcher is closed. Bytes for a parked session start a goroutine.
+// drive runs until the watcher is closed. Bytes for a parked session start a goroutine.
 func (v *service) drive() (failed error) {
 	for {
 		results, err := v.watcher.WaitIO()
@@ -203,7 +196,7 @@ func (v *service) drive() (failed error) {
 			}
 			s := r.Tag.(*session)
 			if r.Error != nil {
-				s.handle.Close() // the peer did not say goodbye, or the watcher is closed
+				s.handle.Close() // the peer is gone, or the watcher is closed
 				continue
 			}
 			s.below.came = append([]byte(nil), r.Buffer[:r.Size]...) // it is the watcher's swap buffer
@@ -212,8 +205,8 @@ func (v *service) drive() (failed error) {
 	}
 }
 
-// parking is what the tls.Conn of a parked session reads from. It has the bytes that came, and
-// after them an error instead of a wait. One goroutine at a time reads.
+// parking is what the tls.Conn of a parked session reads from. After the bytes that came it has an
+// error instead of a wait.
 type parking struct {
 	net.Conn
 	came  []byte
@@ -234,8 +227,7 @@ func (p *parking) Read(buf []byte) (int, error) {
 	return n, nil
 }
 
-// errNothingThere is an error after which a tls.Conn can be read again. crypto/tls keeps part of a
-// record, and an error whose Temporary reports true is not the end.
+// errNothingThere is an error after which a tls.Conn can be read again, because it is Temporary.
 var errNothingThere error = nothingThere{}
 
 type nothingThere struct{}

@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/examples/internal/occupied"
 	"evenkeel.dev/examples/internal/program"
 )
 
@@ -108,5 +107,5 @@ func TestInterrupted(t *testing.T) {
 
 // TestWaitFailsTLS tests that drive ends with the error of a WaitIO that cannot wait.
 func TestWaitFailsTLS(t *testing.T) {
-	occupied.Test(t, func(w *aio.Watcher, _ *aio.Listener) error { return (&service{watcher: w}).drive() })
+	testOccupied(t, func(w *aio.Watcher, _ *aio.Listener) error { return (&service{watcher: w}).drive() })
 }

@@ -14,7 +14,6 @@ import (
 	"os"
 
 	"evenkeel.dev/examples/internal/command"
-	"evenkeel.dev/examples/internal/httpserver"
 )
 
 func main() {
@@ -23,7 +22,7 @@ func main() {
 		Name:  "fastcserver",
 		Flags: func(fs *flag.FlagSet) { command.AddrFlag(fs, &addr, "127.0.0.1:8080") },
 		Run: func(ctx context.Context, stdout io.Writer, log *slog.Logger) error {
-			handler, source, err := newHandler(stdout, os.Stderr) // which gets the stacks of handlers that panic
+			handler, source, err := newHandler(stdout, os.Stderr)
 			if err != nil {
 				return err
 			}
@@ -32,7 +31,7 @@ func main() {
 				return err
 			}
 			defer ln.Close()
-			return httpserver.Serve(ctx, ln, handler, log, "fastc", source)
+			return command.Serve(ctx, ln, handler, log, "fastc", source)
 		},
 	}.Main()
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 )
 
-// newHandler has no C to call.
 func newHandler(_, _ io.Writer) (http.Handler, string, error) {
 	return nil, "", errors.New("built without cgo, and all its work is in C: install a C compiler, such as gcc, " +
 		"and build it with CGO_ENABLED=1")

@@ -7,11 +7,14 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
+	"sync"
 	"time"
+
+	"github.com/gin-gonic/gin"
 
 	"evenkeel.dev/examples/fastcserver/matrix"
 	"evenkeel.dev/fastc"
-	"github.com/gin-gonic/gin"
 )
 
 const usage = `GET /cgo/SIZE/LOOP         multiplies two SIZE x SIZE matrices LOOP times in C, by ordinary cgo
@@ -24,7 +27,7 @@ GET /many/fast/CALLS       the same by fastc
 GET /stats                 which way fastc goes, and the counters of /adaptive
 `
 
-// newHandler returns the service, and which way fastc goes. Gin writes its access log to stdout.
+// newHandler returns the service, and which way fastc goes.
 func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
 	if os.Getenv(gin.EnvGinMode) == "" {
 		gin.SetMode(gin.ReleaseMode)
@@ -48,7 +51,6 @@ func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
 	return r, fastc.Source(), nil
 }
 
-// product is the answer of the endpoints that multiply. Trace and sum are those of the result.
 type product struct {
 	Size  int     `json:"size"`
 	Loop  int     `json:"loop"`
@@ -56,7 +58,6 @@ type product struct {
 	Sum   float64 `json:"sum"`
 }
 
-// multiply answers /:size/:loop by one of the ways into C.
 func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
@@ -73,7 +74,6 @@ func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 	}
 }
 
-// many answers /:calls by that many small calls, one after the other.
 func many(add func(a, b int64) int64) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
@@ -96,7 +96,6 @@ func timing(c *gin.Context, start time.Time) {
 	c.Header("Server-Timing", fmt.Sprintf("handler;dur=%.3f", float64(time.Since(start))/float64(time.Millisecond)))
 }
 
-// stats answers /stats.
 func stats(c *gin.Context) {
 	s := matrix.MultiplyAdaptiveSite.Stats()
 	c.JSON(http.StatusOK, gin.H{
@@ -108,3 +107,64 @@ func stats(c *gin.Context) {
 		},
 	})
 }
+
+const (
+	maxLoop = 1000
+	maxWork = 1 << 28 // multiplications, a quarter of a second or so
+
+	defaultCalls = 1000
+	maxCalls     = 100_000
+)
+
+func work(size, loop string) (n, loops int, err error) {
+	if n, err = number("size", size, matrix.MaxSize); err != nil {
+		return 0, 0, err
+	}
+	if loops, err = number("loop", loop, maxLoop); err != nil {
+		return 0, 0, err
+	}
+	if most := maxWork / (n * n * n); loops > most {
+		return 0, 0, fmt.Errorf("size %d leaves loop a range of 1 to %d, as size*size*size*loop is at most %d; it "+
+			"is %d", n, most, maxWork, loops)
+	}
+	return n, loops, nil
+}
+
+func count(calls string) (int, error) {
+	if calls == "" {
+		return defaultCalls, nil
+	}
+	return number("calls", calls, maxCalls)
+}
+
+func number(name, s string, most int) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("%s is a whole number from 1 to %d, and not %q", name, most, s)
+	}
+	return n, nil
+}
+
+// One request owns matrices until it gives them back.
+type matrices struct {
+	size      int
+	a, b, out []float64
+}
+
+var spare = sync.Pool{New: func() any { return new(matrices) }}
+
+// take returns matrices with the factors of a size, which C does not write to.
+func take(size int) *matrices {
+	m := spare.Get().(*matrices)
+	if m.size != size {
+		n := size * size
+		if cap(m.out) < n {
+			m.a, m.b, m.out = make([]float64, n), make([]float64, n), make([]float64, n)
+		}
+		m.size, m.a, m.b, m.out = size, m.a[:n], m.b[:n], m.out[:n]
+		matrix.Fill(m.a, m.b, size)
+	}
+	return m
+}
+
+func (m *matrices) give() { spare.Put(m) }

@@ -4,10 +4,7 @@
 //	go run ./hello -admin 127.0.0.1:5051   # from examples/
 //
 // Then open http://127.0.0.1:5050 and http://127.0.0.1:5051/debug/evenkeel/. The recorder's page is
-// for operators, so it has an address of its own. Without -admin there is no recorder.
-//
-// A single replica has no peer to signal. The gate then chooses a policy itself, and logs it.
-// Replicas with -turns collect one at a time, and tell their clients in the answers' headers.
+// for operators. Without -admin there is no recorder.
 package main
 
 import (
@@ -24,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/examples/internal/httpserver"
+	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/record"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/gcgate"
@@ -52,7 +49,6 @@ func main() {
 	}
 }
 
-// run serves until ctx is done, then finishes what is under way.
 func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Flags, log *slog.Logger) error {
 	if err := recorder.Check(); err != nil {
 		return err
@@ -66,7 +62,7 @@ func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Fl
 	}
 	defer ln.Close()
 	gated := httpgate.Guard(gate.handler(), gate.options(log))
-	stopGate := sync.OnceFunc(func() { // the runtime's own collector has the process back
+	stopGate := sync.OnceFunc(func() {
 		end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if err := gated.Stop(end); err != nil {
@@ -74,7 +70,7 @@ func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Fl
 		}
 	})
 	defer stopGate()
-	mux := http.NewServeMux() // the gate doesn't count what its own page is asked
+	mux := http.NewServeMux() // the gate doesn't count its own page
 	mux.Handle("GET /debug/gate", httpgate.Status(gated.Gate()))
 	mux.Handle("/", gated)
 	if err := recorder.Start(log); err != nil {
@@ -82,7 +78,7 @@ func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Fl
 	}
 	defer recorder.Close()
 
-	// The gate stops before the server. Its balancers must have this process back, and those that
+	// The gate stops before the server. Its balancers must put this process back, and those that
 	// poll need answers for that.
 	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
@@ -90,13 +86,12 @@ func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Fl
 		stopGate()
 		end(context.Cause(ctx))
 	})()
-	return httpserver.Serve(serving, ln, recorder.Around(mux), log)
+	return command.Serve(serving, ln, recorder.Around(mux), log)
 }
 
 // maxLive is the most MiB that -live keeps.
 const maxLive = 4096
 
-// gateOptions are the gate's flags, and what gives its collector work.
 type gateOptions struct {
 	policy gcgate.Policy
 	turns  string // file; "": no replicas

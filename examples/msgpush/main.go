@@ -1,11 +1,10 @@
-// Command msgpush is a service that its collector keeps busy: it holds the last messages that
-// were pushed, hundreds of megabytes of them, and each request pushes more.
+// Command msgpush is a service that its collector keeps busy. It holds the last messages that were
+// pushed, hundreds of megabytes of them, and each request pushes more.
 //
 //	go run ./msgpush              # from examples/; GET http://127.0.0.1:5100/push
 //	go run ./msgpush -gate        # the same, with a gate before the collector
 //
-// The workload is the message push of the "Garbage Collector Control Interceptor", with a window
-// that really lives. README.md has the flags, and how to run two behind HAProxy.
+// README.md has the flags, and how to run two behind HAProxy.
 package main
 
 import (
@@ -23,11 +22,9 @@ import (
 	"evenkeel.dev/examples/msgpush/window"
 )
 
-// msgpush is the program's flags and what they make.
 type msgpush struct {
 	size, batch, length int
 	shape               string
-	warm                uint // MiB
 	window              *window.Window
 	recorder            record.Flags
 }
@@ -49,8 +46,6 @@ func (m *msgpush) flags(fs *flag.FlagSet) {
 	fs.IntVar(&m.batch, "batch", 64, "`messages` that a request pushes")
 	fs.IntVar(&m.length, "window", 300_000, "`messages` that live")
 	fs.StringVar(&m.shape, "shape", "ptr", "`shape` of a message, one of "+strings.Join(window.Shapes, ", "))
-	fs.UintVar(&m.warm, "warm", 0,
-		"so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
 	m.recorder.Register(fs)
 }
 
@@ -66,7 +61,6 @@ func (m *msgpush) check() error {
 
 // prepare fills the window, so that the gate finds the heap as it will be.
 func (m *msgpush) prepare(log *slog.Logger) error {
-	window.Warm(int(m.warm) << 20)
 	start := time.Now()
 	m.window = window.New(m.shape, m.size, m.length)
 	log.Info("filled", "bytes", m.window.Live(), "shape", m.shape, "took", time.Since(start))

@@ -64,7 +64,7 @@ func get(t *testing.T, url string) string {
 func TestRun(t *testing.T) {
 	turns := filepath.Join(t.TempDir(), "turns")
 	for _, args := range []string{
-		"-shape ptr", "-shape flat -gate", "-shape map -gate=through", "-gate=shed -health -turns " +
+		"-shape ptr", "-shape flat -gate", "-shape flat -gate=through", "-gate=shed -health -turns " +
 			turns, "-gate=drain -inband",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRunRefuses(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-batch 0", "-batch 0: choose 1 to 300000, the window"},
 		{"-batch 11 -window 10", "choose 1 to 10"},
-		{"-shape tree", "flat, ptr, map"},
+		{"-shape tree", "flat, ptr"},
 		{"-size 0", "0 bytes"},
 	} {
 		var out, stderr bytes.Buffer

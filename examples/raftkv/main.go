@@ -1,10 +1,10 @@
-// Command raftkv is one member of a small replicated store whose collector is kept out of its
-// writes: the leader hands over before it collects.
+// Command raftkv is one member of a small replicated store. The leader hands over before it
+// collects.
 //
 //	go run ./raftkv -id 1 -addr 127.0.0.1:5301 -gate      # and 2 on :5302, 3 on :5303, from examples/
 //	curl -X PUT -H 'Kv-Client: me' -H 'Kv-Seq: 1' -d hello http://127.0.0.1:5301/kv/a
 //
-// README.md has the flags and what to look at.
+// README.md has the flags.
 package main
 
 import (
@@ -27,16 +27,14 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// messageSize is the size of a message of the window, in bytes.
+// bytes of a message of the window
 const messageSize = 1024
 
-// raftkv is the program's flags and what they make.
 type raftkv struct {
 	id      uint64
 	members string
 	length  int
 	batch   int
-	warm    uint // MiB
 	noTurn  bool
 
 	transfer time.Duration
@@ -63,8 +61,6 @@ func (r *raftkv) flags(fs *flag.FlagSet) {
 	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303",
 		"`URLs` of all members, in the order of their numbers")
 	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
-	fs.UintVar(&r.warm, "warm", 0,
-		"so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
 	fs.IntVar(&r.batch, "batch", 64, "`messages` that each write replaces")
 	fs.DurationVar(&r.transfer, "transfer-timeout", 0,
 		"how long a transfer of the leadership may take before another member is tried; default: raftgate's, 15ms")
@@ -97,9 +93,7 @@ func (r *raftkv) check() (err error) {
 	return window.Check("ptr", messageSize, r.length)
 }
 
-// prepare fills the window and starts the member.
 func (r *raftkv) prepare(log *slog.Logger) error {
-	window.Warm(int(r.warm) << 20)
 	ballast := window.New("ptr", messageSize, r.length)
 	members := strings.Split(r.members, ",")
 	node, err := kv.Start(kv.Config{ID: r.id, Members: members, Applied: func() { ballast.Push(r.batch) }, Log: log})
@@ -122,7 +116,6 @@ func (r *raftkv) prepare(log *slog.Logger) error {
 	return err
 }
 
-// tune gives the gate its signal and its turns.
 func (r *raftkv) tune(o *gcgate.Options) {
 	o.Signals = append(o.Signals, r.member)
 	o.Turns = r.member
@@ -133,7 +126,7 @@ func (r *raftkv) tune(o *gcgate.Options) {
 	o.Replicas = strings.Count(r.members, ",") + 1
 }
 
-// taken is a turn that somebody else has, for ever. It implements gcgate.Turns.
+// taken is a turn that another process has, for ever.
 type taken struct{}
 
 func (taken) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
@@ -150,11 +143,10 @@ func (r *raftkv) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.HandleFunc("POST /collect", g.ServeCollect)
 }
 
-// stats is what GET /stats answers.
 type stats struct {
 	ID, Leader, Term, Applied uint64
 	Member                    raftgate.Stats
-	Gate                      any // gcgate.Stats, null without a gate
+	Gate                      any
 }
 
 func (r *raftkv) close() {

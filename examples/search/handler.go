@@ -14,23 +14,22 @@ import (
 	"evenkeel.dev/examples/search/page"
 )
 
-// Bounds of a request and of its answer.
 const (
 	maxTermLen  = 200      // bytes
 	maxBodySize = 16 << 10 // bytes
-	maxShown    = 25       // hits shown a feed; all are counted
+	maxShown    = 25       // hits of a feed; all are counted
 )
 
-// searcher answers the form and its searches. It is immutable once it serves.
+// searcher does not change once it serves.
 type searcher struct {
 	sources []source
 	match   match.Func
-	sample  bool // the feeds are the built-in ones
+	sample  bool // built-in feeds
 	log     *slog.Logger
 }
 
-// routes is the whole program as one handler, on a mux of its own: importing net/http/pprof
-// puts the profiles on http.DefaultServeMux as well, which nothing here serves.
+// routes has its own mux, because importing net/http/pprof puts the profiles on
+// http.DefaultServeMux.
 func (s *searcher) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.form)
@@ -86,8 +85,7 @@ func (s *searcher) search(w http.ResponseWriter, r *http.Request) {
 	s.write(w, status, p)
 }
 
-// readForm fills r.Form from query and body. Like check it returns a status and, for the
-// page, what is wrong, or nothing.
+// readForm returns a status and what is wrong, or nothing.
 func readForm(r *http.Request) (status int, wrong string) {
 	err := r.ParseForm()
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/examples/search/match"
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/examples/search/feed"
+	"evenkeel.dev/examples/search/match"
 )
 
 func TestHandler(t *testing.T) {
@@ -174,5 +176,76 @@ func TestFeedFailures(t *testing.T) {
 				t.Errorf("page lacks %q:\n%s", tt.want, body)
 			}
 		})
+	}
+}
+
+// BenchmarkSearch is one request through the handler. What matters is B/op: the collector
+// runs each time that the heap has grown by about its live size, so a request that
+// allocates a third as much is three times as far from the next collection.
+func BenchmarkSearch(b *testing.B) {
+	for _, mode := range []string{"extra", "lean"} {
+		b.Run(mode, func(b *testing.B) {
+			found, err := match.ByName(mode)
+			if err != nil {
+				b.Fatal(err)
+			}
+			h := sampleSearcher(b, found).routes()
+			w := discard{}
+			b.ReportAllocs()
+			for b.Loop() {
+				w.header = make(http.Header)
+				h.ServeHTTP(&w,
+					httptest.NewRequest(http.MethodPost, "/search?term=president&cnn=on&bbc=on&nyt=on", nil))
+			}
+			if w.status != http.StatusOK {
+				b.Fatalf("status %d", w.status)
+			}
+		})
+	}
+}
+
+// discard is a ResponseWriter that keeps no copy of the page, as a connection would not.
+type discard struct {
+	header http.Header
+	status int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(status int)      { d.status = status }
+
+func TestSampleFeeds(t *testing.T) {
+	for path, want := range map[string]int{
+		"/cnn.xml": http.StatusOK, "/bbc.xml": http.StatusOK, "/nyt.xml": http.StatusOK,
+		"/": http.StatusNotFound, "/doc.go": http.StatusNotFound, "/..%2fdoc.go": http.StatusNotFound,
+	} {
+		w := httptest.NewRecorder()
+		sampleFeeds().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != want {
+			t.Errorf("%s: status %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
+// TestSampleItems holds what the example relies on: enough text, in mixed case, with links.
+func TestSampleItems(t *testing.T) {
+	for _, name := range []string{"cnn", "bbc", "nyt"} {
+		w := httptest.NewRecorder()
+		sampleFeeds().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+name+".xml", nil))
+		items, err := feed.Parse(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(items); n < 250 || n > 350 {
+			t.Errorf("%s: %d items", name, n)
+		}
+		for _, it := range items {
+			if it.Title == it.LowerTitle || it.Text == it.LowerText || it.Link == "" {
+				t.Errorf("%s: no capitals or no link: %+v", name, it)
+			}
+			if n := len(it.Text); n < 180 || n > 420 {
+				t.Errorf("%s: description of %d bytes: %q", name, n, it.Text)
+			}
+		}
 	}
 }

@@ -1,8 +1,6 @@
 //go:build unix
 
-// Command websockets says what an idle websocket holds of its server: by gorilla/websocket and by
-// coder/websocket, over net/http and over package httpd, and parked, which takes neither a
-// goroutine nor buffers.
+// Command websockets measures what an idle websocket holds of its server, in six ways.
 //
 //	go run ./websockets                  # from examples/: 10,000 connections in each way, then it ends
 //	go run ./websockets -serve parked    # then, elsewhere: websocat ws://127.0.0.1:7003/ws
@@ -21,7 +19,6 @@ import (
 	"strings"
 
 	"evenkeel.dev/examples/internal/command"
-	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/httpd"
 )
 
@@ -38,7 +35,6 @@ func main() {
 	}.Main()
 }
 
-// way is one of having a websocket.
 type way struct {
 	name  string
 	own   bool // served by httpd
@@ -55,7 +51,6 @@ var ways = []way{
 	{"parked", true, park, "parked: gobwas/ws on httpd"},
 }
 
-// find returns the way of that name, or nil.
 func find(name string) *way {
 	for i := range ways {
 		if ways[i].name == name {
@@ -65,7 +60,6 @@ func find(name string) *way {
 	return nil
 }
 
-// settings is the command line.
 type settings struct {
 	addr  string
 	way   string
@@ -100,24 +94,22 @@ func names() string {
 	return strings.Join(list, ", ")
 }
 
-// serve serves one way until ctx is done.
 func serve(ctx context.Context, s settings, log *slog.Logger) error {
 	ln, err := command.Listen(s.addr)
 	if err != nil {
 		return err
 	}
 	if !s.serve.own {
-		return httpserver.Serve(ctx, ln, routes(s.serve), log, "way", s.serve.name)
+		return command.Serve(ctx, ln, routes(s.serve), log, "way", s.serve.name)
 	}
 	log.Info("listening", "url", "http://"+ln.Addr().String(), "way", s.serve.name)
-	err = httpd.Serve(ctx, httpserver.New(routes(s.serve), log), ln, httpd.Options{Logger: log})
+	err = httpd.Serve(ctx, command.NewServer(routes(s.serve), log), ln, httpd.Options{Logger: log})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
 }
 
-// routes is what the server has.
 func routes(w *way) http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("/ws", w.serve)

@@ -21,13 +21,12 @@ import (
 )
 
 const (
-	warmUp    = 50 // connections before the first measurement, which pay for what all share
+	warmUp    = 50 // connections that pay for what all share
 	answerEnd = time.Minute
 )
 
-// memory answers with what the server holds.
 func memory(w http.ResponseWriter, _ *http.Request) {
-	_ = json.NewEncoder(w).Encode(idle.Read()) // the client went away
+	_ = json.NewEncoder(w).Encode(idle.Read())
 }
 
 // measure opens n connections in each way, and prints what an idle one holds.
@@ -47,7 +46,7 @@ func measure(ctx context.Context, n int, stdout io.Writer) error {
 
 var listening = regexp.MustCompile(`msg=listening url=http://(\S+)`)
 
-// hold starts a server, and returns what it holds before and after n connections.
+// hold returns what a server holds before and after n connections.
 func hold(ctx context.Context, way string, n int) (before, after idle.Memory, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -79,7 +78,7 @@ func hold(ctx context.Context, way string, n int) (before, after idle.Memory, er
 	return before, after, err
 }
 
-// ask asks a server what it holds, over a connection that ends with it.
+// ask uses a connection that ends with it.
 func ask(ctx context.Context, addr string) (m idle.Memory, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/memory", nil)
 	if err != nil {
@@ -94,14 +93,13 @@ func ask(ctx context.Context, addr string) (m idle.Memory, err error) {
 	return m, json.NewDecoder(res.Body).Decode(&m)
 }
 
-// greet opens a websocket, and has a message echoed.
 func greet(ctx context.Context, addr string) (net.Conn, error) {
 	c, ahead, _, err := ws.Dial(ctx, "ws://"+addr+"/ws")
 	if err != nil {
 		return nil, err
 	}
 	if ahead != nil {
-		ws.PutReader(ahead) // the server speaks when it is spoken to
+		ws.PutReader(ahead) // the server does not speak first
 	}
 	c.SetDeadline(time.Now().Add(answerEnd))
 	const message = "to and fro"

@@ -15,26 +15,25 @@ import (
 	"evenkeel.dev/httpd"
 )
 
-// messageEnd is how long a message and its answer may take, from its first byte on.
+// messageEnd bounds a message and its answer, from its first byte on.
 const messageEnd = 10 * time.Second
 
-// park has a websocket echo messages. While none comes it is parked.
+// park echoes messages. Between them the connection is parked.
 func park(w http.ResponseWriter, r *http.Request) {
-	if !sameOrigin(r) { // as the other two libraries do it by default
+	if !sameOrigin(r) { // as the other two libraries do by default
 		http.Error(w, "this page may not", http.StatusForbidden)
 		return
 	}
 	nc, _, _, err := ws.UpgradeHTTP(r, httpd.Parkable(w, r))
 	if err != nil {
 		if nc != nil {
-			nc.Close() // it was told why
+			nc.Close()
 		}
 		return
 	}
 	await(nc.(*httpd.Conn))
 }
 
-// await has the next message answered when it comes.
 func await(c *httpd.Conn) {
 	c.SetDeadline(time.Time{})
 	c.Park(func() {
@@ -49,8 +48,7 @@ func await(c *httpd.Conn) {
 
 var errTooLong = errors.New("the message is too long")
 
-// answer reads a message, or a control frame, and answers it. It returns an error at the
-// connection's end.
+// answer reads a message or a control frame, and answers it.
 func answer(c *httpd.Conn) error {
 	control := wsutil.ControlFrameHandler(c, ws.StateServerSide) // answers pings and closes
 	from := wsutil.Reader{
@@ -79,7 +77,7 @@ func answer(c *httpd.Conn) error {
 	return err
 }
 
-// sameOrigin reports whether a page of this server asks, or no page at all.
+// sameOrigin reports whether a page of this server asks, or no page.
 func sameOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

@@ -11,7 +11,7 @@ import (
 	gorilla "github.com/gorilla/websocket"
 )
 
-// maxMessage is how long a message may be, in bytes.
+// maxMessage is in bytes.
 const maxMessage = 1 << 20
 
 var (
@@ -19,15 +19,15 @@ var (
 	smallUpgrader = gorilla.Upgrader{ReadBufferSize: 256, WriteBufferPool: new(sync.Pool)}
 )
 
-// useGorilla echoes messages: a goroutine waits for them.
+// useGorilla has a goroutine wait for messages.
 func useGorilla(w http.ResponseWriter, r *http.Request) {
 	if c, err := upgrader.Upgrade(w, r, nil); err == nil { // else it has answered
 		echo(c)
 	}
 }
 
-// useGorillaSmall is useGorilla with little memory: a small buffer for reads, one for writes only
-// while it writes, and a goroutine of its own, so that net/http's ends, whose buffers go with it.
+// useGorillaSmall has a small buffer for reads, one for writes only while it writes, and its own
+// goroutine. net/http's goroutine ends, and its buffers with it.
 func useGorillaSmall(w http.ResponseWriter, r *http.Request) {
 	if c, err := smallUpgrader.Upgrade(w, r, nil); err == nil {
 		go echo(c)
@@ -45,7 +45,6 @@ func echo(c *gorilla.Conn) {
 	}
 }
 
-// useCoder echoes messages: a goroutine waits for them.
 func useCoder(w http.ResponseWriter, r *http.Request) {
 	c, err := coder.Accept(w, r, nil)
 	if err != nil {

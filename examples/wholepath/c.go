@@ -7,8 +7,6 @@ import (
 	"evenkeel.dev/fastc"
 )
 
-// multiply is the filter's step.
 var multiply = matrix.MultiplyYielding
 
-// way says how it is called.
 func way() string { return "fastc, " + fastc.Source() }

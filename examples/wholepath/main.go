@@ -1,13 +1,11 @@
-// Command wholepath is a service on all of the toolkit's packages at once: what a connection says
-// goes through aio and httpd to net/http, past the recorder and the gate to a handler, and from
-// there into C by fastc.
+// Command wholepath is a service on all of the toolkit's packages. A request goes through aio and
+// httpd to net/http, past the recorder and the gate to a handler, and from there into C by fastc.
 //
 //	go run ./wholepath            # from examples/; then: curl 127.0.0.1:5200/report
 //	go run ./wholepath -nethttp   # the same service, served by net/http alone
 //
-// The recorder's page is http://127.0.0.1:5201/debug/evenkeel/.
-//
-// demo.sh runs two behind HAProxy, which take turns to collect. README.md says more.
+// The recorder's page is http://127.0.0.1:5201/debug/evenkeel/. demo.sh runs two behind HAProxy.
+// README.md says more.
 package main
 
 import (
@@ -15,9 +13,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,18 +27,17 @@ import (
 	"evenkeel.dev/contrib/prometheus/promgate"
 	"evenkeel.dev/contrib/prometheus/promhttpd"
 	"evenkeel.dev/contrib/prometheus/promrecorder"
+	"evenkeel.dev/examples/fastcserver/matrix"
+	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/gateflags"
-	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/httpd"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// stopTimeout bounds the end of the recorder.
 const stopTimeout = 10 * time.Second
 
-// program is the flags and what they make.
 type program struct {
 	nethttp             bool
 	admin               string
@@ -47,10 +46,10 @@ type program struct {
 	log      *slog.Logger
 	window   *window.Window
 	recorder *recorder.Recorder
-	slow     *promrecorder.Collector // its metrics
+	slow     *promrecorder.Collector
 	registry *prometheus.Registry
-	page     net.Listener // of the recorder's page and the metrics
-	pages    *http.Server // nil: not yet
+	page     net.Listener
+	pages    *http.Server
 }
 
 func main() { newService().Command().Main() }
@@ -73,7 +72,7 @@ func (p *program) flags(fs *flag.FlagSet) {
 	fs.IntVar(&p.length, "window", 30_000, "`readings` that live")
 }
 
-// shape is that of readings: what lives has pointers, which a collector follows.
+// Readings have pointers, which a collector follows.
 const shape = "ptr"
 
 func (p *program) check() error {
@@ -83,7 +82,7 @@ func (p *program) check() error {
 	return window.Check(shape, p.size, p.length)
 }
 
-// prepare fills the window, so that the gate finds the heap as it will be, and starts the recorder.
+// prepare fills the window, so that the gate finds the heap as it will be.
 func (p *program) prepare(log *slog.Logger) (err error) {
 	p.log = log
 	p.window = window.New(shape, p.size, p.length)
@@ -104,19 +103,19 @@ func (p *program) prepare(log *slog.Logger) (err error) {
 	return nil
 }
 
-// serve is where the two services differ: by a line, and one for the server's metrics.
+// serve is where the two services differ.
 func (p *program) serve(srv *http.Server, ln net.Listener) error {
 	if p.nethttp {
 		return srv.Serve(ln)
 	}
 	p.registry.MustRegister(promhttpd.New(srv))
-	return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: p.log}) // who calls this shuts srv down
+	return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: p.log}) // the caller shuts srv down
 }
 
-// around has the recorder see all that a request waits for, the gate included.
+// around has the recorder see the gate's waits too.
 func (p *program) around(h http.Handler) http.Handler { return p.recorder.Middleware(h) }
 
-// beside adds what only operators see, at an address of its own, and /stats.
+// beside adds what only operators see, at an address of its own.
 func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
 	if gate := g.Gate(); gate != nil {
@@ -125,8 +124,8 @@ func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	pages := http.NewServeMux()
 	pages.Handle("/debug/evenkeel/", p.recorder)
 	pages.Handle("GET /metrics", promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	p.pages = httpserver.New(pages, p.log)
-	go p.pages.Serve(p.page) // until it is closed
+	p.pages = command.NewServer(pages, p.log)
+	go p.pages.Serve(p.page)
 	by := "httpd"
 	if p.nethttp {
 		by = "net/http"
@@ -148,4 +147,40 @@ func (p *program) close() {
 		p.pages.Close()
 	}
 	p.page.Close()
+}
+
+// order is the size of the filter's matrices.
+const order = 8
+
+// One request owns a filter until it puts it back.
+type filter struct{ gain, reading, out []float64 }
+
+func newFilter() *filter {
+	const n = order * order
+	f := &filter{make([]float64, n), make([]float64, n), make([]float64, n)}
+	matrix.Fill(f.gain, f.reading, order)
+	return f
+}
+
+var filters = sync.Pool{New: func() any { return newFilter() }}
+
+func (p *program) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /report", p.report)
+	return mux
+}
+
+// report filters each reading by a call of C that takes less than a microsecond, and keeps the last
+// ones.
+func (p *program) report(w http.ResponseWriter, _ *http.Request) {
+	f := filters.Get().(*filter)
+	defer filters.Put(f)
+	for range p.batch {
+		multiply(f.gain, f.reading, f.out, order, 1)
+	}
+	_, _ = io.WriteString(w, answer(p.window.Push(p.batch), f))
+}
+
+func answer(readings uint64, f *filter) string {
+	return fmt.Sprintf("%d readings, state %g\n", readings, matrix.Trace(f.out, order))
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,12 +168,9 @@ func (p *pool) silent(g *target, sent int64) bool {
 }
 
 func (p *pool) answersBut(g *target, from int64) bool {
-	for _, other := range p.targets {
-		if other != g && other.served.Load() > from {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.targets, func(other *target) bool {
+		return other != g && other.served.Load() > from
+	})
 }
 
 // isTimeout reports whether err is a timeout. A cancellation says nothing about the target.

@@ -27,7 +27,6 @@ type Heap struct {
 	Percent   int    // GOGC
 	Limit     int64  // math.MaxInt64: none
 	Automatic uint64 // ended cycles that the runtime began by itself
-	Running   int    // calls of Collect
 
 	at        time.Time
 	allocated float64
@@ -118,7 +117,6 @@ func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
 // Mark, Hang and Sweep.
 func (h *Heap) Collect() {
 	h.mu.Lock()
-	h.Running++
 	for h.advance(); !h.automatic.IsZero(); h.advance() {
 		left := h.automatic.Sub(h.at)
 		h.mu.Unlock()
@@ -137,9 +135,6 @@ func (h *Heap) Collect() {
 		h.marking--
 	})
 	time.Sleep(sweep)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.Running--
 }
 
 // GOGC implements gcgate.Collector.
@@ -162,7 +157,7 @@ func (h *Heap) SetLimit(bytes int64) (old int64) {
 	old = h.Limit
 	if bytes >= 0 {
 		h.Limit = bytes
-		// as in runtime/mheap.go
+		// As in runtime/mheap.go.
 		if most, mapped := max(uint64(bytes), h.used()), h.mapped(); mapped > most {
 			h.Kept = most
 		}

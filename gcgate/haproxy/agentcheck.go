@@ -74,23 +74,15 @@ type AgentCheck struct {
 	log    atomic.Pointer[slog.Logger] // of the gate; nil: none has started
 	peers  polled.Peers
 	access polled.Access
-
-	mu     sync.Mutex // guards what follows
-	closed bool
-	open   map[io.Closer]struct{} // listeners and connections
 }
 
-// Serve answers the agent-checks that come to l, until l is closed or Close is called. It closes l.
+// Serve answers the agent-checks that come to l, until l is closed. It closes l itself, too.
 // Its error is never nil: net.ErrClosed, that of Accept, or an [*evenkeel.OptionError].
 func (a *AgentCheck) Serve(l net.Listener) error {
 	defer l.Close()
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	if !a.track(l) {
-		return fmt.Errorf("haproxy: the agent-check was closed: make another: %w", net.ErrClosed)
-	}
-	defer a.untrack(l)
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, agentConns)
@@ -142,10 +134,6 @@ func passes(err error) bool {
 
 func (a *AgentCheck) answer(conn net.Conn, from netip.Addr) {
 	defer conn.Close()
-	if !a.track(conn) {
-		return
-	}
-	defer a.untrack(conn)
 	conn.SetDeadline(time.Now().Add(agentTimeout))
 	draining := a.peers.Begin(from, polled.SaysNothing)
 	text := agentReady
@@ -161,17 +149,6 @@ func (a *AgentCheck) answer(conn net.Conn, from netip.Addr) {
 		c.CloseWrite()
 	}
 	io.CopyN(io.Discard, conn, agentInput)
-}
-
-// Close ends Serve and all connections. It may be called again.
-func (a *AgentCheck) Close() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-	for c := range a.open {
-		c.Close()
-	}
-	return nil
 }
 
 // Drain answers "drain" from now on. [AgentCheck] says when it returns.
@@ -212,25 +189,6 @@ func (a *AgentCheck) Validate() error {
 
 // String returns "agent-check".
 func (a *AgentCheck) String() string { return "agent-check" }
-
-func (a *AgentCheck) track(c io.Closer) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return false
-	}
-	if a.open == nil {
-		a.open = make(map[io.Closer]struct{})
-	}
-	a.open[c] = struct{}{}
-	return true
-}
-
-func (a *AgentCheck) untrack(c io.Closer) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.open, c)
-}
 
 // WhyIgnored implements [gcgate.Explainer].
 func (a *AgentCheck) WhyIgnored() string { return sticky }

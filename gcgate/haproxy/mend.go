@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -68,10 +69,7 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 }
 
 func (h *RuntimeAPI) mendAfter(expected time.Duration) time.Duration {
-	if h.MendAfter > 0 {
-		return h.MendAfter + expected
-	}
-	return mendAfter + expected
+	return cmp.Or(h.MendAfter, mendAfter) + expected
 }
 
 func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {

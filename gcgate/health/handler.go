@@ -187,12 +187,10 @@ func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error
 	if err := h.Validate(); err != nil {
 		return err
 	}
-	assumed := answers == 0
-	if assumed {
-		answers = initial
-	}
-	d := polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true, Assumed: assumed, InAnswers: h.InAnswers}
-	return h.access.Explain(do(d), &advice)
+	return h.access.Explain(do(polled.Demand{
+		Answers: cmp.Or(answers, initial), Assumed: answers == 0,
+		Pollers: h.Pollers, Prove: true, InAnswers: h.InAnswers,
+	}), &advice)
 }
 
 // serverState reads HAProxy's "UP 2/3; name=be/a; node=lb1".

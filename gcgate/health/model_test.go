@@ -486,7 +486,7 @@ func (c modelCase) agentCheck(t *testing.T) (gcgate.Signal, func(addr, header st
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- a.Serve(l) }()
-	t.Cleanup(func() { a.Close(); <-served })
+	t.Cleanup(func() { l.Close(); <-served })
 	return a, func(addr, _ string) bool {
 		ours, theirs := net.Pipe()
 		defer ours.Close()

@@ -8,5 +8,5 @@
 //   - answers the protocol of the Garbage Collector Control Interceptor ([Options].GCIPeers).
 //
 // A request costs some tens of nanoseconds more, and no allocation. gRPC servers have
-// evenkeel.dev/contrib/grpcgate.
+// evenkeel.dev/contrib/grpc/grpcgate.
 package httpgate

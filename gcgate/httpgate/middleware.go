@@ -73,7 +73,8 @@ func newMiddleware(g *gcgate.Gate, o Options) *Middleware {
 	}
 	if len(o.GCIPeers) > 0 {
 		m.gci = &gci{
-			peers: o.GCIPeers, heap: g.Heap, collect: g.Collect,
+			peers: o.GCIPeers, collect: g.Collect,
+			heap:     func() uint64 { return g.Stats().Heap },
 			expected: func() time.Duration { return g.Stats().Expected },
 		}
 	}
@@ -180,7 +181,7 @@ func lists(values []string, item string) bool {
 	return false
 }
 
-// with any value (Envoy's HTTP router filter)
+// Envoy's HTTP router filter takes any value.
 const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
 
 // failWriter adds headerEnvoyFail to an answer that begins while this process drains. A later

@@ -410,10 +410,10 @@ func (s *sample) add(q *reqtrace.Request) {
 	} else {
 		s.kept = append(s.kept, sampled{})
 	}
-	still := q.Parts.Of(reqtrace.CauseMachine)
+	stalled := q.Parts.Of(reqtrace.CauseMachine)
 	p := joined(q.Parts)
-	p.Add(reqtrace.CauseMachine, -still)
-	s.kept[at] = sampled{q.Duration() - still, p}
+	p.Add(reqtrace.CauseMachine, -stalled)
+	s.kept[at] = sampled{q.Duration() - stalled, p}
 }
 
 // usual is not ok if the requests are too few, or slow.

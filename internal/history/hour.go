@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -169,17 +170,8 @@ func (h *hour) fold(keys int, added Key) {
 
 func (h *hour) foldAll(keys int) {
 	h.fold(keys, Key{Function: Others, Class: Others})
-	names := make([]string, 0, len(h.classes))
-	for name := range h.classes {
-		if name != Others {
-			names = append(names, name)
-		}
-	}
-	if len(names) <= maxClasses {
-		return
-	}
-	slices.Sort(names)
-	for _, name := range names[maxClasses:] {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(h.classes)), func(name string) bool { return name == Others })
+	for _, name := range names[min(maxClasses, len(names)):] {
 		t := h.classes[name]
 		delete(h.classes, name)
 		h.tallyOf(Others).merge(t)

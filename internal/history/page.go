@@ -56,16 +56,16 @@ type pageData struct {
 	Sentence string
 	Scope    string
 	PageOptions
-	New     []newRow
-	Band    chart.Chart
-	Legend  []legendRow
-	Builds  bool
-	Causes  []causeRow
-	More    string
-	Classes []classRow
-	HasKept bool
-	Waiting []keptRow // the newest first
-	Lead    string
+	New      []newRow
+	Band     chart.Chart
+	Legend   []legendRow
+	Builds   bool
+	Causes   []causeRow
+	More     string
+	Classes  []classRow
+	HasKept  bool
+	Waiting  []keptRow // the newest first
+	KeptText string
 }
 
 type keptRow struct{ Name, URL, Taken, Slow, Bytes string }
@@ -157,7 +157,7 @@ func (p *pageData) keep(o *PageOptions) {
 			p.Waiting = append(p.Waiting, row)
 		}
 	}
-	p.Lead = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
+	p.KeptText = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
 		textfmt.Plural(len(o.Kept), "snapshot"), textfmt.Plural(requests, "slow request"))
 }
 

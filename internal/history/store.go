@@ -47,10 +47,10 @@ func (o Options) withDefaults() Options {
 // Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds. If it
 // cannot write, or if another process has the folder, it goes on in memory and tries again.
 type Store struct {
-	o    Options
-	stop chan struct{}
-	gone chan struct{}
-	once sync.Once
+	o     Options
+	stop  chan struct{}
+	ended chan struct{}
+	once  sync.Once
 
 	// disk is held during writes, mu during work in memory. Lock disk before mu.
 	disk sync.Mutex
@@ -66,14 +66,14 @@ type Store struct {
 
 // Open opens or begins the history. [Store.Err] says if the folder cannot be used.
 func Open(o Options) *Store {
-	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), gone: make(chan struct{})}
+	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), ended: make(chan struct{})}
 	s.history = s.empty()
 	s.history.addSource(fmt.Sprintf("%016x", rand.Uint64()))
 	if o.Build != "" {
 		s.history.built(o.Build, time.Now())
 	}
 	if o.Dir == "" {
-		close(s.gone)
+		close(s.ended)
 		return s
 	}
 	_ = s.flush() // which Err says
@@ -284,7 +284,7 @@ func (s *Store) whole() ([]byte, error) {
 }
 
 func (s *Store) flushes() {
-	defer close(s.gone)
+	defer close(s.ended)
 	t := time.NewTicker(s.o.flushEvery)
 	defer t.Stop()
 	for {
@@ -301,7 +301,7 @@ func (s *Store) flushes() {
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
 		close(s.stop)
-		<-s.gone
+		<-s.ended
 		err = s.flush()
 		s.disk.Lock()
 		defer s.disk.Unlock()

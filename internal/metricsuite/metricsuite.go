@@ -145,11 +145,10 @@ func Slow(class string, second int64, lost time.Duration) recorder.Explained {
 	}
 }
 
-// Exporter is that of a recorder.
 type Exporter struct {
 	Tell func(recorder.Explained)
 	Slow func(class string) (requests, lost float64) // of requests that waited for a lock
-	New  func() float64                              // new causes
+	New  func() float64
 }
 
 // Requests tests the sums by class, for an exporter with room for two classes.

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	perTurn = 3  // replicas for each turn that take turns at random
+	perTurn = 3  // replicas for each turn
 	rounds  = 60 // of each of them
 )
 
 // Check tries [gcgate.Turns] of which k may be held at once, and returns all that is wrong with
-// them. It calls replica for the Turns of one more replica of a group. The caller closes them. Two
-// groups must be independent, and no turn may be lost within 30 s. It takes some seconds.
+// them. replica opens one more replica of a group, which the caller closes. No turn may be lost
+// within 30 s.
 func Check(ctx context.Context, k int, replica func(group string) (gcgate.Turns, error)) error {
 	replicas := func(group string, n int) ([]gcgate.Turns, error) {
 		list := make([]gcgate.Turns, n)
@@ -52,7 +52,7 @@ func Check(ctx context.Context, k int, replica func(group string) (gcgate.Turns,
 	return err
 }
 
-// checkOrdered has k+1 replicas take turns one after the other; other is of another group.
+// checkOrdered has k+1 replicas take turns one after the other. other is of another group.
 func checkOrdered(ctx context.Context, k int, all []gcgate.Turns, other gcgate.Turns) error {
 	c, counts := all[0].(gcgate.TurnCounter)
 	switch {
@@ -64,7 +64,7 @@ func checkOrdered(ctx context.Context, k int, all []gcgate.Turns, other gcgate.T
 	held := make([]gcgate.Lease, k)
 	for i := range held {
 		var err error
-		if held[i], err = take(ctx, all[i]); err != nil {
+		if held[i], err = take(ctx, all[i], Patience); err != nil {
 			return fmt.Errorf("turn %d of %d: %w", i+1, k, err)
 		}
 	}
@@ -73,14 +73,14 @@ func checkOrdered(ctx context.Context, k int, all []gcgate.Turns, other gcgate.T
 			return fmt.Errorf("replica %d, while all turns are held: %w", i+1, err)
 		}
 	}
-	l, err := take(ctx, other)
+	l, err := take(ctx, other, Patience)
 	if err != nil {
 		return fmt.Errorf("in another group: %w", err)
 	}
 	if err := errors.Join(release(ctx, l), kept(held...), release(ctx, held[0])); err != nil {
 		return err
 	}
-	next, err := take(ctx, all[k])
+	next, err := take(ctx, all[k], Patience)
 	if err != nil {
 		return fmt.Errorf("a turn that was released: %w", err)
 	}
@@ -101,8 +101,7 @@ func checkOrdered(ctx context.Context, k int, all []gcgate.Turns, other gcgate.T
 	return err
 }
 
-// checkRandom has many replicas take k turns for a while, some of them impatient, and by both ways
-// if the Turns are a Queue.
+// checkRandom has many replicas take k turns for a while, by both ways if the Turns are a Queue.
 func checkRandom(ctx context.Context, k int, all []gcgate.Turns) error {
 	var mu sync.Mutex
 	var failed []error
@@ -159,7 +158,7 @@ func checkRandom(ctx context.Context, k int, all []gcgate.Turns) error {
 		return errors.Join(failed[:min(len(failed), 5)]...)
 	}
 	for i, t := range all[:k] {
-		l, err := take(ctx, t)
+		l, err := take(ctx, t, Patience)
 		if err != nil {
 			return fmt.Errorf("turn %d of %d, when all had been released or given up: %w", i+1, k, err)
 		}
@@ -168,7 +167,7 @@ func checkRandom(ctx context.Context, k int, all []gcgate.Turns) error {
 	return nil
 }
 
-// ask tries for a turn, or waits for it in the queue where there is one and that is wanted.
+// ask tries for a turn, or waits for it in the queue.
 func ask(ctx context.Context, t gcgate.Turns, wait time.Duration, queue bool) (gcgate.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -182,40 +181,6 @@ func ask(ctx context.Context, t gcgate.Turns, wait time.Duration, queue bool) (g
 	return t.TryAcquire(ctx)
 }
 
-// take takes a turn that is free, or will be when others have heard of it.
-func take(ctx context.Context, t gcgate.Turns) (gcgate.Lease, error) {
-	for end := time.Now().Add(Patience); ; time.Sleep(lookTick) {
-		l, err := ask(ctx, t, Patience, false)
-		if err == nil {
-			return l, nil
-		}
-		if ctx.Err() != nil || time.Now().After(end) {
-			return nil, fmt.Errorf("not to be had: %w", err)
-		}
-	}
-}
-
-func wantHeld(ctx context.Context, t gcgate.Turns) error {
-	l, err := ask(ctx, t, Patience, false)
-	if err == nil {
-		_ = l.Release(ctx)
-	}
-	if !errors.Is(err, gcgate.ErrHeld) {
-		return fmt.Errorf("error %v of TryAcquire, want gcgate.ErrHeld", err)
-	}
-	return nil
-}
-
-func release(ctx context.Context, l gcgate.Lease) error {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
-	defer cancel()
-	if err := l.Release(ctx); err != nil {
-		return fmt.Errorf("a turn is not released: %w", err)
-	}
-	return nil
-}
-
-// kept returns an error if one of the turns was lost.
 func kept(turns ...gcgate.Lease) error {
 	for _, l := range turns {
 		select {

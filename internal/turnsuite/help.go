@@ -3,6 +3,7 @@ package turnsuite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +18,7 @@ const lookTick = 10 * time.Millisecond
 
 // TryAcquire gives the arbiter time to answer.
 func TryAcquire(turns gcgate.Turns) (gcgate.Lease, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	return turns.TryAcquire(ctx)
+	return ask(context.Background(), turns, Patience, false)
 }
 
 // Take takes the turn, and fails the test if that takes too long.
@@ -31,13 +30,19 @@ func Take(t testing.TB, turns gcgate.Turns) gcgate.Lease {
 // TakeWithin is Take with another bound.
 func TakeWithin(t testing.TB, turns gcgate.Turns, bound time.Duration) gcgate.Lease {
 	t.Helper()
+	l, err := take(context.Background(), turns, bound)
+	if err != nil {
+		t.Fatalf("no turn after %v: %v", bound, err)
+	}
+	return l
+}
+
+// take takes a turn that is free, or will be when others have heard of it.
+func take(ctx context.Context, t gcgate.Turns, bound time.Duration) (gcgate.Lease, error) {
 	for end := time.Now().Add(bound); ; time.Sleep(lookTick) {
-		l, err := TryAcquire(turns)
-		if err == nil {
-			return l
-		}
-		if time.Now().After(end) {
-			t.Fatalf("no turn after %v: %v", bound, err)
+		l, err := ask(ctx, t, Patience, false)
+		if err == nil || ctx.Err() != nil || time.Now().After(end) {
+			return l, err
 		}
 	}
 }
@@ -45,24 +50,40 @@ func TakeWithin(t testing.TB, turns gcgate.Turns, bound time.Duration) gcgate.Le
 // Release releases the turn, or fails the test.
 func Release(t testing.TB, l gcgate.Lease) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	if err := l.Release(ctx); err != nil {
-		t.Fatalf("Release: %v", err)
+	if err := release(context.Background(), l); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// WantHeld fails the test unless TryAcquire returns ErrHeld. It asks again if an answer was too
-// slow.
+func release(ctx context.Context, l gcgate.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	if err := l.Release(ctx); err != nil {
+		return fmt.Errorf("a turn is not released: %w", err)
+	}
+	return nil
+}
+
+// WantHeld fails the test unless TryAcquire returns ErrHeld.
 func WantHeld(t testing.TB, turns gcgate.Turns) {
 	t.Helper()
+	if err := wantHeld(context.Background(), turns); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantHeld asks again if an answer was too slow.
+func wantHeld(ctx context.Context, turns gcgate.Turns) error {
 	for end := time.Now().Add(Patience); ; time.Sleep(lookTick) {
-		_, err := TryAcquire(turns)
+		l, err := ask(ctx, turns, Patience, false)
 		if errors.Is(err, gcgate.ErrHeld) {
-			return
+			return nil
+		}
+		if err == nil {
+			_ = l.Release(ctx)
 		}
 		if err == nil || time.Now().After(end) {
-			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
+			return fmt.Errorf("error %v of TryAcquire, want gcgate.ErrHeld", err)
 		}
 	}
 }

@@ -3,10 +3,14 @@
 package turnsuite
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +29,9 @@ type Turns interface {
 
 // Options are those of Turns.
 type Options struct {
-	Group  string        // "": a common one
-	Holder string        // "": the default
-	K      int           // 0: the default
+	Group  string
+	Holder string
+	K      int
 	TTL    time.Duration // 0: the default of the package's tests
 	Far    bool          // for Arbiter.Hold
 }
@@ -46,12 +50,10 @@ type Arbiter interface {
 	Renewed(testing.TB) func() bool
 }
 
-// A Suite is what the tests need of a package.
 type Suite struct {
 	Start    func(testing.TB) Arbiter // for this test alone
 	Shared   func(testing.TB) Arbiter // without leases; the test does not end it
 	Nowhere  func(testing.TB) Turns   // of an address where nothing listens
-	Closed   error                    // of closed Turns
 	MaxK     int
 	Parallel bool // run the tests that wait at the same time
 }
@@ -62,7 +64,6 @@ func (s Suite) parallel(t *testing.T) {
 	}
 }
 
-// Run runs the tests.
 func (s Suite) Run(t *testing.T) {
 	s.parallel(t)
 	t.Run("Check", s.check)
@@ -101,18 +102,20 @@ func (s Suite) nobodyThere(t *testing.T) {
 	if err := turns.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	if err := <-done; !errors.Is(err, s.Closed) {
-		t.Errorf("TryAcquire during Close: %v, want %v", err, s.Closed)
+	wantClosed := func(err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), "closed: make new Turns") {
+			t.Errorf("TryAcquire: %v, want an error that says that it is closed", err)
+		}
 	}
-	if _, err := turns.TryAcquire(t.Context()); !errors.Is(err, s.Closed) {
-		t.Errorf("TryAcquire after Close: %v, want %v", err, s.Closed)
-	}
+	wantClosed(<-done)
+	_, err := turns.TryAcquire(t.Context())
+	wantClosed(err)
 	if err := turns.Close(); err != nil {
 		t.Errorf("second Close: %v", err)
 	}
 }
 
-// holder tests that the error names the holder.
 func (s Suite) holder(t *testing.T) {
 	arbiter := s.Shared(t)
 	a, b := arbiter.New(t, Options{Holder: "replica a"}), arbiter.New(t, Options{})
@@ -125,7 +128,7 @@ func (s Suite) holder(t *testing.T) {
 		t.Errorf("TryAcquire: %v, want ErrHeld that names the holder", err)
 	}
 	Release(t, l)
-	Release(t, l) // idempotent
+	Release(t, l)
 }
 
 func (s Suite) manySlots(t *testing.T) {
@@ -176,7 +179,7 @@ func (s Suite) serverDies(t *testing.T) {
 	Take(t, turns) // without release, which has only the TTL
 }
 
-// serverRestarts starts the server again within the TTL, so nothing is lost.
+// serverRestarts starts the server again within the TTL.
 func (s Suite) serverRestarts(t *testing.T) {
 	a := s.Start(t)
 	turns := a.New(t, Options{TTL: time.Minute})
@@ -189,8 +192,7 @@ func (s Suite) serverRestarts(t *testing.T) {
 	Release(t, Take(t, turns))
 }
 
-// serverDiesForRelease releases while the server is down. The lease then exists when it is up
-// again.
+// serverDiesForRelease releases while the server is down.
 func (s Suite) serverDiesForRelease(t *testing.T) {
 	a := s.Start(t)
 	turns := a.New(t, Options{TTL: time.Minute})
@@ -199,14 +201,13 @@ func (s Suite) serverDiesForRelease(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	WantNoAnswer(t, l.Release(ctx))
-	Release(t, l) // idempotent
+	Release(t, l)
 	a.Up(t)
 	Release(t, Take(t, turns)) // its stale lease does not prevent it
 	WantNotLost(t, l)
 }
 
-// unheard loses messages in one direction while a turn is taken or released. The TTL is too long to
-// free the turn.
+// unheard loses messages in one direction. The TTL is too long to free the turn.
 func (s Suite) unheard(t *testing.T) {
 	s.parallel(t)
 	for _, tt := range []struct {
@@ -252,8 +253,8 @@ func (s Suite) unheard(t *testing.T) {
 	}
 }
 
-// LogIsTheGates tests that turns log to the gate's logger by default. open returns Turns with a
-// logger, and where they log to.
+// LogIsTheGates tests that turns log to the gate's logger by default. open returns where they log
+// to.
 func LogIsTheGates(t *testing.T, open func(*slog.Logger) (turns Turns, to func() *slog.Logger)) {
 	t.Helper()
 	for _, own := range []*slog.Logger{nil, slog.New(slog.DiscardHandler)} {
@@ -274,4 +275,109 @@ func LogIsTheGates(t *testing.T, open func(*slog.Logger) (turns Turns, to func()
 			t.Error(err)
 		}
 	}
+}
+
+const (
+	childAddr = "TURNSUITE_CHILD"
+	childTTL  = "TURNSUITE_TTL"
+)
+
+// Child makes this process a holder of the turn until it is killed, if a test has started it for
+// that. Call it first in TestMain.
+func Child(open func(addr string, ttl time.Duration) (Turns, error)) {
+	addr := os.Getenv(childAddr)
+	if addr == "" {
+		return
+	}
+	fail := func(err error) {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	ttl, err := time.ParseDuration(os.Getenv(childTTL))
+	if err != nil {
+		fail(err)
+	}
+	turns, err := open(addr, ttl)
+	if err != nil {
+		fail(err)
+	}
+	go func() {
+		end := time.Now().Add(Patience + ttl)
+		l, err := turns.TryAcquire(context.Background())
+		for err != nil && time.Now().Before(end) { // a busy machine may be too slow for the TTL
+			time.Sleep(lookTick)
+			l, err = turns.TryAcquire(context.Background())
+		}
+		if err != nil {
+			fail(err)
+		}
+		fmt.Println("held")
+		<-l.Lost()
+		fmt.Println("lost")
+	}()
+	io.Copy(io.Discard, os.Stdin) // ends with the parent
+	os.Exit(1)
+}
+
+func (s Suite) holderDies(t *testing.T) {
+	s.parallel(t)
+	a := s.Shared(t)
+	for ttl := 5 * time.Second; !holderDies(t, a, ttl); ttl *= 2 {
+		t.Logf("the child lost a turn with a TTL of %v", ttl)
+		if ttl >= 40*time.Second {
+			t.Fatal("no child kept its turn")
+		}
+	}
+}
+
+// holderDies reports whether a child held the turn until it was killed.
+func holderDies(t *testing.T, a Arbiter, ttl time.Duration) bool {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childAddr+"="+a.Addr(), childTTL+"="+ttl.String())
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
+	said := bufio.NewReader(stdout)
+	if line, err := said.ReadString('\n'); line != "held\n" {
+		t.Fatalf("the child said %q, %v", line, err)
+	}
+	lost := make(chan struct{})
+	go func() {
+		if line, _ := said.ReadString('\n'); line == "lost\n" {
+			close(lost)
+		}
+	}()
+	turns := a.New(t, Options{})
+	for renewed := a.Renewed(t); !renewed(); time.Sleep(50 * time.Millisecond) {
+		l, err := TryAcquire(turns)
+		if err != nil {
+			continue
+		}
+		select {
+		case <-lost:
+		case <-time.After(Patience):
+			t.Fatal("two have the turn: the child did not say that it has lost it")
+		}
+		Release(t, l)
+		return false
+	}
+	cmd.Process.Kill()
+	killed := time.Now()
+	Release(t, TakeWithin(t, turns, ttl+Patience))
+	t.Logf("free %v after the kill, TTL %v", time.Since(killed).Round(time.Millisecond), ttl)
+	return true
 }

@@ -39,13 +39,12 @@ func (n *NamedCause) held() bool {
 	return waits(n.Cause) || n.Cause == reqtrace.CauseSleep && n.Holder != ""
 }
 
-// sameLine returns the first cause, and those that come down to the same line.
 func (v *Verdict) sameLine() (same []NamedCause) {
-	leading := v.leading()
-	line := leading[0].line()
-	for i := range leading {
-		if i == 0 || line != "" && leading[i].line() == line {
-			same = append(same, leading[i])
+	shown := v.shown()
+	line := shown[0].line()
+	for i := range shown {
+		if i == 0 || line != "" && shown[i].line() == line {
+			same = append(same, shown[i])
 		}
 	}
 	return same
@@ -179,10 +178,10 @@ func (v *Verdict) figures() []string {
 	r := v.report
 	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean),
 		textfmt.Duration(r.Median.Mean))}
-	if leading := v.leading(); len(leading) > 1 {
-		line := leading[0].line()
-		for i := range leading[1:] {
-			if n := &leading[1+i]; line == "" || n.line() != line {
+	if shown := v.shown(); len(shown) > 1 {
+		line := shown[0].line()
+		for i := range shown[1:] {
+			if n := &shown[1+i]; line == "" || n.line() != line {
 				list = append(list, "Also: "+n.also())
 			}
 		}

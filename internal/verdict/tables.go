@@ -128,19 +128,19 @@ func lineOf(site string) string {
 	return strings.TrimSuffix(line, ")")
 }
 
-// Row is what a cause takes of a request, on average.
 type Row struct {
 	Cause  reqtrace.Cause
 	Median time.Duration
 	Tail   time.Duration
 	Excess time.Duration
-	Share  float64 // of the excess, 0 to 1
+	Share  float64
 }
 
 const leastRow = .0005
 
-func table(r *reqtrace.Report) []Row {
-	var rows []Row
+// Table returns the causes that matter, the largest excess first.
+func (v *Verdict) Table() (rows []Row) {
+	r := v.report
 	for _, c := range Causes(leastRow, r.Tail.Parts, r.Median.Parts) {
 		rows = append(rows, Row{c, r.Median.Parts.Of(c), r.Tail.Parts.Of(c), r.Tail.Excess.Of(c), r.Tail.Share(c)})
 	}
@@ -148,7 +148,6 @@ func table(r *reqtrace.Report) []Row {
 	return rows
 }
 
-// Breakdown says in a line what took most of a request, and where.
 func Breakdown(q *reqtrace.Request) string {
 	causes := slices.Clone(causeOrder)
 	slices.SortStableFunc(causes, func(a, b reqtrace.Cause) int { return cmp.Compare(q.Parts.Of(b), q.Parts.Of(a)) })
@@ -182,8 +181,8 @@ const (
 // SlowClass is the class of most of the slowest 1%, if it is not the class of most requests.
 type SlowClass struct {
 	Name string  `json:"name"`
-	Slow float64 `json:"slow"` // share of the slowest 1%, 0 to 1
-	All  float64 `json:"all"`  // share of all requests
+	Slow float64 `json:"slow"`
+	All  float64 `json:"all"`
 }
 
 // slowClass returns the class of the slowest requests, or nil if they are like the rest. Requests
@@ -237,7 +236,6 @@ type ClassRow struct {
 	Slow     float64
 }
 
-// Classes returns nothing if there is one class.
 func (v *Verdict) Classes() []ClassRow {
 	if len(v.report.Classes) < 2 {
 		return nil

@@ -30,7 +30,6 @@ type Options struct {
 	Rows  int // of the table of causes, and nothing below it; 0: all
 }
 
-// WriteText writes the sentence and its figures. Tables are at most 100 columns wide.
 func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.v, t.r = v, v.report
@@ -168,7 +167,6 @@ func (t *text) legend(all []reqtrace.Parts) {
 	t.line("%s", t.style.Dim(strings.TrimRight(legend, " ")))
 }
 
-// mix returns a bar with as many letters of each cause as its share.
 func (t *text) mix(p reqtrace.Parts, width int) string {
 	var b strings.Builder
 	sum, at := 0., 0
@@ -259,7 +257,6 @@ const (
 	changeClasses = 8
 )
 
-// WriteText writes the sentence and its figures.
 func (c *Change) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.wrap("", c.Sentence, t.style.Bold)

@@ -151,8 +151,8 @@ func TestClock(t *testing.T) {
 			slow()
 		}
 		covered := r.Stats()
-		if covered.Coverage() < .99 || covered.Coverage() > 1 {
-			t.Errorf("coverage %v", covered.Coverage())
+		if covered.coverage() < .99 || covered.coverage() > 1 {
+			t.Errorf("coverage %v", covered.coverage())
 		}
 		end(t, r)
 		if c := coverage(r); c.Slow != n || c.Seen != n {

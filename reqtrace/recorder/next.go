@@ -16,7 +16,7 @@ type next struct {
 	why     string // "": no snapshot is due
 	due     *time.Timer
 	last    time.Time
-	asks    []ask // for a longer slice
+	asks    []ask
 }
 
 // want asks for a snapshot as soon as Options.Every allows one. If the budget allows only a few,

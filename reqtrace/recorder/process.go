@@ -33,7 +33,7 @@ type process interface {
 	goroutines() int
 	// what an event of a trace takes, and watching the CPU quota per second
 	calibrate() (event, watching time.Duration)
-	memory() int64          // that the process may still take
+	memory() int64
 	counted() *reqtrace.CPU // by the kernel, or nil
 	analyze(
 		ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
@@ -41,16 +41,16 @@ type process interface {
 }
 
 type runtimeProcess struct {
-	shared  *trace.FlightRecorder // the program's
-	own     *trace.FlightRecorder
-	command []string
-	samples []metrics.Sample
-	watch   *cpuwatch.Watch // while on; nil: no CPU quota
+	recorder *trace.FlightRecorder
+	shared   bool // the recorder is the program's
+	command  []string
+	samples  []metrics.Sample
+	watch    *cpuwatch.Watch // while on; nil: no CPU quota
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
 	return &runtimeProcess{
-		shared: shared, command: command,
+		recorder: shared, shared: shared != nil, command: command,
 		samples: []metrics.Sample{{Name: "/sched/goroutines:goroutines"}},
 	}
 }
@@ -63,15 +63,11 @@ func (p *runtimeProcess) start(window time.Duration, bytes int) error {
 			w.End()
 		}
 	}
-	if p.shared != nil {
+	if p.shared {
 		return nil
 	}
-	r := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: window, MaxBytes: uint64(bytes)})
-	if err := r.Start(); err != nil {
-		return err
-	}
-	p.own = r
-	return nil
+	p.recorder = trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: window, MaxBytes: uint64(bytes)})
+	return p.recorder.Start()
 }
 
 func (p *runtimeProcess) stop() {
@@ -79,17 +75,13 @@ func (p *runtimeProcess) stop() {
 		p.watch.End()
 		p.watch = nil
 	}
-	if p.own != nil {
-		p.own.Stop()
-		p.own = nil
+	if !p.shared {
+		p.recorder.Stop()
 	}
 }
 
 func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) {
-	if p.shared != nil {
-		return p.shared.WriteTo(w)
-	}
-	return p.own.WriteTo(w)
+	return p.recorder.WriteTo(w)
 }
 
 func (p *runtimeProcess) wall() time.Time    { return time.Now().Round(0) }
@@ -210,7 +202,7 @@ func buildName(info *debug.BuildInfo, hash func() string) string {
 			switch s.Key {
 			case "vcs.revision":
 				parts, known = append(parts, s.Value[:min(len(s.Value), hashDigits)]), true
-			case "vcs.modified": // comes after the revision
+			case "vcs.modified":
 				known = known && s.Value != "true"
 			}
 		}

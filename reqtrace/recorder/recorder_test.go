@@ -56,7 +56,7 @@ func TestBudget(t *testing.T) {
 				if s.Cost.Total() > s.Cost.Budget+s.Cost.Budget/20+slice {
 					t.Errorf("it took %v of %v", s.Cost.Total(), s.Cost.Budget)
 				}
-				if got := s.Coverage(); got < c.least-.01 || got > c.most {
+				if got := s.coverage(); got < c.least-.01 || got > c.most {
 					t.Errorf("coverage %v, not from %v to %v", got, c.least, c.most)
 				}
 				if d := s.Covered - f.onFor; d < -2*time.Second || d > 2*time.Second {

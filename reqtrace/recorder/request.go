@@ -85,7 +85,6 @@ func (q Request) End() {
 	}
 }
 
-// over is the end of a request, inside of its region.
 func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, panicked bool) {
 	took := time.Since(start)
 	r.requests.Add(1)

@@ -152,7 +152,8 @@ func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) 
 	after, err := cpuTime(f.pid)
 	rate := float64(n) / took.Seconds()
 	v := values{
-		"messages/s": rate, "MB/s": rate * float64(f.size) / 1e6, "CPU µs/message": float64(after-before) / 1e3 / float64(n),
+		"messages/s": rate, "MB/s": rate * float64(f.size) / 1e6,
+		"CPU µs/message": float64(after-before) / 1e3 / float64(n),
 	}
 	return v.latencies(&f.hist), err
 }

@@ -111,7 +111,8 @@ func (p *plant) traced(ctx context.Context, r *harness.Run, env ...string) (*tak
 	l := &p.load
 	done := make(chan *taken, 1)
 	o := loadgen.Options{
-		Rate: cmp.Or(l.rate, 200), Duration: r.Length + 3*edge, Warmup: r.Warmup, Connections: workers, Timeout: timeout,
+		Rate: cmp.Or(l.rate, 200), Duration: r.Length + 3*edge, Warmup: r.Warmup, Connections: workers,
+		Timeout: timeout,
 		OnMeasure: func() {
 			go func() {
 				time.Sleep(edge)

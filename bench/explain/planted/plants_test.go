@@ -41,7 +41,10 @@ const (
 
 // held is the truth of requests that wait for what something holds.
 func held(cause reqtrace.Cause, at, holder string, doing reqtrace.Cause, op string) truth {
-	t := truth{causes: []reqtrace.Cause{cause}, at: strings.Fields(at), holder: strings.Fields(holder), doing: doing, op: op}
+	t := truth{
+		causes: []reqtrace.Cause{cause}, at: strings.Fields(at), holder: strings.Fields(holder),
+		doing: doing, op: op,
+	}
 	if cause == channel && op != "" { // a semaphore or a pool of connections may be made of either
 		t.causes = append(t.causes, lock)
 	}
@@ -95,7 +98,8 @@ func guarded() (list []plant) {
 			t := held(g.cause, "", "fold writeAndSync (*env)."+does, doings[does], g.op)
 			for of := range strings.FieldsSeq(cmp.Or(types[g.name], g.name)) {
 				t.at = append(t.at, strings.Fields("(*"+of+").use (*"+of+").refresh")...)
-				t.holder = append(t.holder, strings.Fields("(*"+of+").refresh (*"+of+").read (*"+of+").load (*"+of+").run")...)
+				t.holder = append(t.holder,
+					strings.Fields("(*"+of+").refresh (*"+of+").read (*"+of+").load (*"+of+").run")...)
 			}
 			list = append(list, plant{g.name + "-" + does, "", g.load, t})
 		}
@@ -118,7 +122,8 @@ var plants = append(guarded(), []plant{
 	{"dns", "", h2Load, itself(network, "(*agencies).locate", "name server")},
 	{"tls", "", load{}, itself(network, "(*env).get", "TLS handshake")},
 	{"upload", "", load{uploads: true}, truth{
-		causes: []reqtrace.Cause{network}, at: strings.Fields("uploads.receive"), words: "the client, which sends the request",
+		causes: []reqtrace.Cause{network}, at: strings.Fields("uploads.receive"),
+		words: "the client, which sends the request",
 	}},
 	{"fan-out", "", load{rate: 100}, itself(network, "(*env).get", "")},
 	{"fsync", "", load{protocol: "grpc", env: []string{"STREAM_WORKERS=8"}}, itself(

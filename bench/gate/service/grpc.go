@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
-	"evenkeel.dev/contrib/grpcgate"
+	"evenkeel.dev/contrib/grpc/grpcgate"
 )
 
 // calls is the handler, for gRPC.

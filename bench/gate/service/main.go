@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/contrib/grpcgate"
+	"evenkeel.dev/contrib/grpc/grpcgate"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/health"

@@ -45,7 +45,8 @@ func push(policy string, size int, length time.Duration) error {
 		took.Record(d)
 	}
 	err := json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"ops": n, "mean": sum / time.Duration(n), "p99": took.Quantile(.99), "each": time.Since(start) / time.Duration(n),
+		"ops": n, "mean": sum / time.Duration(n), "p99": took.Quantile(.99),
+		"each": time.Since(start) / time.Duration(n),
 	})
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return err

@@ -1,8 +1,6 @@
-// Package etcdraft is a group of go.etcd.io/raft/v3 for evenkeel.dev/contrib/raftgate. It hands the
-// leadership to another member before this one collects garbage.
+// Package etcdraft is a group of go.etcd.io/raft/v3 for evenkeel.dev/contrib/raftgate.
 //
 // A transfer can be given up, and the leader takes proposals again. The successor may hear of it
-// later, and stand for an election. It may end the leader's term without being able to win. For two
-// seconds the old leader looks for that, and then stands again at once. Otherwise the group would
-// wait for an election timeout.
+// later, and end the leader's term without being able to win. For two seconds the old leader looks
+// for that, and then campaigns at once. Otherwise the group would wait for an election timeout.
 package etcdraft

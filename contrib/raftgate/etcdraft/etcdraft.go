@@ -17,7 +17,6 @@ import (
 // lookEvery is between two calls of Status during a transfer. A call waits for the node's loop.
 const lookEvery = 250 * time.Microsecond
 
-// Bounds after a transfer that was given up.
 const (
 	abortTimeout    = time.Second
 	campaignTimeout = time.Second
@@ -25,7 +24,6 @@ const (
 	mendEvery       = 10 * time.Millisecond
 )
 
-// group implements raftgate.Raft.
 type group struct {
 	node    raft.Node
 	mending sync.Mutex // held by mend from a look to what follows it
@@ -35,8 +33,7 @@ type group struct {
 // New returns the Options.Raft of raftgate for a node. [ID] returns the ids of its members.
 func New(node raft.Node) raftgate.Raft { return &group{node: node} }
 
-// ID returns the id of a member in raftgate. It is hexadecimal, as in the library's log, and empty
-// for 0.
+// ID returns a member's id in raftgate, which is hexadecimal, or "" for 0.
 func ID(id uint64) string {
 	if id == raft.None {
 		return ""
@@ -60,9 +57,8 @@ func (g *group) Status() raftgate.Status {
 	return st
 }
 
-// Transfer implements raftgate.Raft. It returns when another member leads. If this member loses the
-// leadership by itself at that moment, the library forwards the request to the new leader, which
-// hands the leadership on (raft.go, stepFollower).
+// Transfer implements raftgate.Raft. If this member loses the leadership at that moment, the
+// library forwards the request, and the new leader hands on (raft.go, stepFollower).
 func (g *group) Transfer(ctx context.Context, to string) error {
 	id, err := strconv.ParseUint(to, 16, 64)
 	if err != nil {
@@ -89,18 +85,17 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 		case <-ctx.Done():
 		}
 		if s = g.node.Status(); s.RaftState != raft.StateLeader {
-			return nil // it votes: there is nothing to give up
+			return nil // it votes
 		}
 		abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
-		g.node.TransferLeadership(abort, self, self) // raft.go: a transfer to itself ends the one that runs
+		g.node.TransferLeadership(abort, self, self) // a transfer to itself ends the one that runs
 		go g.mend()
 		return fmt.Errorf("etcdraft: the transfer to %s was given up: %w", to, context.Cause(ctx))
 	}
 }
 
-// hand counts the transfers under way. During one, the successor of a group without a leader is
-// about to lead.
+// hand counts the transfers under way. During one, a group without a leader is about to have one.
 func (g *group) hand(n int) {
 	g.mending.Lock()
 	defer g.mending.Unlock()
@@ -109,8 +104,7 @@ func (g *group) hand(n int) {
 
 // mend watches the group after a transfer that was given up. The successor may hear of it late, and
 // campaign without the latest entries. This member then follows its term, no member votes for it,
-// and all wait for an election timeout. This member has all entries. It campaigns if the group has
-// no leader at two looks.
+// and all wait for an election timeout. This member has all entries, so it campaigns.
 func (g *group) mend() {
 	look := time.NewTicker(mendEvery)
 	defer look.Stop()
@@ -124,9 +118,8 @@ func (g *group) mend() {
 	}
 }
 
-// campaign has this member campaign if there is no leader at this look and the last one. It does
-// not during another transfer. A candidate does not campaign again, because votes of the old term
-// would not count.
+// campaign has this member campaign if there is no leader at this look and the last one. A
+// candidate does not campaign again, because votes of the old term would not count.
 func (g *group) campaign(before bool) (leaderless, done bool) {
 	g.mending.Lock() // of two mends only one campaigns
 	defer g.mending.Unlock()

@@ -1,5 +1,4 @@
-// Package hashiraft is a group of github.com/hashicorp/raft for evenkeel.dev/contrib/raftgate. It
-// hands the leadership to another member before this one collects garbage.
+// Package hashiraft is a group of github.com/hashicorp/raft for evenkeel.dev/contrib/raftgate.
 //
 // The library cannot give up a transfer. It refuses writes until the successor leads or has
 // refused, or for Config.ElectionTimeout, a second by default. NetworkTransport waits for a
@@ -9,8 +8,6 @@
 //	transport := &hashiraft.Transport{NetworkTransport: network}
 //	r, err := raft.NewRaft(config, fsm, logs, stable, snapshots, transport)
 //
-// Set a short election timeout. A successor that hears of the transfer late ends the leader's term,
-// and the group may have to wait for that timeout.
-//
-// The library does not say which followers are behind.
+// Set a short election timeout, because a successor that hears of the transfer late ends the
+// leader's term. The library does not say which followers are behind.
 package hashiraft

@@ -11,10 +11,8 @@ import (
 	"evenkeel.dev/contrib/raftgate"
 )
 
-// againPause is the pause before a transfer is asked for again.
 const againPause = time.Millisecond
 
-// group implements raftgate.Raft.
 type group struct {
 	raft *raft.Raft
 	id   raft.ServerID
@@ -23,7 +21,7 @@ type group struct {
 // New returns the Options.Raft of raftgate for r. id is Config.LocalID.
 func New(r *raft.Raft, id raft.ServerID) raftgate.Raft { return group{r, id} }
 
-// Status implements raftgate.Raft. It does not know which voters are behind.
+// Status implements raftgate.Raft.
 func (g group) Status() raftgate.Status {
 	st := raftgate.Status{ID: string(g.id)}
 	if _, leader := g.raft.LeaderWithID(); leader != g.id || g.raft.State() == raft.Leader {
@@ -63,7 +61,7 @@ func (g group) Transfer(ctx context.Context, to string) error {
 	return fmt.Errorf("hashiraft: %q is no member", to)
 }
 
-// transfer tries again while the library still has the last transfer, which it reported as ended.
+// transfer tries again while the library still has the last transfer.
 func (g group) transfer(ctx context.Context, to raft.Server) error {
 	for {
 		err := g.raft.LeadershipTransferToServer(to.ID, to.Address).Error()
@@ -76,4 +74,45 @@ func (g group) transfer(ctx context.Context, to raft.Server) error {
 		case <-time.After(againPause):
 		}
 	}
+}
+
+var errStalls = errors.New("hashiraft: the successor does not answer")
+
+// Transport is a NetworkTransport that does not wait for a successor that stalls. Any goroutine may
+// call its methods.
+type Transport struct {
+	*raft.NetworkTransport
+
+	// Timeout bounds TimeoutNow. Set it to Options.TransferTimeout of raftgate. Default: 0, which
+	// is 15 ms.
+	Timeout time.Duration
+}
+
+// TimeoutNow implements raft.Transport. It returns after Timeout at the latest.
+func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest,
+	resp *raft.TimeoutNowResponse,
+) error {
+	timeout := t.Timeout
+	if timeout <= 0 {
+		timeout = 15 * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	answer := new(raft.TimeoutNowResponse) // resp is the caller's after the return
+	done := make(chan error, 1)
+	// Ends with the connection's own deadline.
+	go func() { done <- t.NetworkTransport.TimeoutNow(id, target, args, answer) }()
+	select {
+	case err := <-done:
+		*resp = *answer
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%w within %v: %s", errStalls, timeout, id)
+	}
+}
+
+// AppendEntriesPipeline refuses. With pipelining a leader that a follower refuses can wait for
+// ever, and Shutdown does not return (github.com/hashicorp/raft/issues/612, in v1.7.3).
+func (t *Transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
 }

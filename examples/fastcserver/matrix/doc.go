@@ -1,9 +1,6 @@
-// Package matrix multiplies square matrices, and adds two numbers, in C: by fastc, by ordinary
-// cgo, and by fastc within a budget. fastcgen makes the leaf calls of calls.go.
-// cgo.go has the ordinary ones.
-//
-// Its numbers are small and whole, so that every way, and Go's own [Product], gives the same
-// result to the last bit.
+// Package matrix multiplies square matrices, and adds two numbers, in C. fastcgen makes the leaf
+// calls of calls.go. Its numbers are small and whole, so that every way gives the same result to
+// the last bit.
 package matrix
 
 //go:generate go run evenkeel.dev/cmd/fastcgen calls.go
@@ -11,7 +8,7 @@ package matrix
 // MaxSize bounds the rows and columns of a matrix.
 const MaxSize = 512
 
-// Fill writes the two factors of that many rows and columns.
+// Fill writes the two factors.
 func Fill(a, b []float64, size int) {
 	for i := range size * size {
 		a[i] = float64((i*7+size)%17 - 8)

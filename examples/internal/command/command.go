@@ -1,5 +1,5 @@
-// Package command is the frame of the examples: flags, signals, the log and exit codes. What an
-// example shows is then all that is in its own folder.
+// Package command is the frame of the examples: flags, signals, the log, exit codes and an HTTP
+// server.
 package command
 
 import (
@@ -10,9 +10,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // The exit codes.
@@ -25,22 +27,21 @@ const (
 // Command is one example.
 type Command struct {
 	Name  string
-	Flags func(*flag.FlagSet) // adds the flags
-	Check func() error        // says what is wrong with them; may be nil
+	Flags func(*flag.FlagSet)
+	Check func() error // may be nil
 
 	// Run runs until ctx is done. The log goes to stdout.
 	Run func(ctx context.Context, stdout io.Writer, log *slog.Logger) error
 }
 
-// Main runs c as the whole program, until SIGINT or SIGTERM. A second signal kills.
+// Main runs c until SIGINT or SIGTERM. A second signal kills.
 func (c Command) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(c.Exec(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Exec runs c and returns its exit code. stderr is for the runtime's gctrace lines and for what
-// keeps the program from starting.
+// Exec runs c and returns its exit code. stderr has what keeps the program from starting.
 func (c Command) Exec(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -48,7 +49,7 @@ func (c Command) Exec(ctx context.Context, args []string, stdout, stderr io.Writ
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return OK
 	} else if err != nil {
-		return Usage // fs has said why
+		return Usage
 	}
 	if err := c.check(fs); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", c.Name, err)
@@ -77,8 +78,7 @@ func AddrFlag(fs *flag.FlagSet, addr *string, byDefault string) {
 	fs.StringVar(addr, "addr", byDefault, "`host:port` to listen on; port 0 lets the kernel choose")
 }
 
-// Listen listens where -addr says. A program calls it before anything else, because a busy port is
-// the likeliest mishap.
+// Listen listens where -addr says.
 func Listen(addr string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -90,4 +90,57 @@ func Listen(addr string) (net.Listener, error) {
 // CannotListen says what to do about a busy port.
 func CannotListen(err error) error {
 	return fmt.Errorf("cannot listen: %w; choose another address with -addr", err)
+}
+
+// shutdownTimeout bounds the wait for requests under way.
+const shutdownTimeout = 10 * time.Second
+
+// NewServer bounds what one client can hold up. Profiles extend the write timeout by themselves.
+func NewServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// Serve answers on ln until ctx is done, then finishes what is under way. It logs where it listens,
+// with attrs.
+func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
+	return ServeBy(ctx, (*http.Server).Serve, ln, h, log, attrs...)
+}
+
+// ServeBy is [Serve] by another server than net/http's.
+func ServeBy(ctx context.Context, serve func(*http.Server, net.Listener) error, ln net.Listener, h http.Handler,
+	log *slog.Logger, attrs ...any,
+) error {
+	srv := NewServer(h, log)
+	served := make(chan error, 1)
+	go func() { served <- serve(srv, ln) }()
+	log.Info("listening", append([]any{"url", "http://" + ln.Addr().String()}, attrs...)...)
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	log.Info("stopping", "cause", context.Cause(ctx))
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	err := srv.Shutdown(end)
+	if err == nil {
+		select {
+		case <-served: // a server that queues answers has sent them
+		case <-end.Done():
+			err = end.Err()
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		srv.Close()
+		return fmt.Errorf("requests were still under way after %v and were cut off", shutdownTimeout)
+	}
+	return err
 }

@@ -1,9 +1,9 @@
-// Package gateflags is a gate on a command line: the flags that the examples share, and what
-// they stand for.
+// Package gateflags has the flags of a gate that the examples share.
 package gateflags
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -26,40 +27,44 @@ import (
 	"evenkeel.dev/gcgate/httpgate"
 )
 
-// stopTimeout bounds what stopping the gate may take: its peers must hear of it.
 const stopTimeout = 5 * time.Second
 
 // Flags are the flags, parsed.
 type Flags struct {
-	Tune func(*gcgate.Options) // nil, or changes the options that the flags ask for
+	Tune func(*gcgate.Options) // changes what the flags ask for; may be nil
 
-	policy                 policy
-	haproxy                peers
-	agent                  string
-	health                 bool
-	allow                  prefixes
-	inBand                 bool
-	turns                  string
-	replicas               int
-	etcd                   string
-	noTurns                bool
-	leases                 bool
-	group                  string
-	limit                  size
-	minTrigger, maxTrigger size
-	events                 string
+	set     *flag.FlagSet
+	on      bool
+	policy  gcgate.Policy
+	haproxy []*haproxy.RuntimeAPI
+	agent   string
+	health  bool
+	allow   []netip.Prefix
+	inBand  bool
+
+	turns, etcd, group string
+	leases, noTurns    bool
+	replicas           int
+
+	limit, minTrigger, maxTrigger int64
+	events                        string
 }
 
 // Register adds the flags to fs.
 func (f *Flags) Register(fs *flag.FlagSet) {
-	fs.Var(&f.policy, "gate", "put a gate before the collector; -gate=`policy` chooses one of "+
-		strings.Join(policies(), ", "))
-	fs.Var(&f.haproxy, "haproxy",
-		"drain this server by HAProxy's runtime socket, `ADDR,BACKEND/SERVER`; may be repeated")
+	f.set = fs
+	fs.BoolFunc("gate", "put a gate before the collector; -gate=`policy` chooses one of "+
+		strings.Join(policies(), ", "), f.setPolicy)
+	fs.Func("haproxy", "drain this server by HAProxy's runtime socket, `ADDR,BACKEND/SERVER`; may be repeated",
+		func(s string) error {
+			h, err := haproxy.ParseRuntimeAPI(s)
+			f.haproxy = append(f.haproxy, h)
+			return err
+		})
 	fs.StringVar(&f.agent, "agent", "", "answer HAProxy's agent-check at `host:port`")
-	fs.BoolVar(&f.health, "health", false, "serve /health, which answers 503 while the gate is away")
-	fs.Var(&f.allow, "allow", "answer -health and -agent to these addresses besides this machine's own, "+
-		"`CIDR[,CIDR]`; may be repeated")
+	fs.BoolVar(&f.health, "health", false, "serve /health, which answers 503 around a collection")
+	fs.Func("allow", "answer -health and -agent to these addresses besides this machine's own, "+
+		"`CIDR[,CIDR]`; may be repeated", f.setAllow)
 	fs.BoolVar(&f.inBand, "inband", false, "tell clients in the answers' headers")
 	fs.StringVar(&f.turns, "turns", "",
 		"take turns with other replicas by locks on this `file`, the same for all on one machine")
@@ -72,55 +77,92 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.noTurns, "no-turns", false,
 		"take no turns: of several replicas behind one balancer, two that collect at once fail requests")
 	fs.StringVar(&f.group, "group", "example", "`name` of the replicas that take turns by -etcd or -leases")
-	fs.Var(&f.limit, "limit", "memory limit, such as `900MiB` (default: the runtime's own, GOMEMLIMIT, or 0.9 of "+
+	size(fs, &f.limit, "limit", "memory limit, such as `900MiB` (default: the runtime's own, GOMEMLIMIT, or 0.9 of "+
 		"the control group's)")
-	fs.Var(&f.minTrigger, "min-trigger",
+	size(fs, &f.minTrigger, "min-trigger",
 		"collect at no smaller heap than this `size`, while there is no gap (default: 32MiB)")
-	fs.Var(&f.maxTrigger, "max-trigger",
+	size(fs, &f.maxTrigger, "max-trigger",
 		"let the heap at which to collect follow the allocation up to this `size` (default: half of the memory "+
 			"limit; without one a 32nd of the machine's available memory, up to 512MiB)")
 	fs.StringVar(&f.events, "events", "",
 		"write each change of the gate's state to this `file`, a line of JSON each: t, source, state")
 }
 
+// needGate are the flags that mean nothing without -gate.
+var needGate = []string{
+	"haproxy", "agent", "health", "allow", "inband", "turns", "etcd", "no-turns", "leases", "replicas", "limit",
+	"min-trigger", "max-trigger", "events",
+}
+
 // Check says which flags do not go together.
-func (f *Flags) Check() error {
+func (f *Flags) Check() (err error) {
 	if f.turns != "" && f.etcd != "" || f.leases && (f.turns != "" || f.etcd != "") {
 		return fmt.Errorf("two of -turns, -etcd and -leases say whose turn it is: leave one out")
 	}
-	if f.policy.on {
+	if f.on {
 		if len(f.allow) > 0 && !f.health && f.agent == "" {
 			return fmt.Errorf("-allow says who may poll: add -health or -agent, or leave it out")
 		}
 		return nil
 	}
-	for _, x := range []struct {
-		name string
-		set  bool
-	}{
-		{"-haproxy", len(f.haproxy) > 0},
-		{"-agent", f.agent != ""},
-		{"-health", f.health},
-		{"-allow", len(f.allow) > 0},
-		{"-inband", f.inBand},
-		{"-turns", f.turns != ""},
-		{"-etcd", f.etcd != ""},
-		{"-no-turns", f.noTurns},
-		{"-leases", f.leases},
-		{"-replicas", f.replicas != 0},
-		{"-limit", f.limit != 0},
-		{"-min-trigger", f.minTrigger != 0},
-		{"-max-trigger", f.maxTrigger != 0},
-		{"-events", f.events != ""},
-	} {
-		if x.set {
-			return fmt.Errorf("%s is of no use without a gate: add -gate", x.name)
+	f.set.Visit(func(set *flag.Flag) {
+		if slices.Contains(needGate, set.Name) {
+			err = fmt.Errorf("-%s is of no use without a gate: add -gate", set.Name)
 		}
+	})
+	return err
+}
+
+func policies() []string {
+	var names []string
+	for p := gcgate.PolicyAuto; p <= gcgate.PolicyMemory; p++ {
+		names = append(names, p.String())
+	}
+	return names
+}
+
+func (f *Flags) setPolicy(s string) error {
+	if on, err := strconv.ParseBool(s); err == nil {
+		f.on, f.policy = on, gcgate.PolicyAuto
+		return nil
+	}
+	if !slices.Contains(policies(), s) {
+		return fmt.Errorf("no such policy: choose one of %s", strings.Join(policies(), ", "))
+	}
+	f.on = true
+	return f.policy.UnmarshalText([]byte(s))
+}
+
+func (f *Flags) setAllow(s string) error {
+	for text := range strings.SplitSeq(s, ",") {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return fmt.Errorf("%q is no prefix: write it as 10.244.0.0/16, or 10.0.0.7/32 for one address", text)
+		}
+		f.allow = append(f.allow, prefix)
 	}
 	return nil
 }
 
-// Gate is what the flags ask for. Without -gate it is there all the same and does nothing.
+// size adds a flag for bytes, written as GOMEMLIMIT is.
+func size(fs *flag.FlagSet, bytes *int64, name, usage string) {
+	fs.Func(name, usage, func(text string) error {
+		digits, shift := text, 0
+		for i, unit := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
+			if d, ok := strings.CutSuffix(text, unit); ok {
+				digits, shift = d, 10*i
+			}
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || n <= 0 || n > math.MaxInt64>>shift {
+			return fmt.Errorf("write it as 900MiB or 2GiB")
+		}
+		*bytes = n << shift
+		return nil
+	})
+}
+
+// Gate is what the flags ask for. Without -gate it does nothing.
 type Gate struct {
 	gate   *gcgate.Gate
 	health *health.Handler
@@ -131,7 +173,7 @@ type Gate struct {
 // Start starts what the flags ask for. source names this process in the events.
 func (f *Flags) Start(source string, log *slog.Logger) (*Gate, error) {
 	g := &Gate{}
-	if !f.policy.on {
+	if !f.on {
 		return g, nil
 	}
 	if err := g.start(f, source, log); err != nil {
@@ -143,8 +185,8 @@ func (f *Flags) Start(source string, log *slog.Logger) (*Gate, error) {
 
 func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	o := gcgate.Options{
-		Policy: f.policy.policy, MemoryLimitBytes: int64(f.limit),
-		Replicas: f.replicas, MinTriggerBytes: int64(f.minTrigger), MaxTriggerBytes: int64(f.maxTrigger), Logger: log,
+		Policy: f.policy, MemoryLimitBytes: f.limit,
+		Replicas: f.replicas, MinTriggerBytes: f.minTrigger, MaxTriggerBytes: f.maxTrigger, Logger: log,
 		DisableTurns: f.noTurns,
 	}
 	for _, p := range f.haproxy {
@@ -156,7 +198,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 			return fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
 		}
 		agent := &haproxy.AgentCheck{Allow: f.allow}
-		go agent.Serve(ln) // until ln is closed
+		go agent.Serve(ln)
 		g.closes = append(g.closes, func() { ln.Close() })
 		o.Signals = append(o.Signals, agent)
 	}
@@ -167,10 +209,10 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	if f.inBand {
 		o.Signals = append(o.Signals, &httpgate.InBand{})
 	}
-	switch {
-	case f.turns != "":
+	if f.turns != "" {
 		o.Turns = &gcgate.FileTurns{Path: f.turns}
-	case f.etcd != "":
+	}
+	if f.etcd != "" {
 		turns, err := etcdturn.New(etcdturn.Options{Endpoints: strings.Split(f.etcd, ","), Group: f.group, Logger: log})
 		if err != nil {
 			return fmt.Errorf("-etcd: %w", err)
@@ -212,8 +254,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	return nil
 }
 
-// Close stops the gate, and then what it used. It may be called again, and from several goroutines:
-// each returns when all has stopped.
+// Close stops the gate, and then what it used. Any goroutine may call it again.
 func (g *Gate) Close() {
 	g.closed.Do(func() {
 		for _, c := range slices.Backward(g.closes) {
@@ -227,7 +268,7 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return httpgate.Wrap(g.gate, next)
 }
 
-// Register serves /health where -health asks for it, and /debug/gate, the gate's page.
+// Register serves /health if -health asks for it, and the gate's page.
 func (g *Gate) Register(mux *http.ServeMux) {
 	if g.gate != nil {
 		mux.Handle("GET /debug/gate", httpgate.Status(g.gate))
@@ -237,7 +278,7 @@ func (g *Gate) Register(mux *http.ServeMux) {
 	}
 }
 
-// Collect asks the gate for a collection and waits for it; without a gate it is the runtime's own.
+// Collect waits for a collection. Without a gate it is the runtime's own.
 func (g *Gate) Collect(ctx context.Context) error {
 	if g.gate == nil {
 		runtime.GC()
@@ -264,88 +305,50 @@ func (g *Gate) Stats() any {
 	return g.gate.Stats()
 }
 
-// policy is the value of -gate: a flag that may stand alone.
-type policy struct {
-	on     bool
-	policy gcgate.Policy
+// eventsAhead is how many events may wait for the disk.
+const eventsAhead = 1024
+
+// events writes to a file from its own goroutine, because the gate's must not block.
+type events struct {
+	file   *os.File
+	source string
+	queue  chan gcgate.Event
+	done   chan struct{}
 }
 
-// IsBoolFlag lets -gate stand without a value.
-func (p *policy) IsBoolFlag() bool { return true }
-
-func (p *policy) String() string {
-	if p == nil || !p.on {
-		return ""
-	}
-	return p.policy.String()
+type event struct {
+	Time   time.Time    `json:"t"`
+	Source string       `json:"source"`
+	State  gcgate.State `json:"state"`
 }
 
-func (p *policy) Set(s string) error {
-	if on, err := strconv.ParseBool(s); err == nil {
-		*p = policy{on: on}
-		return nil
-	}
-	if !slices.Contains(policies(), s) {
-		return fmt.Errorf("no such policy: choose one of %s", strings.Join(policies(), ", "))
-	}
-	p.on = true
-	return p.policy.UnmarshalText([]byte(s))
-}
-
-func policies() []string {
-	var names []string
-	for p := gcgate.PolicyAuto; p <= gcgate.PolicyMemory; p++ {
-		names = append(names, p.String())
-	}
-	return names
-}
-
-// peers are the values of -haproxy.
-type peers []*haproxy.RuntimeAPI
-
-func (p *peers) String() string { return "" }
-
-func (p *peers) Set(s string) error {
-	h, err := haproxy.ParseRuntimeAPI(s)
+func createEvents(name, source string) (*events, error) {
+	file, err := os.Create(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	*p = append(*p, h)
-	return nil
+	e := &events{file: file, source: source, queue: make(chan gcgate.Event, eventsAhead), done: make(chan struct{})}
+	go e.write()
+	return e, nil
 }
 
-// prefixes are the values of -allow.
-type prefixes []netip.Prefix
-
-func (p *prefixes) String() string { return "" }
-
-func (p *prefixes) Set(s string) error {
-	for text := range strings.SplitSeq(s, ",") {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			return fmt.Errorf("%q is no prefix: write it as 10.244.0.0/16, or 10.0.0.7/32 for one address", text)
-		}
-		*p = append(*p, prefix)
+func (e *events) write() {
+	defer close(e.done)
+	enc := json.NewEncoder(e.file)
+	for ev := range e.queue {
+		_ = enc.Encode(event{ev.Time, e.source, ev.State}) // a full disk must not stop the service
 	}
-	return nil
 }
 
-// size is a number of bytes, written as GOMEMLIMIT is.
-type size int64
-
-func (s *size) String() string { return strconv.FormatInt(int64(*s), 10) }
-
-func (s *size) Set(text string) error {
-	digits, shift := text, 0
-	for i, unit := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
-		if d, ok := strings.CutSuffix(text, unit); ok {
-			digits, shift = d, 10*i
-		}
+func (e *events) add(ev gcgate.Event) {
+	select {
+	case e.queue <- ev:
+	default:
 	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 || n > math.MaxInt64>>shift {
-		return fmt.Errorf("write it as 900MiB or 2GiB")
-	}
-	*s = size(n << shift)
-	return nil
+}
+
+func (e *events) close() {
+	close(e.queue)
+	<-e.done
+	e.file.Close()
 }

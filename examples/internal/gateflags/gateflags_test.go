@@ -36,17 +36,18 @@ func parse(args ...string) (*Flags, error) {
 func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		args []string
-		want policy
+		on   bool
+		want gcgate.Policy
 	}{
-		{nil, policy{}},
-		{[]string{"-gate"}, policy{true, gcgate.PolicyAuto}},
-		{[]string{"-gate=false"}, policy{}},
-		{[]string{"-gate=drain", "-inband"}, policy{true, gcgate.PolicyDrain}},
-		{[]string{"-gate=shed"}, policy{true, gcgate.PolicyShed}},
+		{nil, false, gcgate.PolicyAuto},
+		{[]string{"-gate"}, true, gcgate.PolicyAuto},
+		{[]string{"-gate=false"}, false, gcgate.PolicyAuto},
+		{[]string{"-gate=drain", "-inband"}, true, gcgate.PolicyDrain},
+		{[]string{"-gate=shed"}, true, gcgate.PolicyShed},
 	} {
 		f, err := parse(c.args...)
-		if err != nil || f.policy != c.want {
-			t.Errorf("%v: %+v, %v, want %+v", c.args, f, err, c.want)
+		if err != nil || f.on != c.on || f.policy != c.want {
+			t.Errorf("%v: %+v, %v, want %v, %v", c.args, f, err, c.on, c.want)
 		}
 	}
 	f, err := parse("-gate", "-haproxy", "127.0.0.1:9199,be/a", "-haproxy", "unix:/run/h.sock,be/a", "-limit", "2GiB")

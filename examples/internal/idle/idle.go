@@ -1,4 +1,4 @@
-// Package idle says what an idle connection holds of a server, for the examples that measure it.
+// Package idle measures what an idle connection holds of a server.
 package idle
 
 import (
@@ -16,7 +16,7 @@ import (
 
 const dialers = 16 // at once
 
-// Memory is what a process holds, in bytes, after its collector has run.
+// Memory is what a process holds, in bytes.
 type Memory struct {
 	Resident, Heap, Stack int64
 	Goroutines            int64
@@ -31,14 +31,14 @@ func Read() Memory {
 	return Memory{resident(), int64(m.HeapAlloc), int64(m.StackInuse), int64(runtime.NumGoroutine())}
 }
 
-// Each returns what one of n connections adds, if they came after m and before after.
+// Each returns what one of n connections adds.
 func (m Memory) Each(after Memory, n int) (resident, heap, stack, goroutines float64) {
 	each := func(from, to int64) float64 { return float64(to-from) / float64(n) }
 	return each(m.Resident, after.Resident), each(m.Heap, after.Heap),
 		each(m.Stack, after.Stack), each(m.Goroutines, after.Goroutines)
 }
 
-// resident is VmRSS of proc(5), or 0 where there is none.
+// resident is VmRSS of proc(5).
 func resident() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -53,7 +53,7 @@ func resident() int64 {
 	return kilobytes << 10
 }
 
-// Open opens n connections by dial. It returns those that it has, also with an error.
+// Open opens n connections by dial. With an error it returns those that it has.
 func Open(ctx context.Context, n int, dial func(context.Context) (net.Conn, error)) ([]net.Conn, error) {
 	conns, failed := make([]net.Conn, n), make([]error, dialers)
 	var next atomic.Int64

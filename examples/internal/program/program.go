@@ -1,7 +1,6 @@
 //go:build unix
 
-// Package program runs an example as its user does, for the tests of its folder: as a process, on a
-// port of its own, until SIGTERM.
+// Package program runs an example as its user does, as a process on a free port, for tests.
 package program
 
 import (
@@ -20,20 +19,18 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// patience bounds every wait.
 const patience = 30 * time.Second
 
-// asProgram in the environment has a test binary be the example.
 const asProgram = "EVENKEEL_TEST_AS_PROGRAM"
 
-// Main is what TestMain calls with the example's main: the test binary is the example too, in the
-// processes that it starts. To link a program again takes longer than most tests of it.
+// Main is what TestMain calls with the example's main. Processes that the tests start are the test
+// binary too, because to link a program again takes longer than most tests.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(asProgram) != "" {
 		main()
 		os.Exit(0)
 	}
-	if err := os.Setenv(asProgram, "1"); err != nil { // for those that the tests start
+	if err := os.Setenv(asProgram, "1"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -49,8 +46,7 @@ func Path(t *testing.T) string {
 	return path
 }
 
-// Build builds the example in the current directory, as the test is built, but without what
-// debuggers read, and returns the command's path.
+// Build builds the example in the current directory, without what debuggers read.
 func Build(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "example")
@@ -102,7 +98,7 @@ func (p *Program) Log() string {
 	return stdout
 }
 
-// Stop stops it by a signal, wants exit code 0, and returns what it has logged.
+// Stop stops it by a signal, wants exit code 0, and returns the log.
 func (p *Program) Stop(sig syscall.Signal) string {
 	p.t.Helper()
 	if err := p.child.Signal(sig); err != nil {
@@ -120,7 +116,7 @@ func (p *Program) Stop(sig syscall.Signal) string {
 	return stdout
 }
 
-// Refuses runs it with arguments that it must not like, and checks its exit code and what it says.
+// Refuses runs it with arguments that it must refuse.
 func Refuses(t *testing.T, path string, code int, says string, args ...string) {
 	t.Helper()
 	out, err := exec.Command(path, args...).CombinedOutput()

@@ -1,5 +1,4 @@
-// Package record is a recorder on a command line: the flags that examples share, and what they
-// stand for.
+// Package record has the flags of a recorder that the examples share.
 package record
 
 import (
@@ -15,18 +14,17 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// stopTimeout bounds what stopping the recorder may take: its last analysis.
 const stopTimeout = 10 * time.Second
 
-// Flags are the flags, parsed, and what they make. The zero value has no recorder.
+// Flags are the flags and what they make.
 type Flags struct {
 	admin   string
 	options recorder.Options
 
-	recorder *recorder.Recorder // nil: none
+	recorder *recorder.Recorder
 	log      *slog.Logger
 	page     *http.Server
-	served   chan struct{} // closed when page is served no more
+	served   chan struct{}
 }
 
 // Register adds the flags to fs.
@@ -48,8 +46,7 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Start starts the recorder that the flags ask for, with its page on a server of its own. Call
-// Close after it.
+// Start starts the recorder, with its page on a server of its own.
 func (f *Flags) Start(log *slog.Logger) error {
 	if f.admin == "" {
 		return nil
@@ -69,13 +66,13 @@ func (f *Flags) Start(log *slog.Logger) error {
 	f.page = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		defer close(f.served)
-		_ = f.page.Serve(ln) // until it is closed
+		_ = f.page.Serve(ln)
 	}()
 	log.Info("recording", "url", "http://"+ln.Addr().String()+"/debug/evenkeel/")
 	return nil
 }
 
-// Around returns h with its requests watched by the recorder, or h itself where there is none.
+// Around has the recorder watch the requests of h.
 func (f *Flags) Around(h http.Handler) http.Handler {
 	if f.recorder == nil {
 		return h
@@ -93,6 +90,6 @@ func (f *Flags) Close() {
 	if err := f.recorder.Stop(ctx); err != nil {
 		f.log.Warn("the recorder's end", "error", err)
 	}
-	_ = f.page.Close() // it never fails
+	_ = f.page.Close()
 	<-f.served
 }

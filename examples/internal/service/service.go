@@ -1,5 +1,4 @@
-// Package service is what the examples with flags for their gate share: one HTTP server from its
-// command line to its graceful end.
+// Package service is an HTTP server with flags for its gate.
 package service
 
 import (
@@ -12,25 +11,24 @@ import (
 
 	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/gateflags"
-	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/gcgate"
 )
 
 // Service is one example.
 type Service struct {
 	Name string
-	Addr string // default of -addr
+	Addr string
 
-	Flags   func(*flag.FlagSet)                   // adds flags of its own; may be nil
-	Check   func() error                          // says what is wrong with them; may be nil
-	Prepare func(*slog.Logger) error              // runs before the gate starts; may be nil
-	Tune    func(*gcgate.Options)                 // changes what the flags ask for; may be nil
-	Handler func() http.Handler                   // serves the requests that the gate counts
-	Around  func(http.Handler) http.Handler       // goes around the gate; may be nil
-	Beside  func(*http.ServeMux, *gateflags.Gate) // adds what it does not count; may be nil
-	Close   func()                                // ends what Prepare began, when all else has ended; may be nil
+	Flags   func(*flag.FlagSet) // may be nil, as all below but Handler
+	Check   func() error
+	Prepare func(*slog.Logger) error              // before the gate starts
+	Tune    func(*gcgate.Options)                 // changes what the flags ask for
+	Handler func() http.Handler                   // requests that the gate counts
+	Around  func(http.Handler) http.Handler       // goes around the gate
+	Beside  func(*http.ServeMux, *gateflags.Gate) // what the gate does not count
+	Close   func()                                // the end of what Prepare began
 
-	Serve func(*http.Server, net.Listener) error // default nil: net/http's own
+	Serve func(*http.Server, net.Listener) error // nil: net/http's own
 }
 
 // Command returns s as a program.
@@ -65,7 +63,6 @@ func (s Service) Command() command.Command {
 	}
 }
 
-// serve answers on ln until ctx is done, then stops the gate and finishes what is under way.
 func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.Flags, log *slog.Logger) error {
 	if s.Prepare != nil {
 		if err := s.Prepare(log); err != nil {
@@ -95,13 +92,13 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 	if serve == nil {
 		serve = (*http.Server).Serve
 	}
-	// The gate stops first: its peers must have this process back, for which those that poll need
-	// answers.
+	// The gate stops first, because balancers that poll need answers until they have this process
+	// back.
 	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() {
 		g.Close()
 		end(context.Cause(ctx))
 	})()
-	return httpserver.ServeBy(serving, serve, ln, mux, log)
+	return command.ServeBy(serving, serve, ln, mux, log)
 }

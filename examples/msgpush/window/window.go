@@ -1,11 +1,11 @@
-// Package window is the workload of msgpush: messages come in, and the last of them stay.
-//
-// It is what makes a collector work: a large heap that lives, of which a little dies at each
-// request. How the messages are made decides what marking them costs: see [Shapes].
+// Package window is a workload for a collector: a large heap that lives, of which a little dies at
+// each request.
 package window
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,10 +14,9 @@ import (
 
 // Shapes are the ways to keep a message.
 //
-//   - flat: one slice of bytes, in a ring. Marking is a look at each message.
-//   - ptr: linked nodes of 64 bytes, in a ring. Marking follows each pointer.
-//   - map: one slice of bytes, in a map by number.
-var Shapes = []string{"flat", "ptr", "map"}
+//   - flat: one slice of bytes. Marking is a look at each message.
+//   - ptr: linked nodes of 64 bytes. Marking follows each pointer.
+var Shapes = []string{"flat", "ptr"}
 
 // Limits of a window.
 const (
@@ -25,13 +24,12 @@ const (
 	MaxLive = 64 << 30 // bytes of all that live
 )
 
-// Window keeps the messages that were pushed last. Its methods may be called from any goroutine.
+// Window keeps the messages that were pushed last. Any goroutine may call its methods.
 type Window struct {
 	size, length int
 	store        store
 }
 
-// store keeps n messages, the latest ones.
 type store interface {
 	push(n int) (pushed uint64)
 }
@@ -50,27 +48,23 @@ func Check(shape string, size, length int) error {
 	return nil
 }
 
-// New returns a window that is full: length messages of size bytes in a shape of [Shapes],
-// which [Check] found right.
+// New returns a window that is full. [Check] found its arguments right.
 func New(shape string, size, length int) *Window {
 	w := &Window{size: size, length: length}
-	switch shape {
-	case "ptr":
+	if shape == "ptr" {
 		w.store = &ring[*node]{slots: make([]*node, length), message: func() *node { return chain(size) }}
-	case "map":
-		w.store = &table{size: size, length: uint64(length), messages: make(map[uint64][]byte, length)}
-	default:
+	} else {
 		w.store = &ring[[]byte]{slots: make([][]byte, length), message: func() []byte { return flat(size) }}
 	}
 	w.store.push(length)
 	return w
 }
 
-// Push makes n messages and keeps them, as many of the oldest go. It returns how many were
-// pushed so far, those that filled the window apart.
+// Push makes n messages and keeps them instead of the oldest. It returns how many were pushed so
+// far, without those that filled the window.
 func (w *Window) Push(n int) uint64 { return w.store.push(n) - uint64(w.length) }
 
-// Live returns the bytes of the messages that are kept.
+// Live returns the bytes of all messages.
 func (w *Window) Live() int64 { return int64(w.size) * int64(w.length) }
 
 func flat(size int) []byte {
@@ -79,7 +73,6 @@ func flat(size int) []byte {
 	return m
 }
 
-// nodeBytes is the size of a node.
 const nodeBytes = 64
 
 type node struct {
@@ -87,7 +80,6 @@ type node struct {
 	text [nodeBytes - 8]byte
 }
 
-// chain returns a message as nodes, as many as size takes.
 func chain(size int) *node {
 	var first *node
 	for range (size + nodeBytes - 1) / nodeBytes {
@@ -97,7 +89,6 @@ func chain(size int) *node {
 	return first
 }
 
-// ring keeps messages by their number modulo its length.
 type ring[M any] struct {
 	message func() M
 
@@ -119,35 +110,47 @@ func (r *ring[M]) push(n int) uint64 {
 	return next
 }
 
-// table keeps messages by their number.
-type table struct {
-	size   int
-	length uint64
-
-	mu       sync.Mutex // guards all below
-	messages map[uint64][]byte
-	next     uint64
+// Handler answers each request by pushing a batch of n messages.
+func (w *Window) Handler(n int) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(rw, "%d\n", w.Push(n))
+	})
 }
 
-func (t *table) push(n int) uint64 {
-	var next uint64
-	for range n {
-		m := flat(t.size)
-		t.mu.Lock()
-		t.messages[t.next] = m
-		if t.next >= t.length {
-			delete(t.messages, t.next-t.length)
+// Stats are what /stats tells.
+type Stats struct {
+	Gate    any     `json:"gate,omitempty"` // gcgate.Stats
+	Runtime Runtime `json:"runtime"`
+}
+
+type Runtime struct {
+	Collections uint32 `json:"collections"`
+	Forced      uint32 `json:"forced"`      // of Collections, by runtime.GC
+	PauseNs     uint64 `json:"pause_ns"`    // with the world stopped, in all
+	HeapBytes   uint64 `json:"heap_bytes"`  // objects, live and dead
+	AllocBytes  uint64 `json:"alloc_bytes"` // since the start
+	SysBytes    uint64 `json:"sys_bytes"`   // from the system
+}
+
+// StatsHandler serves Stats. gate may be nil.
+func StatsHandler(gate func() any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		s := Stats{Runtime: Runtime{
+			Collections: m.NumGC, Forced: m.NumForcedGC, PauseNs: m.PauseTotalNs,
+			HeapBytes: m.HeapAlloc, AllocBytes: m.TotalAlloc, SysBytes: m.Sys,
+		}}
+		if gate != nil {
+			s.Gate = gate()
 		}
-		t.next++
-		next = t.next
-		t.mu.Unlock()
-	}
-	return next
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(s)
+	})
 }
 
-// Warm takes so many bytes from the system, touches them and lets them go: what the process
-// allocates from then on is not new to the kernel, as in one that has run for long. It collects
-// once, also where GOGC is off.
+// Warm takes so many bytes from the system, touches them and lets them go, so that later
+// allocations find pre-faulted memory. It collects once.
 func Warm(bytes int) {
 	const piece, page = 1 << 20, 4 << 10
 	kept := make([][]byte, bytes/piece)

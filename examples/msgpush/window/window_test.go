@@ -75,11 +75,11 @@ func TestCheck(t *testing.T) {
 		size, length int
 		want         string
 	}{
-		{"tree", 1, 1, "flat, ptr, map"},
+		{"tree", 1, 1, "flat, ptr"},
 		{"flat", 0, 1, "0 bytes"},
 		{"flat", MaxSize + 1, 1, "choose 1 to"},
 		{"ptr", 64, 0, "at least 1"},
-		{"map", 1 << 20, 1 << 20, "in all"},
+		{"flat", 1 << 20, 1 << 20, "in all"},
 	} {
 		if err := Check(c.shape, c.size, c.length); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Check(%q, %d, %d): %v, want %q", c.shape, c.size, c.length, err, c.want)

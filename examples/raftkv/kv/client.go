@@ -3,6 +3,8 @@ package kv
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,30 +14,29 @@ import (
 	"time"
 )
 
-// attemptTimeout is the default of [Group.AttemptTimeout].
 const attemptTimeout = time.Second
 
-// Group is the members as clients see them. Its methods may be called from any goroutine.
+// Group is the members as clients see them. Any goroutine may call its methods.
 type Group struct {
 	Members []string // base URLs
 	HTTP    *http.Client
 
-	AttemptTimeout time.Duration // of one attempt to write: then the next member is asked; 0: 1 s
+	AttemptTimeout time.Duration // of one attempt to write; 0: 1 s
 
-	Redirected atomic.Uint64 // writes that were refused by a member that did not lead any more
-	Retried    atomic.Uint64 // writes that were sent again since it was not known what became of them
+	Redirected atomic.Uint64 // refused by a member that no longer led
+	Retried    atomic.Uint64 // sent again because the outcome was not known
 
-	leader atomic.Int64 // index of whom to ask first
+	leader atomic.Int64 // index
 }
 
-// Client writes, one after the other. It is owned by one goroutine.
+// Client writes, one after the other. One goroutine owns it.
 type Client struct {
 	Group *Group
-	ID    string // no two clients have the same
+	ID    string // unique
 	seq   uint64
 }
 
-// Put returns when the write was made, however often it has to be sent, or when ctx ends.
+// Put returns when the write was made, or when ctx ends.
 func (c *Client) Put(ctx context.Context, key, value string) error {
 	c.seq++
 	g := c.Group
@@ -63,7 +64,7 @@ func (c *Client) Put(ctx context.Context, key, value string) error {
 	}
 }
 
-// attempt sends the write once. It returns the leader's URL where the member was another one.
+// attempt sends the write once. It returns the leader's URL if the member does not lead.
 func (c *Client) attempt(ctx context.Context, member, key, value string) (leader string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Group.AttemptTimeout, attemptTimeout))
 	defer cancel()
@@ -83,4 +84,59 @@ func (c *Client) attempt(ctx context.Context, member, key, value string) (leader
 		return "", nil
 	}
 	return resp.Header.Get(headerLeader), fmt.Errorf("%s: %s: %s", member, resp.Status, strings.TrimSpace(string(text)))
+}
+
+const (
+	headerClient = "Kv-Client"
+	headerSeq    = "Kv-Seq"
+	headerLeader = "Kv-Leader" // the leader's URL, in an answer 421
+)
+
+const maxValue = 64 << 10
+
+// Handler serves PUT /kv/KEY with the value as its body, and GET /kv/KEY for the value as this
+// member knows it. A member that does not lead answers a write with 421 and the leader's URL.
+func (n *Node) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /kv/{key}", n.put)
+	mux.HandleFunc("GET /kv/{key}", n.get)
+	return mux
+}
+
+func (n *Node) put(w http.ResponseWriter, r *http.Request) {
+	value, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxValue))
+	seq, serr := strconv.ParseUint(r.Header.Get(headerSeq), 10, 64)
+	client := r.Header.Get(headerClient)
+	if err = errors.Join(err, serr); err != nil || client == "" {
+		http.Error(w, fmt.Sprintf("a write needs %s, %s and a value up to %d bytes: %v", headerClient, headerSeq,
+			maxValue, err), http.StatusBadRequest)
+		return
+	}
+	data, err := json.Marshal(command{Client: client, Seq: seq, Key: r.PathValue("key"), Value: string(value)})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
+	defer cancel()
+	err = n.write(ctx, data, request{client, seq})
+	var other elsewhere
+	switch {
+	case err == nil:
+		w.WriteHeader(http.StatusNoContent)
+	case errors.As(err, &other):
+		w.Header().Set(headerLeader, n.config.Members[other.leader-1])
+		http.Error(w, err.Error(), http.StatusMisdirectedRequest)
+	default:
+		http.Error(w, "not known to be written: "+err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+func (n *Node) get(w http.ResponseWriter, r *http.Request) {
+	value, ok := n.store.get(r.PathValue("key"))
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = io.WriteString(w, value)
 }

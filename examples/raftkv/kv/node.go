@@ -1,7 +1,5 @@
-// Package kv is a small replicated store: keys and values in memory, agreed on by
-// go.etcd.io/raft/v3, over HTTP. It is as short as it can be, to show what a gate in front of the
-// collector does for a Raft group. Nothing is on disk: a member that has ended must not come back
-// under its id.
+// Package kv is a small replicated store in memory, by go.etcd.io/raft/v3 over HTTP. It shows what
+// a gate does for a Raft group. A member that has ended must not come back under its id.
 package kv
 
 import (
@@ -18,12 +16,11 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Times and sizes of the group.
 const (
 	tick          = 10 * time.Millisecond
 	heartbeatTick = 5
-	electionTick  = 50 // and up to twice that
-	// Of a write: the server, which answers no later than after 30 s, can still say so.
+	electionTick  = 50 // up to twice that
+	// The server has to answer within 30 s.
 	writeTimeout = 20 * time.Second
 	holdPause    = 500 * time.Microsecond // between two looks whether a transfer is over
 )
@@ -31,16 +28,15 @@ const (
 // Config says what to start.
 type Config struct {
 	ID      uint64       // of this member, from 1
-	Members []string     // base URLs of all members, in the order of their ids
-	Applied func()       // called at each write that is applied; may be nil
+	Members []string     // base URLs, in the order of ids
+	Applied func()       // at each write that is applied; may be nil
 	Log     *slog.Logger // nil: slog.Default()
 
-	// SnapshotEvery is how many entries the log may have before its older half is dropped; a member
-	// that is farther behind gets all that is stored. 0: 65,536.
+	// SnapshotEvery is after how many entries the log loses its older half. 0: 65,536.
 	SnapshotEvery uint64
 }
 
-// Node is one member. Its methods may be called from any goroutine.
+// Node is one member. Any goroutine may call its methods.
 type Node struct {
 	config  Config
 	raft    raft.Node
@@ -72,7 +68,6 @@ func Start(c Config) (*Node, error) {
 	for id := range c.Members {
 		n.voters.Voters = append(n.voters.Voters, uint64(id)+1)
 	}
-	// All members begin with the same snapshot, which says who they are.
 	first := &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
 		ConfState: n.voters, Index: new(uint64(1)),
 		Term: new(uint64(1)),
@@ -84,7 +79,7 @@ func Start(c Config) (*Node, error) {
 	n.raft = raft.RestartNode(&raft.Config{
 		ID: c.ID, Storage: n.storage, Applied: n.applied, ElectionTick: electionTick, HeartbeatTick: heartbeatTick,
 		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, CheckQuorum: true, PreVote: true,
-		DisableProposalForwarding: true, // whom to ask is told to the client
+		DisableProposalForwarding: true, // clients are told the leader
 		Logger:                    &raft.DefaultLogger{Logger: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)},
 	})
 	ctx, stop := context.WithCancel(context.Background())
@@ -100,7 +95,6 @@ func Start(c Config) (*Node, error) {
 	return n, nil
 }
 
-// Raft returns the node of the library.
 func (n *Node) Raft() raft.Node { return n.raft }
 
 // Stop ends the member.
@@ -113,7 +107,6 @@ func (n *Node) Stop() {
 	}
 }
 
-// run is the loop that the library asks for.
 func (n *Node) run(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -133,7 +126,6 @@ func (n *Node) run(ctx context.Context) {
 	}
 }
 
-// handle stores, sends and applies what the library has ready.
 func (n *Node) handle(rd raft.Ready) error {
 	if rd.SoftState != nil && n.lead.Swap(rd.SoftState.Lead) != rd.SoftState.Lead {
 		n.config.Log.Debug("leader", "id", rd.SoftState.Lead)
@@ -155,7 +147,7 @@ func (n *Node) handle(rd raft.Ready) error {
 	}
 	for _, m := range rd.Messages {
 		if m.GetType() == raftpb.MsgTransferLeader {
-			continue // of one that does not lead any more: who leads now would hand over
+			continue // of a former leader: the new one would hand over
 		}
 		if p := n.peers[m.GetTo()]; p != nil {
 			if err := p.send(m); err != nil {
@@ -178,7 +170,6 @@ func (n *Node) handle(rd raft.Ready) error {
 	return n.compact()
 }
 
-// compact drops the old part of the log.
 func (n *Node) compact() error {
 	first, err := n.storage.FirstIndex()
 	if err != nil || n.applied < first+n.config.SnapshotEvery {
@@ -194,13 +185,12 @@ func (n *Node) compact() error {
 	return n.storage.Compact(n.applied - n.config.SnapshotEvery/2)
 }
 
-// elsewhere says that another member leads.
 type elsewhere struct{ leader uint64 }
 
 func (e elsewhere) Error() string { return fmt.Sprintf("member %d leads", e.leader) }
 
-// write returns when c is applied here. A proposal that comes during a transfer of the leadership
-// was refused, and is made again where that ends.
+// write returns when the write is applied here. A transfer of the leadership refuses proposals,
+// which are made again.
 func (n *Node) write(ctx context.Context, data []byte, r request) error {
 	done := n.store.await(r)
 	defer n.store.forget(r)
@@ -228,5 +218,5 @@ func (n *Node) write(ctx context.Context, data []byte, r request) error {
 	}
 }
 
-// Messages takes what the other members send, by POST.
+// Messages takes what other members send, by POST.
 func (n *Node) Messages() http.Handler { return http.HandlerFunc(n.receive) }

@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,10 +16,10 @@ import (
 )
 
 const (
-	queueLength = 4096            // messages for one member; more are dropped, which the library mends
-	streamFor   = time.Second     // a POST carries what comes meanwhile; a server that shuts down waits as long
-	maxBody     = 64 << 20        // bytes of one POST: a snapshot
-	postTimeout = 5 * time.Second // of one POST, to a member that is stopped
+	queueLength = 4096            // messages for one member; more are dropped
+	streamFor   = time.Second     // how long a POST carries what comes; a server that shuts down waits as long
+	maxBody     = 64 << 20        // bytes of one POST
+	postTimeout = 5 * time.Second // of one POST
 	failPause   = 10 * time.Millisecond
 )
 
@@ -35,7 +32,6 @@ type peer struct {
 	client *http.Client
 }
 
-// message is one of the library's, as it is sent.
 type message struct {
 	data     []byte
 	snapshot bool
@@ -48,7 +44,7 @@ func newPeer(n *Node, id uint64, url string) *peer {
 	}
 }
 
-// send marshals at once: the library may change what m refers to when its loop goes on.
+// send marshals at once, because the library may change m later.
 func (p *peer) send(m *raftpb.Message) error {
 	var data bytes.Buffer
 	if _, err := protodelim.MarshalTo(&data, m); err != nil {
@@ -67,10 +63,9 @@ func (p *peer) send(m *raftpb.Message) error {
 
 // report tells the library what became of a snapshot.
 func (p *peer) report(status raft.SnapshotStatus) {
-	p.node.running.Go(func() { p.node.raft.ReportSnapshot(p.id, status) }) // the caller may be its loop
+	p.node.running.Go(func() { p.node.raft.ReportSnapshot(p.id, status) }) // the caller may be the library's loop
 }
 
-// run posts all that waits, again and again.
 func (p *peer) run(ctx context.Context) {
 	for {
 		var s *stream
@@ -115,15 +110,15 @@ func (p *peer) post(ctx context.Context, s *stream) error {
 }
 
 // stream is the body of a POST: what is in the queue, and what comes until the stream is closed.
-// net/http's client sends at once what a Read returns (transfer.go, FlushAfterChunkWriter).
+// net/http's client sends at once what a Read returns.
 type stream struct {
 	queue <-chan message
-	close func() // once and again
+	close func()
 	over  <-chan struct{}
 
-	mu       sync.Mutex // held by Read
-	rest     []byte     // of what was taken from the queue; guarded by mu
-	snapshot bool       // one was taken; guarded by mu
+	mu       sync.Mutex
+	rest     []byte
+	snapshot bool
 }
 
 func newStream(ctx context.Context, queue <-chan message, first message) *stream {
@@ -157,14 +152,12 @@ func (s *stream) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close has a Read that waits return. The transport calls it, too, where the answer came before the
-// end.
+// Close has a Read that waits return.
 func (s *stream) Close() error {
 	s.close()
 	return nil
 }
 
-// end closes the stream, and reports whether a snapshot was taken from the queue.
 func (s *stream) end() (snapshot bool) {
 	s.close()
 	s.mu.Lock()
@@ -172,7 +165,6 @@ func (s *stream) end() (snapshot bool) {
 	return s.snapshot
 }
 
-// receive steps through the messages of a POST.
 func (n *Node) receive(w http.ResponseWriter, r *http.Request) {
 	body := bufio.NewReader(http.MaxBytesReader(w, r.Body, maxBody))
 	for {
@@ -186,67 +178,9 @@ func (n *Node) receive(w http.ResponseWriter, r *http.Request) {
 			err = n.raft.Step(r.Context(), m)
 		}
 		if err != nil {
-			w.Header().Set("Connection", "close") // the rest is not waited for
+			w.Header().Set("Connection", "close")
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 	}
-}
-
-// What a write carries beside its key and value, and what an answer says.
-const (
-	headerClient = "Kv-Client" // who writes
-	headerSeq    = "Kv-Seq"    // its number, from 1
-	headerLeader = "Kv-Leader" // whom to ask, in an answer 421
-)
-
-// maxValue is the longest value, in bytes.
-const maxValue = 64 << 10
-
-// Handler serves the store: PUT /kv/KEY with the value as its body, GET /kv/KEY for the value as
-// this member knows it. A write to a member that does not lead is answered 421 with the leader's
-// URL.
-func (n *Node) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("PUT /kv/{key}", n.put)
-	mux.HandleFunc("GET /kv/{key}", n.get)
-	return mux
-}
-
-func (n *Node) put(w http.ResponseWriter, r *http.Request) {
-	value, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxValue))
-	seq, serr := strconv.ParseUint(r.Header.Get(headerSeq), 10, 64)
-	client := r.Header.Get(headerClient)
-	if err = errors.Join(err, serr); err != nil || client == "" {
-		http.Error(w, fmt.Sprintf("a write needs %s, %s and a value up to %d bytes: %v", headerClient, headerSeq,
-			maxValue, err), http.StatusBadRequest)
-		return
-	}
-	data, err := json.Marshal(command{Client: client, Seq: seq, Key: r.PathValue("key"), Value: string(value)})
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
-	defer cancel()
-	err = n.write(ctx, data, request{client, seq})
-	var other elsewhere
-	switch {
-	case err == nil:
-		w.WriteHeader(http.StatusNoContent)
-	case errors.As(err, &other):
-		w.Header().Set(headerLeader, n.config.Members[other.leader-1])
-		http.Error(w, err.Error(), http.StatusMisdirectedRequest)
-	default:
-		http.Error(w, "not known to be written: "+err.Error(), http.StatusServiceUnavailable)
-	}
-}
-
-func (n *Node) get(w http.ResponseWriter, r *http.Request) {
-	value, ok := n.store.get(r.PathValue("key"))
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	_, _ = io.WriteString(w, value)
 }

@@ -5,27 +5,25 @@ import (
 	"sync"
 )
 
-// A command is one write. Clients number theirs, so that one that is sent again is applied once.
+// A command is one write. Its number has it applied once if it is sent again.
 type command struct {
 	Client string `json:"c"`
-	Seq    uint64 `json:"s"` // from 1, one after the other
+	Seq    uint64 `json:"s"` // from 1
 	Key    string `json:"k"`
 	Value  string `json:"v"`
 }
 
-// request names a write.
 type request struct {
 	client string
 	seq    uint64
 }
 
-// state is what the members agree on.
 type state struct {
 	Values map[string]string `json:"values"`
-	Last   map[string]uint64 `json:"last"` // of each client the last write that was applied
+	Last   map[string]uint64 `json:"last"` // the last write of each client
 }
 
-// store is the state machine. Its methods may be called from any goroutine.
+// store is the state machine. Any goroutine may call its methods.
 type store struct {
 	mu      sync.Mutex
 	state   state                // guarded by mu
@@ -34,7 +32,7 @@ type store struct {
 
 // waiting is for a write, which may be sent again before the first attempt has ended.
 type waiting struct {
-	done     chan struct{} // closed when the write is applied
+	done     chan struct{}
 	attempts int
 }
 
@@ -45,7 +43,6 @@ func newStore() *store {
 	}
 }
 
-// apply makes a write that was committed, unless it was made before.
 func (s *store) apply(data []byte) error {
 	var c command
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -65,7 +62,7 @@ func (s *store) apply(data []byte) error {
 	return nil
 }
 
-// await returns a channel that is closed when a write is applied: it may have been.
+// await returns a channel that is closed when the write is applied.
 func (s *store) await(r request) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +79,6 @@ func (s *store) await(r request) <-chan struct{} {
 	return w.done
 }
 
-// forget ends what await began.
 func (s *store) forget(r request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +89,6 @@ func (s *store) forget(r request) {
 	}
 }
 
-// get returns a key's value.
 func (s *store) get(key string) (value string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,14 +96,12 @@ func (s *store) get(key string) (value string, ok bool) {
 	return value, ok
 }
 
-// marshal returns the state for a member that has none.
 func (s *store) marshal() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return json.Marshal(s.state)
 }
 
-// unmarshal takes the state of another member.
 func (s *store) unmarshal(data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

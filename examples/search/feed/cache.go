@@ -1,22 +1,7 @@
-// Package feed fetches RSS 2.0 feeds and keeps a copy of each.
-//
-// [Parse] reads a document, [HTTP] fetches one, and [Cache] keeps what was fetched for 15
-// minutes. Three things about the cache are worth copying:
-//
-//   - Its lock is never held while a feed is fetched. Requests that come during a refresh
-//     are answered from the old copy; a lock held across the fetch would queue them all
-//     behind it, and that queue, not the collector, would be the tail.
-//     [Options.HoldLock] makes that mistake, so that evenkeel explain can be seen to find it.
-//   - At most one goroutine refreshes, however many requests find the copy too old.
-//   - A feed that fails is tried again after a back-off that doubles, not at each request,
-//     and its last good copy stays in use.
-//
-// What a feed says is not trusted: bytes, items and lengths are bounded, links are http or
-// https, and mark-up is removed. The texts may still hold any character, so a page has to
-// escape them.
 package feed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,65 +13,53 @@ import (
 // ErrClosed is what Get returns when the cache was closed before it had a copy.
 var ErrClosed = errors.New("feed cache closed")
 
-// Options configures a [Cache]. The zero value works.
+// Options configures a [Cache].
 type Options struct {
-	TTL        time.Duration // age at which a copy is refreshed; 0: 15 minutes
-	Timeout    time.Duration // of one fetch; 0: 5 seconds
-	MinBackoff time.Duration // wait after a first failure, doubled at each further one; 0: 5 seconds
-	MaxBackoff time.Duration // longest such wait; 0: 5 minutes
-	HoldLock   bool          // fetch with the lock held, so that all wait: a mistake to look at
-	Logger     *slog.Logger  // Info for refreshes, Warn for failures; nil: slog.Default()
+	TTL      time.Duration // age at which a copy is refreshed; 0: 15 minutes
+	Timeout  time.Duration // of one fetch; 0: 5 seconds
+	HoldLock bool          // fetch with the lock held, so that all wait
+	Logger   *slog.Logger  // nil: slog.Default()
 }
 
-func (o Options) withDefaults() Options {
-	o.TTL = orDefault(o.TTL, 15*time.Minute)
-	o.Timeout = orDefault(o.Timeout, 5*time.Second)
-	o.MinBackoff = orDefault(o.MinBackoff, 5*time.Second)
-	o.MaxBackoff = max(orDefault(o.MaxBackoff, 5*time.Minute), o.MinBackoff)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	return o
-}
+// The wait after a first failure doubles at each further one.
+const (
+	minBackoff = 5 * time.Second
+	maxBackoff = 5 * time.Minute
+)
 
-func orDefault(d, def time.Duration) time.Duration {
-	if d <= 0 {
-		return def
-	}
-	return d
-}
-
-// Copy is a feed as it was fetched. Requests share Items: do not write to them.
+// Copy is a feed as it was fetched. Requests share Items.
 type Copy struct {
 	Items   []Item
 	Fetched time.Time
-	Stale   error // why the last refresh failed; nil if it did not
+	Stale   error // why the last refresh failed
 }
 
-// Cache keeps the last good copy of one feed. It is safe for concurrent use.
+// Cache keeps the last good copy of one feed. Any goroutine may call its methods.
 type Cache struct {
 	fetch func(context.Context) ([]Item, error)
 	opts  Options
 
-	mu       sync.Mutex         // guards what follows; held during a fetch by Options.HoldLock alone
-	items    []Item             // last good copy
-	fetched  time.Time          // when; zero: there is none
-	err      error              // of the last fetch; nil if it succeeded
-	failures int                // fetches failed since the last success
-	due      time.Time          // earliest time of the next fetch
-	running  chan struct{}      // closed when the fetch under way ends; nil: none is
-	cancel   context.CancelFunc // of the fetch under way
+	mu       sync.Mutex // guards what follows; held during a fetch by Options.HoldLock alone
+	items    []Item
+	fetched  time.Time // when; zero: there is none
+	err      error     // of the last fetch
+	failures int
+	due      time.Time
+	running  chan struct{} // closed when the fetch under way ends
+	cancel   context.CancelFunc
 	closed   bool
 }
 
-// NewCache returns an empty cache over fetch, which is called by one goroutine at a time.
+// NewCache returns an empty cache over fetch. One goroutine at a time calls it.
 func NewCache(fetch func(context.Context) ([]Item, error), opts Options) *Cache {
-	return &Cache{fetch: fetch, opts: opts.withDefaults()}
+	opts.TTL = cmp.Or(opts.TTL, 15*time.Minute)
+	opts.Timeout = cmp.Or(opts.Timeout, 5*time.Second)
+	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+	return &Cache{fetch: fetch, opts: opts}
 }
 
-// Get returns the newest copy without waiting for a newer one, and starts a refresh in the
-// background where one is due. It waits only for the first fetch of all, until ctx is done
-// at most. With no copy at all it returns the error of the last fetch.
+// Get returns the newest copy, and starts a refresh in the background if one is due. It waits only
+// for the first fetch of all. Without a copy it returns the error of the last fetch.
 func (c *Cache) Get(ctx context.Context) (Copy, error) {
 	for {
 		c.mu.Lock()
@@ -96,7 +69,7 @@ func (c *Cache) Get(ctx context.Context) (Copy, error) {
 			copied := Copy{Items: c.items, Fetched: c.fetched, Stale: c.err}
 			c.mu.Unlock()
 			return copied, nil
-		case c.err != nil: // never loaded, and known to fail: nobody waits for the next attempt
+		case c.err != nil: // known to fail, so that no request waits
 			err := c.err
 			c.mu.Unlock()
 			return Copy{}, err
@@ -115,15 +88,14 @@ func (c *Cache) Get(ctx context.Context) (Copy, error) {
 	}
 }
 
-// Refresh starts a fetch in the background if one is due. A program calls it when it
-// starts, so that no request has to wait.
+// Refresh starts a fetch in the background if one is due.
 func (c *Cache) Refresh() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refreshLocked()
 }
 
-// Close ends a fetch under way and waits for its goroutine. Copies stay readable.
+// Close ends a fetch under way. Copies stay readable.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -141,8 +113,7 @@ func (c *Cache) refreshLocked() {
 	if c.closed || c.running != nil || time.Now().Before(c.due) {
 		return
 	}
-	// The fetch belongs to the cache, not to the request that happened to start it: that
-	// one may leave, and others wait for the same fetch.
+	// The request that starts a fetch may leave, and others wait for the same fetch.
 	ctx, cancel := context.WithTimeout(context.Background(), c.opts.Timeout)
 	c.cancel, c.running = cancel, make(chan struct{})
 	if c.opts.HoldLock {
@@ -164,7 +135,6 @@ func (c *Cache) refresh(ctx context.Context) {
 	c.fetchedLocked(items, err, start, now)
 }
 
-// fetchedLocked ends a refresh.
 func (c *Cache) fetchedLocked(items []Item, err error, start, now time.Time) {
 	defer close(c.running)
 	c.cancel()
@@ -174,25 +144,14 @@ func (c *Cache) fetchedLocked(items []Item, err error, start, now time.Time) {
 		c.items, c.fetched, c.err, c.failures = items, now, nil, 0
 		c.due = now.Add(c.opts.TTL)
 		c.opts.Logger.Info("feed refreshed", "items", len(items), "took", now.Sub(start))
-	case c.closed: // the error is our own doing
+	case c.closed: // Close has cancelled it
 	default:
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("no complete answer within %v: %w", c.opts.Timeout, err)
 		}
-		wait := c.backoffLocked()
+		wait := min(minBackoff<<min(c.failures, 10), maxBackoff)
+		c.failures++
 		c.err, c.due = err, now.Add(wait)
 		c.opts.Logger.Warn("feed failed", "err", err, "retry_in", wait, "kept_items", len(c.items))
 	}
-}
-
-// backoffLocked counts a failure and returns the wait that follows it.
-func (c *Cache) backoffLocked() time.Duration {
-	wait := c.opts.MinBackoff
-	for range c.failures {
-		if wait *= 2; wait >= c.opts.MaxBackoff {
-			return c.opts.MaxBackoff // the count stops here: it can only lead here again
-		}
-	}
-	c.failures++
-	return wait
 }

@@ -157,13 +157,12 @@ func TestCacheNobodyWaitsForARefresh(t *testing.T) {
 func TestCacheBackoff(t *testing.T) {
 	src := &source{}
 	src.fail.Store(true)
-	opts := Options{MinBackoff: time.Second, MaxBackoff: 5 * time.Second}
-	inBubble(t, src, opts, func(t *testing.T, c *Cache) {
+	inBubble(t, src, Options{TTL: time.Hour}, func(t *testing.T, c *Cache) {
 		if _, err := c.Get(t.Context()); !errors.Is(err, errDown) {
 			t.Fatalf("Get: %v, want %v", err, errDown)
 		}
 		fetches := int32(1)
-		for _, wait := range []time.Duration{1, 2, 4, 5, 5} {
+		for _, wait := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300} {
 			wait *= time.Second
 			for range 10 { // many requests, none of which makes a fetch
 				if _, err := c.Get(t.Context()); !errors.Is(err, errDown) {
@@ -183,19 +182,19 @@ func TestCacheBackoff(t *testing.T) {
 		}
 
 		src.fail.Store(false)
-		time.Sleep(5 * time.Second)
+		time.Sleep(maxBackoff)
 		c.Refresh()
 		synctest.Wait()
-		get(t, c, "copy 7")
+		get(t, c, "copy 10")
 
 		src.fail.Store(true) // the count begins anew
-		time.Sleep(15 * time.Minute)
+		time.Sleep(time.Hour)
 		c.Refresh()
 		synctest.Wait()
-		time.Sleep(time.Second)
+		time.Sleep(minBackoff)
 		c.Refresh()
 		synctest.Wait()
-		src.wantFetches(t, 9)
+		src.wantFetches(t, 12)
 	})
 }
 

@@ -7,32 +7,33 @@ import (
 	"html"
 	"io"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
 
-// What Parse keeps of a document at most. Longer texts are cut, further items are left out.
+// Longer texts are cut, further items are left out.
 const (
 	MaxItems     = 2000
-	maxTitleLen  = 512  // bytes
-	maxTextLen   = 4096 // bytes
-	maxLinkLen   = 2048 // bytes; a longer link is dropped, because a cut one leads nowhere
+	maxTitleLen  = 512
+	maxTextLen   = 4096
+	maxLinkLen   = 2048 // a longer link is dropped
 	maxXMLDepth  = 64
 	rootElement  = "rss"
 	itemsElement = "item"
 )
 
-// ErrNotRSS is what Parse returns for a document that is not RSS 2.0: an HTML page, say.
+// ErrNotRSS is what Parse returns for a document such as an HTML page.
 var ErrNotRSS = errors.New("not an RSS 2.0 document; give the address of the feed itself")
 
-// Item is one entry of a feed. It is immutable: requests share it.
+// Item is one entry of a feed. Requests share it.
 type Item struct {
 	Title string // plain text, unescaped
 	Text  string // plain text, unescaped
 	Link  string // absolute http or https URL, or empty
 
-	LowerTitle string // strings.ToLower(Title), once and for all
-	LowerText  string // strings.ToLower(Text)
+	LowerTitle string // lower case, once and for all
+	LowerText  string
 }
 
 // Parse reads an RSS 2.0 document. It stops after [MaxItems] items.
@@ -75,9 +76,8 @@ func Parse(r io.Reader) ([]Item, error) {
 	}
 }
 
-// entry is an item as it stands in the document. Its fields are lists because encoding/xml
-// also matches the elements of other vocabularies by their local names: <media:title>
-// would overwrite <title>.
+// The fields of entry are lists because encoding/xml ignores namespaces: <media:title> would
+// overwrite <title>.
 type entry struct {
 	Titles []element `xml:"title"`
 	Texts  []element `xml:"description"`
@@ -89,7 +89,7 @@ type element struct {
 	Value   string `xml:",chardata"`
 }
 
-// item takes the elements that share the item's own namespace.
+// item takes the elements of the item's own namespace.
 func (e entry) item(space string) Item {
 	it := Item{
 		Title: plainText(first(e.Titles, space), maxTitleLen),
@@ -109,7 +109,7 @@ func first(es []element, space string) string {
 	return ""
 }
 
-// webLink returns link if a page may offer it, else the empty string.
+// webLink returns link if a page may offer it.
 func webLink(link string) string {
 	link = strings.TrimSpace(link)
 	u, err := url.Parse(link)
@@ -119,50 +119,18 @@ func webLink(link string) string {
 	return link
 }
 
-// plainText makes one line of plain text from what feeds put into their elements: tags
-// removed, character references resolved, white space collapsed, at most maxLen bytes.
-//
-// It is for looks, not for safety: "&lt;b&gt;" comes out as "<b>". Whoever writes the text
-// into a page has to escape it.
+// plainText returns one line without tags, for looks and not for safety: "&lt;b&gt;" becomes "<b>".
 func plainText(s string, maxLen int) string {
-	s = html.UnescapeString(stripTags(s))
+	s = html.UnescapeString(tag.ReplaceAllString(s, " "))
 	s = strings.Join(strings.Fields(s), " ")
 	return cut(s, maxLen)
 }
 
-// stripTags replaces each tag with a space. A '<' opens a tag if a letter, '/' or '!'
-// follows, so that "2 < 3" stays; a tag that is never closed takes the rest.
-func stripTags(s string) string {
-	if strings.IndexByte(s, '<') < 0 {
-		return s
-	}
-	var b strings.Builder
-	for {
-		open := strings.IndexByte(s, '<')
-		if open < 0 || open+1 == len(s) {
-			b.WriteString(s)
-			return b.String()
-		}
-		b.WriteString(s[:open])
-		if s = s[open:]; !opensTag(s[1]) {
-			b.WriteByte('<')
-			s = s[1:]
-			continue
-		}
-		b.WriteByte(' ')
-		end := strings.IndexByte(s, '>')
-		if end < 0 {
-			return b.String()
-		}
-		s = s[end+1:]
-	}
-}
+// tag is a '<' that a letter, '/' or '!' follows, so that "2 < 3" stays. One that is never closed takes
+// the rest.
+var tag = regexp.MustCompile(`<[/!A-Za-z][^>]*>?`)
 
-func opensTag(c byte) bool {
-	return c == '/' || c == '!' || 'a' <= c|0x20 && c|0x20 <= 'z'
-}
-
-// cut shortens s to at most maxLen bytes, the ellipsis included, without splitting a rune.
+// cut shortens s, the ellipsis included, without splitting a rune.
 func cut(s string, maxLen int) string {
 	const ellipsis = "…"
 	if len(s) <= maxLen {

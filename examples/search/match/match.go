@@ -1,9 +1,6 @@
-// Package match decides whether an item of a feed holds a term, in two ways that agree on
-// every answer and differ in what they allocate. It is the experiment of this example.
-//
-// [Extra] makes lower-case copies of both texts and of the term for each item of each
-// request. [Lean] uses the copies that were made when the feed was fetched. The copies of
-// Extra live for a microsecond, but each one brings the next collection nearer.
+// Package match decides whether an item of a feed holds a term, in two ways that agree and differ
+// in what they allocate. It is the experiment of this example. The copies of [Extra] live for a
+// microsecond, but each one brings the next collection nearer.
 package match
 
 import (
@@ -13,7 +10,7 @@ import (
 	"evenkeel.dev/examples/search/feed"
 )
 
-// Func returns, for a term, the test that an item holds it, whatever the case.
+// Func returns the test whether an item holds a term, whatever the case.
 type Func func(term string) func(*feed.Item) bool
 
 // Modes are the names that [ByName] knows.
@@ -30,8 +27,7 @@ func ByName(mode string) (Func, error) {
 	return nil, fmt.Errorf("unknown mode %q; choose one of %s", mode, Modes)
 }
 
-// Extra folds the case inside the loop: two copies an item, and one of the term if it has
-// capitals.
+// Extra makes lower-case copies of both texts and the term for each item.
 func Extra(term string) func(*feed.Item) bool {
 	return func(it *feed.Item) bool {
 		return strings.Contains(strings.ToLower(it.Title), strings.ToLower(term)) ||
@@ -39,7 +35,7 @@ func Extra(term string) func(*feed.Item) bool {
 	}
 }
 
-// Lean folds the term once and takes the item's texts as the feed's copy has them.
+// Lean folds the term once, and uses the feed's copies.
 func Lean(term string) func(*feed.Item) bool {
 	term = strings.ToLower(term)
 	return func(it *feed.Item) bool {

@@ -8,14 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Highlight returns text as HTML with each occurrence of term, whatever the case, inside a
-// <mark>. Occurrences are taken from the left and do not overlap. Everything is escaped:
-// without the marks, and unescaped, the result is text again.
+// Highlight returns text as HTML with each occurrence of term, whatever the case, inside a <mark>.
+// Everything is escaped.
 //
-// Two runes are the same letter if unicode.ToLower says so, which is the rule of
-// strings.ToLower, so a text is marked exactly if the search found it. The comparison runs
-// over the text itself, rune by rune: offsets into a lower-case copy would be wrong, as a
-// rune and its lower case may differ in length ("Ⱥ" has two bytes, "ⱥ" three).
+// Two runes are the same letter if unicode.ToLower says so, as in strings.ToLower, so a text is
+// marked exactly if the search found it. Offsets into a lower-case copy would be wrong, because "Ⱥ"
+// has two bytes and "ⱥ" three.
 func Highlight(text, term string) template.HTML {
 	const open, shut = "<mark>", "</mark>"
 	term = strings.ToLower(term)
@@ -37,7 +35,7 @@ func Highlight(text, term string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// find returns the bounds of the first occurrence of lower, which is in lower case, or -1.
+// find returns the bounds of the first occurrence of lower, or -1.
 func find(text, lower string) (start, end int) {
 	if lower == "" {
 		return -1, -1
@@ -55,7 +53,7 @@ func find(text, lower string) (start, end int) {
 	return -1, -1
 }
 
-// prefixLen returns the length of the prefix of text that folds to lower, or 0.
+// prefixLen returns the length of the prefix of text that folds to lower.
 func prefixLen(text, lower string) int {
 	n := 0
 	for _, want := range lower {
@@ -68,7 +66,6 @@ func prefixLen(text, lower string) int {
 	return n
 }
 
-// lowerRune returns the first rune of s in lower case and its size in s, or a size of 0.
 func lowerRune(s string) (r rune, size int) {
 	if len(s) > 0 && s[0] < utf8.RuneSelf {
 		if c := s[0]; 'A' <= c && c <= 'Z' {

@@ -1,8 +1,5 @@
-// Package page renders the search form and its results as HTML.
-//
-// Both what was typed and what the feeds say is hostile until proven otherwise. The
-// template escapes everything but the texts of hits, which [Highlight] escapes itself
-// because it has to put its marks between the pieces.
+// Package page renders the search form and its results as HTML. The template escapes everything but
+// the texts of hits, which [Highlight] escapes.
 package page
 
 import (
@@ -29,14 +26,14 @@ var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
 type Page struct {
 	Term    string
 	Boxes   []Box
-	Message string   // what is wrong with the request; empty: nothing
-	Results []Result // of each feed that was searched; nil: none was
-	Sample  bool     // the feeds are the invented ones
+	Message string   // what is wrong with the request
+	Results []Result // of each feed
+	Sample  bool     // the feeds are invented
 }
 
 // Box is a check box: one feed.
 type Box struct {
-	Name    string // of the form field
+	Name    string
 	Label   string
 	Checked bool
 }
@@ -46,17 +43,17 @@ type Result struct {
 	Name  string
 	Label string
 	Hits  []Hit
-	Total int           // hits in all; Hits may hold fewer
-	Err   error         // the feed could not be searched
-	Stale error         // the feed was searched, but in an old copy, and this is why
-	Age   time.Duration // of the copy
+	Total int   // Hits may hold fewer
+	Err   error // why the feed could not be searched
+	Stale error // why the copy is old
+	Age   time.Duration
 }
 
 // Hit is an item that holds the term.
 type Hit struct {
 	Title template.HTML
 	Text  template.HTML
-	Link  string // http or https, or empty
+	Link  string
 }
 
 // Hits counts the hits of all results.
@@ -68,7 +65,6 @@ func (p Page) Hits() int {
 	return n
 }
 
-// shown counts the hits that the page holds.
 func (p Page) shown() int {
 	n := 0
 	for _, r := range p.Results {
@@ -77,10 +73,9 @@ func (p Page) shown() int {
 	return n
 }
 
-// Write sends p with the given status. The page is rendered before the first byte is sent,
-// so that an error can still become a 500.
+// Write renders the page before it sends the first byte, so that an error becomes a 500.
 func Write(w http.ResponseWriter, status int, p Page) error {
-	const shellLen, hitLen = 4 << 10, 600 // bytes; a guess that spares the buffer most of its growth
+	const shellLen, hitLen = 4 << 10, 600 // bytes, a guess
 	var b bytes.Buffer
 	b.Grow(shellLen + hitLen*p.shown())
 	if err := tmpl.Execute(&b, p); err != nil {
@@ -92,7 +87,7 @@ func Write(w http.ResponseWriter, status int, p Page) error {
 	h.Set("Cache-Control", "no-cache")
 	protect(h)
 	w.WriteHeader(status)
-	w.Write(b.Bytes()) // an error here means that the reader has left
+	w.Write(b.Bytes())
 	return nil
 }
 
@@ -106,8 +101,7 @@ func Assets() http.Handler {
 	})
 }
 
-// protect is the second line of defence: if something did slip through the escaping, a
-// browser would neither run nor load it.
+// protect is the second line of defence if something slips through the escaping.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy",
 		"default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "+

@@ -161,7 +161,8 @@ func TestCompareNotes(t *testing.T) {
 				"because the client or the service did not keep up; their latency counts from then all the same",
 		}},
 		{"loads", []runfile.Run{run("a", 1, nil), run("b", 1, open)}, []string{
-			"b: 2 of 100 requests were sent more than 1 ms after they were due, because the client or the service did " +
+			"b: 2 of 100 requests were sent more than 1 ms after they were due, because the client or the service " +
+				"did " +
 				"not keep up; their latency counts from then all the same",
 			"a and b had different loads: 50 connections (closed loop) against 2,000 requests/s (open loop)",
 		}},
@@ -191,9 +192,9 @@ func TestCompareNotes(t *testing.T) {
 func TestLoadTextUnknown(t *testing.T) {
 	for want, l := range map[string]*loadgen.Result{
 		"a load of unknown rate and connections": {},
-		"1 connection (closed loop)":                         {Connections: 1},
-		"7 connections (closed loop)":                        {Connections: 7},
-		"100 requests/s (open loop)":                         {Rate: 100},
+		"1 connection (closed loop)":             {Connections: 1},
+		"7 connections (closed loop)":            {Connections: 7},
+		"100 requests/s (open loop)":             {Rate: 100},
 	} {
 		if got := LoadText(l); got != want {
 			t.Errorf("%q, want %q", got, want)

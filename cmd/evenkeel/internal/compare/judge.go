@@ -181,7 +181,8 @@ func (c *Comparison) Footnotes() (list []string) {
 		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
 	if x := c.Lead(); x != nil && x.floor != nil {
-		add("floor: the smallest change that %s show on this machine in four of five cases; smaller ones have no colour",
+		add("floor: the smallest change that %s show on this machine in four of five cases; smaller ones have no "+
+			"colour",
 			textfmt.Plural(x.floorRounds, "round"))
 	}
 	if len(c.Columns) < 2 {
@@ -190,14 +191,15 @@ func (c *Comparison) Footnotes() (list []string) {
 	heads := len(c.Columns) - 1
 	lead := c.Lead()
 	if !c.Judged() && c.Repeats() > 1 {
-		add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it in each (use a " +
-			"longer -z)")
+		add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it in " +
+			"each (use a longer -z)")
 		return list
 	}
 	if !c.Judged() {
 		known := c.known(c.toJudge())
 		if len(known) == 0 {
-			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use a longer -z)")
+			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use a " +
+				"longer -z)")
 			return list
 		}
 		add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures %s -repeat %d",
@@ -213,8 +215,8 @@ func (c *Comparison) Footnotes() (list []string) {
 	}
 	add("ratio to %q; %s; ~: inconclusive", c.Columns[c.Base].Label, together)
 	if slices.ContainsFunc(c.against, func(a *tailstat.Comparison) bool { return a != nil && !a.Paired }) {
-		add("not measured in rounds of random order, so a change of the machine can look like a change of the program; " +
-			"evenkeel run -variant ... -variant ... measures in rounds")
+		add("not measured in rounds of random order, so a change of the machine can look like a change of the " +
+			"program; evenkeel run -variant ... -variant ... measures in rounds")
 	}
 	for k, r := range lead.results {
 		if r == nil || r.Verdict != tailstat.VerdictInconclusive {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -22,12 +21,11 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/textfmt"
-	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
 
 type loads struct {
-	rounds, busy           int // busy: on a busy machine
+	rounds, busy           int
 	round, trace, replicas time.Duration
 }
 
@@ -36,7 +34,6 @@ var (
 		rounds: 7, busy: 12, round: 1700 * time.Millisecond, trace: 2 * time.Second,
 		replicas: 9 * time.Second,
 	}
-	full  = loads{rounds: 12, busy: 12, round: 5 * time.Second, trace: 2 * time.Second}
 	quick = loads{
 		rounds: 2, busy: 2, round: 300 * time.Millisecond, trace: 300 * time.Millisecond,
 		replicas: time.Second,
@@ -45,20 +42,19 @@ var (
 
 const (
 	rate        = 600 // per second, because p99 needs 1,000 requests per round
-	liveMiB     = 64  // in each replica
+	liveMiB     = 64
 	replicaRate = 500
 	patience    = 30 * time.Second
 	feedDelay   = 400 * time.Millisecond
-	look        = 1100 * time.Millisecond // at the machine
+	look        = 1100 * time.Millisecond
 )
 
 // Demo is the demonstration under way.
 type Demo struct {
-	App    *cli.App
-	Bin    string
-	Out    string
-	Record string // file for the runs of the fix; "": show all
-	Quick  bool
+	App   *cli.App
+	Bin   string
+	Out   string
+	Quick bool
 
 	Explain func(ctx context.Context, a *cli.App, args []string) error
 
@@ -71,16 +67,6 @@ func (d *Demo) Run(ctx context.Context) error {
 	d.loads = usual
 	if d.Quick {
 		d.loads = quick
-	}
-	parts := []func(context.Context) error{d.why, d.fix, d.gates, d.next}
-	if d.Record != "" {
-		if tool := runfile.Tool(); !ofCommit.MatchString(tool) {
-			return fmt.Errorf("-record: %s is not of a clean commit; commit the changes, and run make build", tool)
-		}
-		if err := cli.CanSave(nil, d.Record); err != nil {
-			return err
-		}
-		d.loads, parts = full, parts[1:2]
 	}
 	for _, name := range []string{"search", "hello"} {
 		if _, err := os.Stat(d.program(name)); err != nil {
@@ -96,7 +82,7 @@ func (d *Demo) Run(ctx context.Context) error {
 	own, _ := cpuwatch.Start(os.Getpid(), false) // without control groups there is no quota
 	d.machine.quota = own.Quota()
 	own.End()
-	for i, part := range parts {
+	for i, part := range []func(context.Context) error{d.why, d.fix, d.gates, d.next} {
 		if i > 0 {
 			d.say("")
 		}
@@ -106,8 +92,6 @@ func (d *Demo) Run(ctx context.Context) error {
 	}
 	return nil
 }
-
-var ofCommit = regexp.MustCompile(`[ -][0-9a-f]{12}$`)
 
 func (d *Demo) program(name string) string { return filepath.Join(d.Bin, name) }
 
@@ -172,14 +156,7 @@ func (d *Demo) fix(ctx context.Context) error {
 	d.compared(c)
 	d.say("explain now: %s", textfmt.Printable(now.Sentence))
 	a.Stderr = d.App.Stdout
-	err = a.SavePage(filepath.Join(d.Out, "fix.html"), func(w io.Writer) error { return page.Compare(w, c) })
-	if err != nil || d.Record == "" {
-		return err
-	}
-	for i := range r.File.Runs {
-		r.File.Runs[i].Load.Series = loadgen.Series{} // nine tenths of the file
-	}
-	return a.Save(&r.File, d.Record)
+	return a.SavePage(filepath.Join(d.Out, "fix.html"), func(w io.Writer) error { return page.Compare(w, c) })
 }
 
 // rounds returns how many to measure, before any figure is known.
@@ -279,7 +256,7 @@ func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 }
 
 type machine struct {
-	quota          float64 // CPUs; 0: no quota
+	quota          float64 // 0: none
 	others, stolen float64 // largest percentages
 }
 

@@ -6,16 +6,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
-	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/loadgen"
 )
 
@@ -90,6 +87,8 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections closes unused connections.
 func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
 
+const h2cPatience = 2 * time.Second
+
 // HintHTTP2 adds to a load's error that the server speaks h2c.
 func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	if err == nil || errors.Is(err, ErrGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
@@ -99,33 +98,12 @@ func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	if parseErr != nil || u.Scheme != "http" {
 		return err
 	}
-	dial := o.DialContext
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
+	probe := loadgen.Options{
+		Targets: []loadgen.Target{{URL: "http://" + u.Host + "/"}}, Protocol: loadgen.ProtocolHTTP2,
+		DialContext: o.DialContext, Connections: 1, Requests: 1, Timeout: h2cPatience,
 	}
-	if speaksHTTP2(dial, fetch.Address(u)) {
+	if res, probeErr := loadgen.Run(context.Background(), probe); probeErr == nil && res.Answered > 0 {
 		return fmt.Errorf("%w; the server speaks HTTP/2 without TLS (h2c): write -http2", err)
 	}
 	return err
 }
-
-// speaksHTTP2 sends the preface and expects settings (RFC 9113, 3.4).
-func speaksHTTP2(dial func(context.Context, string, string) (net.Conn, error), address string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), h2cPatience)
-	defer cancel()
-	conn, err := dial(ctx, "tcp", address)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(h2cPatience))
-	const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00" // an empty frame
-	if _, err := io.Copy(conn, strings.NewReader("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings)); err != nil {
-		return false
-	}
-	var head [9]byte // length, type, flags, stream
-	_, err = io.ReadFull(conn, head[:])
-	return err == nil && head[3] == 4 && head[5]|head[6]|head[7]|head[8] == 0
-}
-
-const h2cPatience = 2 * time.Second

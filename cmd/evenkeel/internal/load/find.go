@@ -73,7 +73,7 @@ func judgeByStretches(g Goal, s *step) (rateVerdict, string) {
 	requests := float64(s.load.Requests())
 	above := (1-g.quantile)*requests - float64(max(s.load.Requests()-timed, 0)+refused)
 	quantile := min(max(1-above/float64(max(timed, 1)), g.quantile), 1)
-	var over []float64 // logarithms of the quantile over the limit
+	var over []float64 // logarithms
 	for i := range s.stretches {
 		if s.stretches[i].Count() > 0 {
 			q := max(s.stretches[i].Quantile(quantile), 1)
@@ -108,7 +108,7 @@ type Finder struct {
 	goal    Goal
 	measure func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error)
 	load    loadgen.Options
-	service runfile.Watched // for what else the machine did
+	service runfile.Watched
 	file    *runfile.File
 }
 
@@ -179,7 +179,7 @@ func (f *Finder) step(ctx context.Context, rate float64) (rateVerdict, error) {
 	}
 	s.load = res
 	run := runfile.Run{Label: textfmt.Count(rate) + "/s", Repeat: 1, Load: res}
-	if watch != nil { // nil: interrupted in the warm-up
+	if watch != nil { // nil: interrupted
 		run.Disturbance = watch.End()
 	}
 	f.file.Runs = append(f.file.Runs, run)

@@ -35,7 +35,7 @@ type Flags struct {
 	insecure bool
 	Shape    shapeFlags
 	Drawn    bool // the seed also orders variants
-	fewer    int  // connections than defaultOpen; 0: not fewer
+	fewer    int  // connections than defaultOpen
 
 	Mix mixFlags
 
@@ -134,7 +134,7 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	}
 	err = l.Mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
 	if o.Arrivals == loadgen.ArrivalsPoisson && l.Mix.seed != nil {
-		o.Seed = *l.Mix.seed // one seed for both
+		o.Seed = *l.Mix.seed
 	}
 	return o, err
 }

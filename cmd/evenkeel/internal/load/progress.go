@@ -25,12 +25,12 @@ type Progress struct {
 	last     time.Duration
 
 	warmup, duration time.Duration // of the load
-	timeout, drain   time.Duration // of a request, and after the load
+	timeout, drain   time.Duration
 
 	mu      sync.Mutex // guards all below, w and last
 	bar     string     // "": none
 	warm    bool
-	awaited bool // awaiting was shown
+	awaited bool
 }
 
 // NewProgress uses a's standard error.
@@ -161,7 +161,7 @@ func (p *Progress) draw(text string) {
 	p.bar = text
 }
 
-// Run is Run with progress.
+// Run runs loadgen and shows its progress.
 func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
 	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)

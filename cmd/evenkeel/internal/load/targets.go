@@ -30,10 +30,10 @@ type mixFlags struct {
 	seed     *uint64 // nil: a new one
 	distinct int
 	classes  []classPattern
-	Share    *runfile.Share // nil: all requests
+	Share    *runfile.Share
 
-	Made  *runfile.Mix // nil: the URLs as given
-	named []string     // files in requests
+	Made  *runfile.Mix
+	named []string
 }
 
 type classPattern struct {
@@ -189,12 +189,12 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 type targetParser struct {
 	name  string
 	base  loadgen.Target
-	below string // before a leading /
+	below string
 
 	line   int
 	specs  []spec
-	bodies map[string][]byte // by file
-	bytes  int               // of bodies
+	bodies map[string][]byte
+	bytes  int
 }
 
 func (p *targetParser) at() string { return fmt.Sprintf("%s:%d", p.name, p.line) }

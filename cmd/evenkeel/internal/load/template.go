@@ -28,7 +28,7 @@ type generator struct {
 	seed  uint64
 	lines map[string][]string
 
-	number int64 // of the request, from 0
+	number int64
 	random *rand.Rand
 }
 
@@ -172,7 +172,7 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 		n = int(max(1, min(Planned(o), defaultDistinct)))
 	}
 	index, of := int64(0), int64(1)
-	if m.Share != nil { // together the machines send what one would
+	if m.Share != nil {
 		index, of = int64(m.Share.Index), int64(m.Share.Of)
 	}
 	made, bytes := make([]spec, 0, n), 0

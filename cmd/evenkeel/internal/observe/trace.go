@@ -25,12 +25,12 @@ const (
 type trace struct {
 	mu     sync.Mutex // guards all below
 	cycles []gctrace.Cycle
-	start  time.Time // of the runtime, about
+	start  time.Time
 	stats  gctrace.Stats
 
 	log        string // followed log; "": standard error
 	restarts   int    // since mark
-	lostBefore int64  // before mark
+	lostBefore int64
 }
 
 // Read reads until standard error ends.
@@ -164,7 +164,7 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 	if ends && fi.Size() > logHistory {
 		_, _ = f.Seek(-logHistory, io.SeekEnd)
 		br := bufio.NewReader(in)
-		_, _ = br.ReadSlice('\n') // the rest of a line
+		_, _ = br.ReadSlice('\n')
 		in = br
 	}
 	done := make(chan struct{})

@@ -39,7 +39,7 @@ type Process struct {
 	mu   sync.Mutex // guards over
 	over bool       // send no signal, because the leader is about to be reaped
 
-	reaped bool  // of the goroutine in Start
+	reaped bool
 	late   bool  // the group outlived Stop's grace; set before done
 	err    error // of Wait; set before done
 }
@@ -62,7 +62,7 @@ func Start(o Options) (*Process, error) {
 			return nil, err
 		}
 		cmd.Stderr, pipe = w, r
-		defer w.Close() // the child has its own
+		defer w.Close()
 		readers.Go(func() {
 			o.Stderr(r)
 			_, _ = io.Copy(io.Discard, r) // never block the child
@@ -81,7 +81,7 @@ func Start(o Options) (*Process, error) {
 		}
 		p.waitExit()
 		p.waitForGroup()
-		p.kill() // what it started
+		p.kill()
 		p.mu.Lock()
 		p.over = true
 		p.mu.Unlock()

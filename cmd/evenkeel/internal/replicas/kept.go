@@ -30,9 +30,9 @@ import (
 const (
 	maxKeptBytes  = 64 << 20
 	maxHeadBytes  = 16 << 20
-	analysisLimit = 2 * time.Minute // of a replica's snapshots
+	analysisLimit = 2 * time.Minute
 	traceLimit    = time.Minute
-	quietAnalysis = 2 * time.Second // without progress
+	quietAnalysis = 2 * time.Second
 )
 
 var analyses = make(chan bool, runtime.GOMAXPROCS(0))
@@ -42,7 +42,7 @@ type findings struct {
 	source string // another source is another process
 	store  *history.Store
 	done   map[string]bool
-	failed []string // snapshots, and why
+	failed []string
 }
 
 type keeper interface {
@@ -136,7 +136,7 @@ func (f *findings) explainOne(ctx context.Context, k keeper, id string) error {
 type served struct {
 	client *http.Client
 	json   *url.URL
-	since  time.Duration // 0: all
+	since  time.Duration
 }
 
 func (s served) history(ctx context.Context) (*history.History, string, error) {

@@ -163,7 +163,7 @@ type merged struct {
 	history  *history.History
 	answered int
 	all      int
-	missing  []string // replicas without an answer, and why
+	missing  []string // and why
 }
 
 func merge(answers []answer) (*merged, error) {

@@ -31,7 +31,7 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	groups := slices.Concat([]string{
 		"Common flags: url variant repeat rate c n z explain fail-if o",
 		"The server: ready ready-timeout stop-timeout pprof v",
-		"Rounds: until until-figure budget aa base figures",
+		"Rounds: until budget aa base figures",
 	}, load.Groups, []string{"Results: html explain-html traces top"})
 	fs := a.NewFlags("run", help, groups...)
 	f.load.Register(fs)

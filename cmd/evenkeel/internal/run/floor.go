@@ -17,7 +17,7 @@ import (
 const (
 	floorRounds      = 10 // of -aa without -repeat
 	floorRoundsUntil = 8
-	floorShown       = 1.1 // change
+	floorShown       = 1.1
 )
 
 // measureFloor measures the base twice in each round.
@@ -33,7 +33,7 @@ func (r *Runner) measureFloor(ctx context.Context) error {
 	defer func() {
 		r.twin, r.File.Floor = "", floor
 		if len(r.variants) == 1 {
-			r.File.Runs = slices.Clone(floor.First) // so that there is a table
+			r.File.Runs = slices.Clone(floor.First) // for a table
 		}
 	}()
 	rng := rand.New(rand.NewPCG(r.flags.seed, 0)) // compared rounds begin with 1

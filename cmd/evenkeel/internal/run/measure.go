@@ -53,10 +53,10 @@ type Runner struct {
 	variants []variant
 	File     runfile.File
 
-	take     func(context.Context, variant, int) (*runfile.Run, error) // nil: measure
-	now      func() time.Time
-	twin     string // first or second, while -aa measures
-	standing string
+	take  func(context.Context, variant, int) (*runfile.Run, error) // nil: measure
+	now   func() time.Time
+	twin  string // first or second, while -aa measures
+	soFar string
 
 	explanations []explained
 	unexplained  error
@@ -74,7 +74,7 @@ func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*ve
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.stop(server) }() // or kill it
+	defer func() { _ = r.stop(server) }()
 	if err := AwaitReady(ctx, r.flags.ready, r.load.TLS, server, time.Duration(r.flags.readyTimeout)); err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ type measurement struct {
 const (
 	// diedWithin is how long to look for a dead server after failed requests.
 	diedWithin = 2 * time.Second
-	// goneWithin is the same if nothing listens.
-	goneWithin = 30 * time.Second
+	// refusedWithin is the same if nothing listens.
+	refusedWithin = 30 * time.Second
 )
 
 func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
@@ -163,7 +163,7 @@ func (r *Runner) labelOf(v variant, repeat int) string {
 	case r.twin != "":
 		return fmt.Sprintf("%s, the %s of round %d for the floor", v.label, r.twin, repeat)
 	case r.flags.until.width > 0:
-		return fmt.Sprintf("%s, round %d%s", v.label, repeat, r.standing)
+		return fmt.Sprintf("%s, round %d%s", v.label, repeat, r.soFar)
 	case len(r.variants)*r.flags.repeat > 1:
 		return fmt.Sprintf("%s %d/%d", v.label, repeat, r.flags.repeat)
 	}
@@ -227,7 +227,7 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	if res.Failed > 0 && ctx.Err() == nil {
 		within = diedWithin
 		if newReadiness(m.runner.flags.ready, nil).refused(ctx) {
-			within = goneWithin
+			within = refusedWithin
 		}
 	}
 	select {

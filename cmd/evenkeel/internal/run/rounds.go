@@ -23,8 +23,8 @@ import (
 )
 
 type untilFlags struct {
-	width  share // 0: -repeat
-	figure string
+	width  share  // 0: -repeat
+	figure string // the first of -figures
 	budget cli.Period
 }
 
@@ -40,9 +40,8 @@ const (
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
-	fs.Var(&u.width, "until", "add rounds until the p99 ratio is known to ± this `share`, such as 10%, or clearly "+
-		"differs from 1; with -fail-if until each limit is decided")
-	fs.StringVar(&u.figure, "until-figure", "", "`figure` of -until (default: the first of -figures, or p99)")
+	fs.Var(&u.width, "until", "add rounds until the ratio of p99, or of the first of -figures, is known to "+
+		"± this `share`, such as 10%, or clearly differs from 1; with -fail-if until each limit is decided")
 	fs.Var(&u.budget, "budget", "end -until after this `duration` (default 10m)")
 }
 
@@ -66,8 +65,6 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	switch {
 	case u.width == 0 && u.budget > 0:
 		return errors.New("-budget is how long -until may take; say what for, such as -until 10%")
-	case u.width == 0 && u.figure != "":
-		return errors.New("-until-figure says what -until is about; say how well it is to be known, such as -until 10%")
 	case u.width == 0:
 	case len(r.variants) < 2:
 		return errors.New("-until is about the ratio of two variants; give each a -variant")
@@ -75,15 +72,10 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 		if u.budget == 0 {
 			u.budget = cli.Period(defaultBudget)
 		}
-		if u.figure = cmp.Or(u.figure, cmp.Or(append(slices.Clone(names), defaultFigure)...)); names == nil {
-			names = []string{u.figure}
+		if names == nil {
+			names = []string{defaultFigure}
 		}
-		if err := compare.CheckFigures([]string{u.figure}); err != nil {
-			return fmt.Errorf("-until-figure: %w", err)
-		}
-		if !slices.Contains(names, u.figure) {
-			return fmt.Errorf("-until-figure %s is not among -figures", u.figure)
-		}
+		u.figure = names[0]
 	}
 	if f.aa && !repeatGiven && u.width == 0 {
 		f.repeat = floorRounds
@@ -234,7 +226,7 @@ func (r *Runner) Compared() *compare.Comparison {
 func (r *Runner) look(spent time.Duration) (why string) {
 	u, c := r.flags.until, r.Compared()
 	row := c.Row(u.figure)
-	narrow, clear, standing := true, true, []string(nil)
+	narrow, clear, known := true, true, []string(nil)
 	for k, col := range c.Columns {
 		if k == c.Base {
 			continue
@@ -247,14 +239,14 @@ func (r *Runner) look(spent time.Duration) (why string) {
 		narrow = narrow && done
 		clear = clear && (done || x != nil && x.Verdict != tailstat.VerdictInconclusive)
 		if b := compare.Bounds(x); b != "" {
-			standing = append(standing, fmt.Sprintf("%s %s", col.Label, b))
+			known = append(known, fmt.Sprintf("%s %s", col.Label, b))
 		}
 	}
 	if limits := r.flags.judging.FailIf; len(limits) > 0 { // a ratio other than 1 does not answer them
 		clear = limits.Told(c)
 	}
-	if r.standing = fmt.Sprintf(" of %d at most", r.File.Plan.Looks); len(standing) > 0 {
-		r.standing = fmt.Sprintf(", %s of %s", u.figure, strings.Join(standing, ", "))
+	if r.soFar = fmt.Sprintf(" of %d at most", r.File.Plan.Looks); len(known) > 0 {
+		r.soFar = fmt.Sprintf(", %s of %s", u.figure, strings.Join(known, ", "))
 	}
 	switch {
 	case narrow:

@@ -83,8 +83,8 @@ func TestUntil(t *testing.T) {
 			c := r.Compared()
 			x := c.Row("p99").Result(1)
 			if tt.slower > 1 && rounds > 5 && (x.Within.Contains(1) ||
-				!strings.Contains(r.standing, ", p99 of head "+compare.Bounds(x))) {
-				t.Errorf("%+v, %q", x, r.standing)
+				!strings.Contains(r.soFar, ", p99 of head "+compare.Bounds(x))) {
+				t.Errorf("%+v, %q", x, r.soFar)
 			}
 			if c.Row("p90").Result(1) != nil {
 				t.Error("p90 is judged, too, and was not looked at")

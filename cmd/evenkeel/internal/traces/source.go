@@ -44,8 +44,8 @@ type endpoint struct {
 	client   *http.Client
 	patience time.Duration // without a byte, after seconds
 	longest  time.Duration // for the whole, after seconds
-	most     int64         // bytes
-	process  int           // 0: the listener
+	most     int64
+	process  int // 0: the listener
 }
 
 func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
@@ -182,8 +182,8 @@ const spoolMemory = 64 << 20
 // spool is a fetched trace, to be read once and closed.
 type spool struct {
 	memory bytes.Buffer
-	file   *os.File // nil: no more
-	most   int64    // in memory; 0: spoolMemory
+	file   *os.File
+	most   int64 // in memory; 0: spoolMemory
 }
 
 func (s *spool) fill(r io.Reader) (n int64, err error) {

@@ -21,7 +21,7 @@ type drainedServer struct {
 	Server     string `json:"server"` // BACKEND/SERVER
 	Addr       string `json:"addr"`
 	LeftBehind bool   `json:"left_behind"`
-	looks      int    // in a row without a drained replica
+	looks      int    // in a row
 }
 
 func parseHAProxy(text string) (*haproxy, error) {

@@ -125,8 +125,8 @@ func (w *Watcher) warnings() (texts []string) {
 			say("%s: %s", r.host, s.Advice)
 		}
 	}
-	if away, turns := w.away(); w.crowded >= leftLooks {
-		say("%d replicas are drained at once with %s; some collect without a turn, or do not share turns", away,
+	if drained, turns := w.drained(); w.crowded >= leftLooks {
+		say("%d replicas are drained at once with %s; some collect without a turn, or do not share turns", drained,
 			textfmt.Plural(turns, "turn"))
 	}
 	for _, s := range w.servers {

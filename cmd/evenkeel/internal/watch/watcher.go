@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	patience = 2 * time.Second        // for an answer; a collection may take as long
-	onceLook = 500 * time.Millisecond // between the looks of -once
+	patience = 2 * time.Second // for an answer; a collection may take as long
+	onceLook = 500 * time.Millisecond
 	// leftLooks is how many looks in a row raise a warning.
 	leftLooks  = 3
 	keptRounds = 5
@@ -30,7 +30,7 @@ const (
 type Watcher struct {
 	app      *cli.App
 	client   *http.Client
-	balancer *haproxy // nil: none
+	balancer *haproxy
 	AsJSON   bool
 	Once     bool
 
@@ -96,7 +96,7 @@ func (r *replica) remember() {
 	r.last = r.Stats
 }
 
-func (r *replica) isAway() bool {
+func (r *replica) outOfRotation() bool {
 	return r.Stats != nil && slices.Contains([]string{"announcing", "draining", "collecting", "readying"},
 		r.Stats.State)
 }
@@ -107,7 +107,7 @@ func (r *replica) turn() string {
 		return "-"
 	case r.holds():
 		return "has it" // also briefly after it is back
-	case r.isAway():
+	case r.outOfRotation():
 		return "without"
 	case r.Stats.State == "wanting":
 		return "waits"
@@ -120,7 +120,7 @@ func (r *replica) holds() bool {
 	if h := r.Stats.Turn.Holding; h != nil {
 		return *h > 0
 	}
-	return r.isAway()
+	return r.outOfRotation()
 }
 
 // Run looks until ctx ends, or once.
@@ -182,7 +182,7 @@ func (w *Watcher) look(ctx context.Context) {
 	}
 	w.noteHeldUp()
 	w.rounds = w.rounds[max(len(w.rounds)-keptRounds, 0):]
-	if away, turns := w.away(); turns > 0 && away > turns {
+	if drained, turns := w.drained(); turns > 0 && drained > turns {
 		w.crowded++
 	} else {
 		w.crowded = 0
@@ -211,23 +211,23 @@ func (w *Watcher) noteHeldUp() {
 	w.heldUp = cmp.Or(said, w.heldUp)
 }
 
-func (w *Watcher) away() (away, turns int) {
+func (w *Watcher) drained() (drained, turns int) {
 	for _, r := range w.replicas {
 		if r.Stats != nil {
 			turns = max(turns, r.Stats.Turn.Turns)
 		}
-		if r.isAway() {
-			away++
+		if r.outOfRotation() {
+			drained++
 		}
 	}
-	return away, turns
+	return drained, turns
 }
 
 // judge decides whether a server in DRAIN was left behind. Its replica knows, or else all replicas.
 func (w *Watcher) judge(s *drainedServer) {
 	at := slices.IndexFunc(w.replicas, func(r *replica) bool { return r.host == s.Addr })
-	anybody := slices.ContainsFunc(w.replicas, (*replica).isAway)
-	if at >= 0 && w.replicas[at].isAway() || at < 0 && anybody {
+	anybody := slices.ContainsFunc(w.replicas, (*replica).outOfRotation)
+	if at >= 0 && w.replicas[at].outOfRotation() || at < 0 && anybody {
 		return
 	}
 	s.looks = 1

@@ -18,7 +18,6 @@ type Figure[S any] struct {
 // Unknown is a value that is not known. It has no sample.
 var Unknown = math.NaN()
 
-// Counter returns a figure that only rises.
 func Counter[S any](name, help string, value func(*S) float64) Figure[S] {
 	return Figure[S]{Describe(name, help), prom.CounterValue, value}
 }
@@ -28,7 +27,6 @@ func Gauge[S any](name, help string, value func(*S) float64) Figure[S] {
 	return Figure[S]{Describe(name, help), prom.GaugeValue, value}
 }
 
-// Describe describes a metric.
 func Describe(name, help string, labels ...string) *prom.Desc {
 	return prom.NewDesc(name, help, labels, nil)
 }
@@ -41,7 +39,6 @@ type Collector[S any] struct {
 	Put     func(s *S, to chan<- prom.Metric) // sends Others
 }
 
-// Describe implements prometheus.Collector.
 func (c *Collector[S]) Describe(to chan<- *prom.Desc) {
 	for _, f := range c.Figures {
 		to <- f.desc
@@ -51,7 +48,6 @@ func (c *Collector[S]) Describe(to chan<- *prom.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (c *Collector[S]) Collect(to chan<- prom.Metric) {
 	if c.Stats == nil {
 		return
@@ -89,7 +85,6 @@ func Timestamp(t time.Time) float64 {
 	return float64(t.UnixMilli()) / 1000
 }
 
-// Flag returns 1 for true.
 func Flag(b bool) float64 {
 	if b {
 		return 1

@@ -1,8 +1,5 @@
-// Command once loads each endpoint of fastcserver, a given number of requests on a given number of
-// connections, and prints what clients and handlers take. run_once.sh runs it.
-//
-// It is a closed loop, as ApacheBench is: a service that stalls is asked less. The handler's time
-// is in the answer's Server-Timing header (W3C Server Timing).
+// Command once loads each endpoint of fastcserver, and prints what clients and handlers take. It is
+// a closed loop, as ApacheBench is. run_once.sh runs it.
 package main
 
 import (
@@ -28,7 +25,6 @@ func main() {
 
 const usage = "usage: tests/run_once.sh REQUESTS CONCURRENCY SIZE LOOP, such as 200 10 62 2"
 
-// run loads the server and prints the figures.
 func run(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("once", flag.ContinueOnError)
 	server := flags.String("server", "127.0.0.1:8080", "`host:port` of the server")
@@ -53,8 +49,8 @@ func run(args []string, stdout io.Writer) error {
 		url:    "http://" + *server,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}, Timeout: time.Minute},
 	}
-	if err := l.answers("/blockcall" + work); err != nil {
-		return err
+	if _, err := l.get("/blockcall" + work); err != nil {
+		return fmt.Errorf("%w\nstart the server in another terminal, from examples/: go run ./fastcserver", err)
 	}
 	fmt.Fprintf(stdout, "%d requests a line, %d connections, to %s; milliseconds\n", requests, connections, l.url)
 	const row = "%-18s %10s %9s %9s %9s %13s %13s\n"
@@ -78,28 +74,19 @@ func run(args []string, stdout io.Writer) error {
 	return nil
 }
 
-// series is what the requests of one path took, in order of length.
+// series is what the requests of one path took, sorted.
 type series struct {
 	path            string
-	took            time.Duration // all of them
+	took            time.Duration
 	client, handler []time.Duration
 }
 
-// load sends requests to one server.
 type load struct {
 	url    string
 	client *http.Client
 }
 
-// answers reports why a path of the server has no good answer.
-func (l *load) answers(path string) error {
-	if _, err := l.get(path); err != nil {
-		return fmt.Errorf("%w\nstart the server in another terminal, from examples/: go run ./fastcserver", err)
-	}
-	return nil
-}
-
-// run sends requests on that many connections, each the next when its last was answered.
+// run sends requests. Each connection sends the next when its last was answered.
 func (l *load) run(path string, requests, connections int) (series, error) {
 	var wg sync.WaitGroup
 	parts, errs := make([]series, connections), make([]error, connections)
@@ -128,7 +115,7 @@ func (l *load) run(path string, requests, connections int) (series, error) {
 	return s, errors.Join(errs...)
 }
 
-// get returns what the handler took.
+// get returns what the handler took, which is in Server-Timing.
 func (l *load) get(path string) (handler time.Duration, err error) {
 	resp, err := l.client.Get(l.url + path)
 	if err != nil {
@@ -148,13 +135,13 @@ func (l *load) get(path string) (handler time.Duration, err error) {
 	return time.Duration(took * float64(time.Millisecond)), nil
 }
 
-// ms writes a quantile of sorted times in milliseconds.
+// ms writes a quantile.
 func ms(sorted []time.Duration, q float64) string {
 	i := min(int(q*float64(len(sorted))), len(sorted)-1)
 	return strconv.FormatFloat(float64(sorted[i])/float64(time.Millisecond), 'f', 2, 64)
 }
 
-// histogram draws what the handlers of two paths took, by bounds of 1, 2 and 5.
+// histogram draws the handlers of two paths, by bounds of 1, 2 and 5.
 func histogram(w io.Writer, list []series) {
 	const width = 30
 	fmt.Fprintf(w, "\nhandler times of %s and %s, requests by milliseconds\n", list[0].path, list[1].path)

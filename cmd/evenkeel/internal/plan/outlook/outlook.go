@@ -1,5 +1,5 @@
-// Package outlook compares what replicas need by the ways of collecting their garbage. Memory is known
-// to some 20%, and replicas to a third, so figures are ranges.
+// Package outlook compares what replicas need by the ways of collecting their garbage. Memory is
+// known to some 20%, and replicas to a third, so figures are ranges.
 package outlook
 
 import (
@@ -8,50 +8,46 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// The places of the ways of collecting in what [Compare] returns.
+// Indexes of [Compare]'s result.
 const (
-	GOGC100 = iota // the stock runtime
-	GOGC400        // with more memory
-	Gated          // behind a gate of evenkeel.dev/gcgate, with turns
+	GOGC100 = iota
+	GOGC400
+	Gated // behind a gate, with turns
 )
 
-// An Outlook is what a way of collecting needs. Ranges that are zero are not known.
+// An Outlook is what a way of collecting needs. Zero is not known.
 type Outlook struct {
 	Way string `json:"way"`
 
-	// Needed is how many replicas keep 15% of their processors free. The other figures are for
-	// Replicas, which are those of the options, or else the needed ones.
+	// Needed replicas keep 15% of their processors free. The other figures are for Replicas, those
+	// of the options or else the needed ones.
 	Needed   Range `json:"needed,omitzero"`
 	Replicas Range `json:"replicas,omitzero"`
 
-	// Memory is what one replica takes, in bytes, and MemoryInAll all of them. TooLarge says that
-	// one exceeds Options.Memory.
+	// Memory is in bytes for one replica, MemoryInAll for all. TooLarge means above Options.Memory.
 	Memory      Range `json:"memory"`
 	MemoryInAll Range `json:"memory_in_all,omitzero"`
 	TooLarge    bool  `json:"too_large,omitempty"`
 
-	// CPU is what a request takes, the collector's work included, in seconds. Collector is the
-	// collector's share of all CPU time, from 0 to 1.
+	// CPU is in seconds per request, the collector's included. Collector is its share, from 0 to 1.
 	CPU       Range `json:"cpu_per_request,omitzero"`
 	Collector Range `json:"collector_share,omitzero"`
 
-	// Headroom is the factor by which the load may grow until the replicas are at 85% of their
-	// processors.
+	// Headroom is the factor by which the load may grow up to 85% of the processors.
 	Headroom Range `json:"headroom,omitzero"`
 
-	// Turns is how many must collect at once for a load of the turns of [capacity.EasyLoad]. TurnLoad is the
-	// load with the options' turns. Of Gated only.
+	// Turns is how many keep the load at [capacity.EasyLoad]. TurnLoad is the load with the
+	// options' turns. Of Gated only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
 
-	// Wait is how long the last replica waits for its turn, in seconds. Spare is how long its heap
-	// takes from the trigger to the hard threshold. Of Gated only.
+	// Wait is of the last replica for its turn, in seconds. Spare is the time of its heap from the
+	// trigger to the hard threshold. Of Gated only.
 	Wait  Range   `json:"wait,omitzero"`
 	Spare float64 `json:"spare,omitzero"`
 }
 
-// Compare returns an [Outlook] for each way of collecting, or an error if a figure makes no
-// sense.
+// Compare returns an [Outlook] for each way, or an error if a figure makes no sense.
 func Compare(s Service, o Options) ([]Outlook, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -81,16 +77,14 @@ func (s Service) stock(o Options, way string, growth float64) Outlook {
 	return out
 }
 
-// runtimeFloor is the least heap, in bytes, at which the runtime collects at GOGC=100 (heapMinimum
-// of mgcpacer.go). It grows with GOGC.
+// runtimeFloor is the runtime's least goal in bytes at GOGC=100. It grows with GOGC.
 const runtimeFloor = 4 << 20
 
 func (s Service) gated(o Options) Outlook {
 	out := Outlook{Way: "gated"}
 	trigger := s.trigger(o, float64(o.Replicas))
 	if !s.Work.IsZero() {
-		// The trigger depends on the number of replicas, and vice versa. Approach from the lowest
-		// trigger.
+		// The trigger and the number of replicas depend on each other.
 		trigger = s.trigger(o, math.MaxFloat64)
 		for range 8 {
 			out.Needed = s.gatedReplicas(o, s.marking(capacity.Room(s.Live, trigger, gateJitter)))
@@ -133,13 +127,13 @@ func (s Service) gated(o Options) Outlook {
 
 const (
 	gateTrigger = 2   // times the live heap
-	gateHard    = 2.5 // times as far from the live heap as the trigger, with turns
+	gateHard    = 2.5 // times as far from the live heap as the trigger
 	gateFloor   = 32 << 20
 	gateFill    = 2
 	gateJitter  = 0.1  // share of the way to the trigger
-	gateShare   = 0.5  // of the memory, up to which the trigger follows the allocation
-	gateMost    = 0.75 // of the way from the live heap to where the runtime may begin, for the trigger
-	gateLast    = 0.9  // of that way, for the hard threshold
+	gateShare   = 0.5  // of the memory, for the trigger
+	gateMost    = 0.75 // of the way to the runtime's start, for the trigger
+	gateLast    = 0.9  // for the hard threshold
 )
 
 func (s Service) trigger(o Options, replicas float64) float64 {
@@ -153,8 +147,7 @@ func (s Service) trigger(o Options, replicas float64) float64 {
 	return max(min(trigger, s.below(o, gateMost)), 1.25*s.Live)
 }
 
-// below is the heap at a share of the way from the live one to where the runtime may begin a cycle
-// by itself, in bytes.
+// below is a heap in bytes on the way from the live one to where the runtime may begin a cycle.
 func (s Service) below(o Options, share float64) float64 {
 	return s.Live + share*(capacity.RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
@@ -177,8 +170,8 @@ func (out *Outlook) count(o Options) Range {
 	return out.Needed
 }
 
-// headroom is by how much work may grow to fill so many replicas. Of those that are needed the
-// fewer are for the less work.
+// headroom is by how much work may grow to fill the replicas. The fewer needed ones are for less
+// work.
 func (o Options) headroom(replicas, work Range) Range {
 	if o.Replicas > 0 {
 		return Range{replicas.Low / work.High, replicas.High / work.Low}

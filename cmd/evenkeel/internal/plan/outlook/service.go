@@ -6,48 +6,44 @@ import (
 	"time"
 )
 
-// A Service is what is known of a load and of the replica that was measured under it. Zero fields
-// are not known.
+// A Service is a load, and the replica that was measured under it. Zero is not known.
 type Service struct {
-	// AllocRate is what all replicas together shall allocate, in bytes per second. No default.
+	// AllocRate is of all replicas together, in bytes per second. No default.
 	AllocRate float64
 
 	// Live is the heap of one replica after a collection, in bytes. No default.
 	Live float64
 
-	// Requests is how many requests per second all replicas together shall answer. Default: 0, not
-	// known.
+	// Requests are per second in all replicas together.
 	Requests float64
 
-	// Work is the CPU time that requests take in all replicas together, without the collector's, in
-	// seconds per second. [WorkAtKnee] derives it. Default: zero, not known.
+	// Work is the CPU time of requests in all replicas together, without the collector's, in
+	// seconds per second. [WorkAtKnee] derives it.
 	Work Range
 
-	// MarkPerByte is the CPU time that marking one live byte takes, in seconds. Default: zero,
-	// which is 0.75 to 2.4 ns.
+	// MarkPerByte is the CPU time to mark a live byte, in seconds. Default: 0.75 to 2.4 ns.
 	MarkPerByte Range
 
-	// Beside is the memory of one replica in addition to the objects of its heap, in bytes.
-	// Default: 0.
+	// Beside is the memory of one replica besides its heap's objects, in bytes.
 	Beside float64
 
-	// Procs is how many processors a replica has. Default: 0, which is 1.
+	// Procs are the processors of one replica. Default: 1.
 	Procs int
 
-	// Held is how long a collection holds the turn, in seconds. Default: zero, which is the
-	// marking, and 30 to 85 ms to announce, drain and come back.
+	// Held is how long a collection holds the turn, in seconds. Default: the marking, and 30 to 85
+	// ms.
 	Held Range
 }
 
 // Options say what to compare for. The zero value works.
 type Options struct {
-	// Replicas is how many there are. Default: 0, as many as each way needs. Limit: 1,000,000.
+	// Default: 0, as many as each way needs. Limit: 1,000,000.
 	Replicas int
 
-	// Turns is how many replicas may collect at once. Default: 0, which is 1. Limit: 1,000,000.
+	// Turns is how many replicas may collect at once. Default: 1. Limit: 1,000,000.
 	Turns int
 
-	// Memory is what one replica may take, in bytes. Default: 0, no limit.
+	// Memory of one replica, in bytes. Default: 0, no limit.
 	Memory float64
 }
 
@@ -55,27 +51,23 @@ func refuse(field, format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{field}, args...)...)
 }
 
-// knee is the share of the processors from which on queues grow fast. With random arrivals the mean
-// wait is 6 times what a request takes.
+// Queues grow fast above this share of the processors.
 const knee = 0.85
 
 const (
 	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU per live byte
-	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held in addition to the marking
+	turnLow, turnHigh = 0.030, 0.085    // seconds besides the marking
 
-	// A request takes less CPU at a higher load, because there are fewer wake-ups, and caches are
-	// warmer.
+	// At a higher load a request takes less CPU, with fewer wake-ups and warmer caches.
 	idleFrom, kneeShare = 1. / 3, 124. / 181
 
-	// Near saturation marking takes up to this much more.
-	markNearKnee = 1.3
+	markNearKnee = 1.3 // near saturation, of the marking
 
-	// Memory was up to this much above what the heap's size says, because spans are partly free.
-	spareMemory = 1.22
+	spareMemory = 1.22 // of the heap's size, because spans are partly free
 )
 
-// WorkAtKnee returns what Service.Work is at the knee. measured is the CPU time that requests took,
-// in seconds per second, in processes with so many processors together.
+// WorkAtKnee returns Service.Work at the knee. Requests took measured seconds of CPU per second, on
+// procs processors.
 func WorkAtKnee(measured float64, procs float64) Range {
 	if !(measured > 0 && procs > 0) {
 		return Range{}
@@ -140,7 +132,7 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
 }
 
-// A Range is a figure that is known to lie between two. The zero Range is not known.
+// A Range has a figure between two. The zero Range is not known.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`

@@ -1,0 +1,342 @@
+package grpcgate_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"evenkeel.dev/contrib/grpc/grpcgate"
+	"evenkeel.dev/contrib/grpc/grpcgate/client"
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/leaks"
+)
+
+func TestMain(m *testing.M) { leaks.Main(m) }
+
+// eventTimeout bounds what a test waits for: only what hangs meets it.
+const eventTimeout = time.Minute
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(eventTimeout); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", eventTimeout, what)
+		}
+	}
+}
+
+// logBuffer is a buffer for several goroutines.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// replica is a grpc-go server with a gate over a heap that stands in for the process's, so that
+// there may be two.
+type replica struct {
+	testpb.UnimplementedTestServiceServer
+	addr   string
+	signal *grpcgate.Signal
+	gate   *gcgate.Gate
+	log    logBuffer
+
+	calls atomic.Int64 // unary ones that have come, all in all
+	after atomic.Int64 // of these, since each Watch was sent that this process is away
+	// Of these, in a collection, not the first on their connection: with the answer to that their
+	// client had heard of it.
+	again atomic.Int64
+
+	mu      sync.Mutex
+	clients map[string]struct{} // connections on which calls have come
+	came    map[string]struct{} // of these, in this collection
+	state   gcgate.State
+	left    time.Time       // when the announcement began
+	last    time.Duration   // from then to the last call
+	closing []time.Duration // from the announcement to the last call, of each collection
+}
+
+// onEvent is Options.OnEvent.
+func (r *replica) onEvent(e gcgate.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.state = e.State; e.State {
+	case gcgate.StateAnnouncing:
+		r.left, r.last = time.Now(), 0
+	case gcgate.StateCollecting:
+		clear(r.came)
+	case gcgate.StateReadying:
+		r.closing = append(r.closing, r.last)
+	}
+}
+
+// count is an interceptor that counts calls, after the signal's.
+func (r *replica) count(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	r.calls.Add(1)
+	if p, ok := peer.FromContext(ctx); ok {
+		r.countFrom(p.Addr.String())
+	}
+	return handler(ctx, req)
+}
+
+func (r *replica) countFrom(client string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clients[client] = struct{}{}
+	if r.state == gcgate.StateCollecting {
+		if _, ok := r.came[client]; ok {
+			r.again.Add(1)
+		}
+		r.came[client] = struct{}{}
+	}
+	switch r.state {
+	case gcgate.StateDraining, gcgate.StateCollecting:
+		r.after.Add(1)
+		fallthrough
+	case gcgate.StateAnnouncing:
+		r.last = time.Since(r.left)
+	}
+}
+
+// EmptyCall implements the test service.
+func (r *replica) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
+	return &testpb.Empty{}, nil
+}
+
+// FullDuplexCall answers each message with one.
+func (r *replica) FullDuplexCall(s testpb.TestService_FullDuplexCallServer) error {
+	for {
+		if _, err := s.Recv(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := s.Send(&testpb.StreamingOutputCallResponse{}); err != nil {
+			return err
+		}
+	}
+}
+
+// startReplica serves until the test ends. Turns have to be given, or a policy without signals.
+func startReplica(t *testing.T, o grpcgate.Options, gate gcgate.Options) *replica {
+	t.Helper()
+	return startService(t, o, gate, nil)
+}
+
+// startService is startReplica for another service than the replica.
+func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service testpb.TestServiceServer) *replica {
+	t.Helper()
+	r, heap := &replica{clients: map[string]struct{}{}, came: map[string]struct{}{}}, gcgatetest.NewHeap()
+	heap.Rate, heap.Mark = 0, 30*time.Millisecond
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.addr = l.Addr().String()
+	o.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
+	if r.signal, err = grpcgate.New(o); err != nil {
+		t.Fatal(err)
+	}
+	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, heap,
+		r.onEvent
+	gate.Logger, gate.Period = o.Logger, -1
+	if r.gate, err = gcgate.Start(t.Context(), gate); err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(append(r.signal.ServerOptions(), grpc.ChainUnaryInterceptor(r.count))...)
+	r.signal.Register(server)
+	if service == nil {
+		service = r
+	}
+	testpb.RegisterTestServiceServer(server, service)
+	served := make(chan struct{})
+	go func() { defer close(served); server.Serve(l) }()
+	t.Cleanup(func() {
+		if err := r.gate.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		server.Stop()
+		<-served
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", r.addr, &r.log)
+		}
+	})
+	return r
+}
+
+// dial returns a client of these replicas; config is its service configuration, "" for none.
+func dial(t *testing.T, config string, replicas ...*replica) testpb.TestServiceClient {
+	t.Helper()
+	addrs := manual.NewBuilderWithScheme("replicas")
+	var state resolver.State
+	for _, r := range replicas {
+		state.Addresses = append(state.Addresses, resolver.Address{Addr: r.addr})
+	}
+	addrs.InitialState(state)
+	o := []grpc.DialOption{grpc.WithResolvers(addrs), grpc.WithTransportCredentials(insecure.NewCredentials())}
+	if config != "" {
+		o = append(o, grpc.WithDefaultServiceConfig(config))
+	}
+	conn, err := grpc.NewClient("replicas:///service", o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.Connect()
+	return testpb.NewTestServiceClient(conn)
+}
+
+// watched waits until so many clients watch each replica.
+func watched(t *testing.T, n int, replicas ...*replica) {
+	t.Helper()
+	for _, r := range replicas {
+		eventually(t, "the clients watch "+r.addr, func() bool { return r.signal.Watches() == n })
+	}
+}
+
+// called waits until each replica has had calls from so many clients. One that has not called yet
+// is idle for the signal, which waits for no call as proof that it has the replica back: where the
+// machine is busy, it may find both away.
+func called(t *testing.T, n int, replicas ...*replica) {
+	t.Helper()
+	for _, r := range replicas {
+		eventually(t, "the clients call "+r.addr, func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return len(r.clients) >= n
+		})
+	}
+}
+
+// load is calls of clients, one at a time each.
+type load struct {
+	stop         chan struct{}
+	running      sync.WaitGroup
+	sent, failed atomic.Int64
+	firstFailure atomic.Pointer[error]
+}
+
+// startLoad calls by each client until end.
+func startLoad(t *testing.T, clients ...testpb.TestServiceClient) *load {
+	l := &load{stop: make(chan struct{})}
+	for _, c := range clients {
+		l.running.Go(func() {
+			for {
+				select {
+				case <-l.stop:
+					return
+				case <-time.After(3 * time.Millisecond):
+				}
+				l.sent.Add(1)
+				ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+				if _, err := c.EmptyCall(ctx, &testpb.Empty{}); err != nil && l.failed.Add(1) == 1 {
+					l.firstFailure.Store(&err)
+				}
+				cancel()
+			}
+		})
+	}
+	t.Cleanup(func() { l.end(t) })
+	return l
+}
+
+// end ends the load, and fails the test where a call has failed.
+func (l *load) end(t *testing.T) {
+	t.Helper()
+	select {
+	case <-l.stop:
+		return
+	default:
+	}
+	close(l.stop)
+	l.running.Wait()
+	if n := l.failed.Load(); n > 0 {
+		t.Errorf("%d of %d calls failed, the first with %v", n, l.sent.Load(), *l.firstFailure.Load())
+	}
+}
+
+// collect has all replicas asked to collect at once, so many times.
+func collect(t *testing.T, rounds int, replicas ...*replica) {
+	t.Helper()
+	var asked sync.WaitGroup
+	for range rounds {
+		for _, r := range replicas {
+			asked.Go(func() {
+				if err := r.gate.Collect(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		asked.Wait()
+	}
+}
+
+// announced is how many collections the clients were told of.
+func (r *replica) announced() uint64 { return r.gate.Stats().Phases[gcgate.StateAnnouncing].Count }
+
+// met is how many calls met a collection.
+func (r *replica) met() uint64 { return r.gate.Stats().Overlapped }
+
+// wantFollowed fails the test where so many clients go on calling a replica that is about to collect,
+// or collects: without the signal they do so all the time. One that had no processor may hear of it
+// only with the answer to a call that meets the collection: that one does not count. Some that had
+// none for a tenth of a second are a drain that was ignored.
+func wantFollowed(t *testing.T, clients uint64, replicas ...*replica) {
+	t.Helper()
+	again, heard := uint64(0), uint64(0)
+	for _, r := range replicas {
+		again += uint64(r.again.Load())
+		heard += r.announced() * clients
+		if n := r.gate.Stats().IgnoredDrains; n*4 > r.announced() {
+			t.Errorf("%d of %d drains of %s were not followed", n, r.announced(), r.addr)
+		}
+	}
+	if again*4 > heard {
+		t.Errorf("%d calls went to a replica that collected, after one that had; clients were told of it %d times",
+			again, heard)
+	}
+}
+
+// wide are bounds that no stall of the machine makes too short.
+func wide(turns gcgate.Turns) gcgate.Options {
+	return gcgate.Options{Turns: turns, AnnounceTimeout: 10 * time.Second, DrainTimeout: 10 * time.Second}
+}
+
+// patient waits for clients that have no processor for seconds.
+var patient = grpcgate.Options{ReturnTimeout: 10 * time.Second}
+
+// watching are so many clients of the replicas with the service configuration.
+func watching(t *testing.T, n int, replicas ...*replica) (clients []testpb.TestServiceClient) {
+	t.Helper()
+	for range n {
+		clients = append(clients, dial(t, client.ServiceConfig, replicas...))
+	}
+	watched(t, n, replicas...)
+	return clients
+}

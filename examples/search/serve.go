@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/examples/internal/command"
+	"evenkeel.dev/examples/search/feed"
+)
+
+type publisher struct{ name, label string }
+
+// in the order of the form's boxes
+var known = []publisher{
+	{"cnn", "CNN"},
+	{"bbc", "BBC"},
+	{"nyt", "NYT"},
+}
+
+type address struct {
+	name string
+	url  string
+}
+
+type source struct {
+	name  string
+	label string
+	cache *feed.Cache
+}
+
+// newSources makes a cache for each address and starts to fill it.
+func newSources(addrs []address, client *http.Client, o feed.Options) []source {
+	var sources []source
+	for _, k := range known {
+		i := slices.IndexFunc(addrs, func(a address) bool { return a.name == k.name })
+		if i < 0 {
+			continue
+		}
+		each := o
+		each.Logger = o.Logger.With("feed", k.name)
+		cache := feed.NewCache(func(ctx context.Context) ([]feed.Item, error) {
+			return feed.Fetch(ctx, client, addrs[i].url)
+		}, each)
+		cache.Refresh()
+		sources = append(sources, source{name: k.name, label: k.label, cache: cache})
+	}
+	return sources
+}
+
+func feedNames() string {
+	var names []string
+	for _, k := range known {
+		names = append(names, k.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseFeeds reads name=URL,name=URL.
+func parseFeeds(s string) ([]address, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var addrs []address
+	seen := make(map[string]bool)
+	for part := range strings.SplitSeq(s, ",") {
+		name, raw, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if !slices.ContainsFunc(known, func(p publisher) bool { return p.name == name }) {
+			return nil, fmt.Errorf("unknown feed %q; the names are %s", name, feedNames())
+		}
+		if seen[name] {
+			return nil, fmt.Errorf("feed %q is given twice", name)
+		}
+		seen[name] = true
+		if err := checkURL(raw); err != nil {
+			return nil, fmt.Errorf("feed %q: %w", name, err)
+		}
+		addrs = append(addrs, address{name: name, url: raw})
+	}
+	return addrs, nil
+}
+
+func checkURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return err
+	}
+	if u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("%q is not an address such as https://host/path.xml", raw)
+	}
+	return nil
+}
+
+func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) error {
+	addrs, options := cfg.feeds, feed.Options{TTL: cfg.ttl, HoldLock: cfg.locked, Logger: log}
+	if addrs == nil {
+		options.Timeout = time.Minute // without a network, only a busy machine is slow
+		var stop func()
+		var err error
+		if addrs, stop, err = serveSamples(log); err != nil {
+			return err
+		}
+		defer stop()
+	}
+
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	s := &searcher{
+		sources: newSources(addrs, &http.Client{Transport: transport}, options),
+		match:   cfg.match,
+		sample:  cfg.feeds == nil,
+		log:     log,
+	}
+	defer func() {
+		for _, src := range s.sources {
+			src.cache.Close()
+		}
+	}()
+
+	if err := cfg.recorder.Start(log); err != nil {
+		return err
+	}
+	defer cfg.recorder.Close()
+	return command.Serve(ctx, ln, cfg.recorder.Around(s.routes()), log, "alloc", cfg.mode)
+}
+
+// serveSamples starts a server of the sample feeds.
+func serveSamples(log *slog.Logger) (addrs []address, stop func(), err error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the sample feeds: %w; or give real ones with -feeds", err)
+	}
+	srv := command.NewServer(sampleFeeds(), log)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		srv.Serve(ln)
+	}()
+	for _, k := range known {
+		addrs = append(addrs, address{name: k.name, url: "http://" + ln.Addr().String() + "/" + k.name + ".xml"})
+	}
+	return addrs, func() { srv.Close(); <-done }, nil
+}
+
+//go:embed feeds/*.xml
+var samples embed.FS
+
+// sampleFeeds serves /bbc.xml, /cnn.xml and /nyt.xml, whose news are invented.
+func sampleFeeds() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) {
+		b, err := samples.ReadFile("feeds/" + r.PathValue("file"))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/rss+xml; charset=utf-8")
+		w.Write(b)
+	})
+	return mux
+}
