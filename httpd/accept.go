@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	acceptPause = 20 * time.Millisecond // after an Accept that failed and may succeed later
+	acceptPause = 20 * time.Millisecond
 	acceptTurn  = 64
-	closedLook  = time.Second // period of look
+	closedLook  = time.Second
 )
 
 type socket interface {
@@ -28,8 +28,8 @@ type kept struct{ socket }
 
 func (kept) Close() error { return nil }
 
-// startAccepting has the listener accept. The loop does it, or a goroutine for a listener without a descriptor or
-// of another type.
+// startAccepting has the loop accept, or a goroutine for a listener without a descriptor or of
+// another type.
 func (s *server) startAccepting() {
 	switch s.real.(type) {
 	case *net.TCPListener, *net.UnixListener:
@@ -82,7 +82,7 @@ func enable(f *os.File) {
 // look ends the accepting if the user has closed the listener. The duplicate does not notice.
 func (s *server) look(raw syscall.RawConn) {
 	if err := raw.Control(func(uintptr) {}); err != nil {
-		s.fail(s.acceptError(net.ErrClosed)) // as the listener's Accept returns it
+		s.fail(s.acceptError(net.ErrClosed))
 		return
 	}
 	s.mu.Lock()
@@ -138,7 +138,7 @@ func (s *server) more() {
 	a := &s.accepting
 	for a.loop != nil && !a.closed && a.pending < acceptTurn && s.conns.open+a.pending < s.most {
 		if s.accepting.loop.Accept(nil, aio.NoDeadline) != nil {
-			return // the watcher is closed
+			return
 		}
 		s.accepting.pending++
 	}
@@ -152,7 +152,7 @@ func (s *server) accept() {
 		if err != nil {
 			var ne net.Error
 			// as net/http does, for EMFILE and ECONNABORTED
-			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // see above
+			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http does
 				s.stalled()
 				time.Sleep(acceptPause)
 				continue
@@ -227,7 +227,7 @@ func (s *server) serveConn(c *conn) {
 	s.counts.Accepted++
 	if s.hooks.connState != nil {
 		s.mu.Unlock()
-		s.hooks.state(c, http.StateNew) // the user may close it
+		s.hooks.state(c, http.StateNew)
 		s.mu.Lock()
 	}
 	switch {

@@ -19,7 +19,7 @@ const (
 )
 
 // flushLimit is how long a client may take nothing of a queued answer when its connection ends.
-var flushLimit = 30 * time.Second // tests change it
+var flushLimit = 30 * time.Second
 
 // pieces are buffers for unread bytes and for queued answers.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
@@ -39,7 +39,7 @@ type conn struct {
 	handle *aio.Conn
 	ctx    context.Context // of ConnContext; nil: not called yet
 	tls    *tls.Conn
-	remote string // RemoteAddr of its requests, from the first one on
+	remote string
 
 	worker         *worker
 	before, behind *conn
@@ -49,10 +49,9 @@ type conn struct {
 
 	parked, reading, ended, hijacked, dropped bool
 	leaving                                   bool // Hijack waits until aio returns it
-	served                                    bool // it has sent a request
-	posted                                    bool // its last request was a POST
-	// part of its next header has arrived
-	held bool
+	served                                    bool
+	posted                                    bool
+	held                                      bool
 	// it has ended, and sends what is queued
 	flushes  bool
 	reported bool // ConnState has its end
@@ -61,7 +60,6 @@ type conn struct {
 	ending bool // tls.Close was or will be called
 }
 
-// traffic is the state of a connection that is not idle.
 type traffic struct {
 	piece  *[pieceSize]byte // memory of in; nil: in has its own, or none
 	in     []byte
@@ -116,7 +114,6 @@ func (c *conn) SetDeadline(time.Time) error      { return errForHooks }
 func (c *conn) SetReadDeadline(time.Time) error  { return errForHooks }
 func (c *conn) SetWriteDeadline(time.Time) error { return errForHooks }
 
-// SyscallConn is for socket options and the credentials of a unix socket's peer.
 func (c *conn) SyscallConn() (syscall.RawConn, error) { return c.handle.SyscallConn() }
 
 func (c *conn) Close() error {
@@ -318,7 +315,6 @@ func (c *conn) end() {
 	c.gone()
 }
 
-// away notes that the user owns c.
 func (c *conn) away() {
 	c.hijacked = true
 	if !c.dropped {
@@ -327,7 +323,6 @@ func (c *conn) away() {
 	}
 }
 
-// gone removes a closed connection.
 func (c *conn) gone() {
 	s := c.server
 	if c.dropped {

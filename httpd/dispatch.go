@@ -63,7 +63,7 @@ func (s *server) next(w *worker) (*conn, error) {
 					s.bytes.direct = pieceSize
 				}
 				s.slice.began, s.slice.given = now, 0
-				if len(s.work.ready) > 1 { // otherwise nobody waits
+				if len(s.work.ready) > 1 {
 					s.wake()
 					s.mu.Unlock()
 					newSlice()

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	recordHead  = 5       // RFC 8446, 5.1: type, version, length
-	recordMost  = 1 << 14 // bytes of a record that is not encrypted
-	recordRead  = 512     // crypto/tls reads at least so many (bytes.MinRead)
-	messageHead = 4       // RFC 8446, 4: type, length
-	handshake   = 22      // type of a record
-	clientHello = 1       // type of a message
+	recordHead  = 5 // RFC 8446, 5.1: type, version, length
+	recordMost  = 1 << 14
+	recordRead  = 512 // crypto/tls reads at least so many (bytes.MinRead)
+	messageHead = 4
+	handshake   = 22
+	clientHello = 1
 )
 
 type readerFunc func(p []byte) (int, error)
@@ -25,7 +25,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // unchanged.
 type hello struct {
 	from  io.Reader
-	head  [recordHead + messageHead]byte // the connection's first bytes
+	head  [recordHead + messageHead]byte
 	seen  int
 	given int // bytes of head passed on
 	left  int // bytes of the message to pass on
@@ -67,7 +67,7 @@ func (h *hello) decide(failed bool) {
 	default:
 		h.known = true
 		if binary.BigEndian.Uint32(h.head[recordHead:]) != clientHello<<24|uint32(n-messageHead) {
-			return // not a ClientHello in one record
+			return
 		}
 		h.given, h.left, h.size = recordHead, n, n
 		for h.size > recordRead-recordHead { // by halves, because crypto/tls doubles its buffer

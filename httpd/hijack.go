@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// response is net/http's own ResponseWriter for HTTP/1.
 type response interface {
 	http.ResponseWriter
 	http.Hijacker
@@ -102,9 +101,8 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nc, rw, nil
 }
 
-// detach takes the connection back from aio after the queued bytes. It returns nil if aio refuses,
-// for want of descriptors for instance, or if an answer was cut. Then the worker goes on. The
-// caller holds mu.
+// detach takes the connection back from aio after the queued bytes. It returns nil if an answer was
+// cut, or if aio refuses, for want of descriptors. Then the worker goes on. The caller holds mu.
 func (w *worker) detach() net.Conn {
 	c := w.conn
 	c.leaving = true
@@ -139,5 +137,5 @@ func refill(rw *bufio.ReadWriter, nc net.Conn, more []byte) {
 		rw.Reader = bufio.NewReaderSize(nil, len(ahead))
 	}
 	rw.Reader.Reset(io.MultiReader(bytes.NewReader(ahead), nc))
-	_, _ = rw.Reader.Peek(len(ahead)) // so that Buffered counts it
+	_, _ = rw.Reader.Peek(len(ahead))
 }

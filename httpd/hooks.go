@@ -25,7 +25,7 @@ type hooks struct {
 	// Guarded by wrapping.
 	account *account
 	log     *slog.Logger
-	serves  int // Serves under way
+	serves  int
 	serving []*server
 	conns   int  // net/http's; their goroutines may read the server's fields
 	stays   bool // net/http may read the fields later
@@ -98,7 +98,7 @@ func (h *hooks) unwrap() {
 		return
 	}
 	srv := h.srv
-	if srv.Handler == h { // the user may have set another
+	if srv.Handler == h {
 		srv.Handler = h.handler
 	}
 	if sameFunc(srv.ConnState, h.changed) {
@@ -130,7 +130,6 @@ func (h *hooks) count(nc net.Conn, to http.ConnState) {
 	}
 }
 
-// mayBeHTTP2 reports whether a connection that ends may have been HTTP/2.
 func (h *hooks) mayBeHTTP2(nc net.Conn) bool {
 	if workerOf(nc) != nil {
 		return false
@@ -154,13 +153,13 @@ func (h *hooks) base(ln net.Listener) context.Context {
 	ctx := context.Background()
 	if h.baseContext != nil {
 		if ctx = h.baseContext(ln); ctx == nil {
-			return nil // net/http says so
+			return nil
 		}
 	}
 	return context.WithValue(ctx, servesKey{}, h)
 }
 
-// mark notes a connection of a Serve of net/http that began first. Nothing shows it earlier.
+// mark notes a Serve of net/http that began first, at its first connection.
 func (h *hooks) mark(ctx context.Context) {
 	if ctx.Value(servesKey{}) != nil {
 		return
@@ -188,7 +187,7 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	if w == nil { // of another Serve, or HTTP/2
 		if c := givenOf(nc); c != nil {
 			switch to {
-			case http.StateNew: // reported already
+			case http.StateNew:
 				return
 			case http.StateHijacked: // HTTP/1 that began like HTTP/2
 				c.server.mu.Lock()
@@ -231,7 +230,7 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		c.away()
 	}
 	s.unlock()
-	if c != nil && to != http.StateNew { // StateNew is reported already
+	if c != nil && to != http.StateNew {
 		w.runs()
 		defer w.ran()
 		h.state(c, to)
@@ -366,7 +365,6 @@ func (h *hooks) recovered(c *conn, returned *bool) {
 	panic(http.ErrAbortHandler) // net/http closes the connection
 }
 
-// panicked logs a panic of the user's code as net/http does.
 func (h *hooks) panicked(c *conn, err any) {
 	if err == http.ErrAbortHandler {
 		return

@@ -14,7 +14,7 @@ type Conn struct {
 	net.Conn // net/http's own if aio does not have the connection
 
 	worker *worker // nil if aio does not have the connection
-	ahead  []byte  // read already
+	ahead  []byte
 	writes sync.Mutex
 }
 
@@ -38,7 +38,6 @@ type parkable struct {
 
 func (p *parkable) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// Hijack keeps the connection in aio and returns a *Conn.
 func (p *parkable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	// the context's exchange is only of this request, because Hijack may fail
 	if e, _ := p.request.Context().Value(exchangeKey{}).(*exchange); e != nil {
@@ -92,7 +91,7 @@ func (c *Conn) parks(f func()) bool {
 	if w == nil {
 		go func() {
 			var b [1]byte
-			if n, _ := c.Conn.Read(b[:]); n > 0 { // an error will come again
+			if n, _ := c.Conn.Read(b[:]); n > 0 {
 				c.ahead = b[:]
 			}
 			f()
@@ -129,7 +128,6 @@ func (w *worker) setParkFunc(f func()) bool {
 	return true
 }
 
-// callParkFunc calls Park's function. The caller holds mu.
 func (w *worker) callParkFunc() {
 	if f := w.parkFunc; f != nil {
 		w.parkFunc = nil

@@ -10,7 +10,7 @@ import (
 
 const (
 	tick  = 100 * time.Millisecond // the most that a parked connection's timeout may be late
-	ticks = 4096                   // of a wheel, some minutes
+	ticks = 4096
 )
 
 // list has the connections in the order in which they were parked.
@@ -69,7 +69,6 @@ func (w *wheel) list(c *conn) *list {
 	return &w.lists[c.until/tick%ticks]
 }
 
-// all yields the connections, which the caller may remove.
 func (w *wheel) all() iter.Seq[*conn] {
 	return func(yield func(*conn) bool) {
 		for i := range w.lists {
@@ -83,7 +82,6 @@ func (w *wheel) all() iter.Seq[*conn] {
 	}
 }
 
-// over yields the expired connections.
 func (w *wheel) over(now time.Duration) iter.Seq[*conn] {
 	return func(yield func(*conn) bool) {
 		from := max(w.swept, now/tick-ticks)
@@ -144,7 +142,6 @@ func (s *server) expireAt(t time.Duration) {
 	s.expiry.timer = time.AfterFunc(t-time.Since(s.start), s.expire)
 }
 
-// expire ends expired connections.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.unlock()
@@ -200,7 +197,7 @@ func whole(b []byte) bool {
 // endIdle ends the connections between requests, as net/http closes idle ones.
 func (s *server) endIdle() {
 	for c := range s.parked.all() {
-		if c.served || s.accepting.closed { // the others are new, not idle
+		if c.served || s.accepting.closed {
 			c.end()
 		}
 	}

@@ -19,20 +19,17 @@ const proveTime = 10 * time.Second
 // may change that. A wrong guess would give one client's bytes to another's request.
 var prove = sync.OnceValue(func() error { return (&proof{}).run() })
 
-// unproven logs once in a process that net/http serves alone.
 var unproven = new(sync.Once)
 
-// proof lets net/http serve connections in memory and checks what it does.
 type proof struct {
 	breaks func(*observed) net.Conn
 	keeps  func(body io.ReadCloser) io.ReadCloser
 
 	now      *observed
 	accepted chan net.Conn
-	before   io.ReadCloser // the body of the last request
+	before   io.ReadCloser
 }
 
-// dialogue is what a client says.
 type dialogue struct {
 	requests []string
 	ends     []int       // ends of Reads, in the text of all requests
@@ -178,17 +175,16 @@ type observed struct {
 	moved    sync.Cond
 	phase    phase
 	deadline time.Time
-	given    int // bytes of text that net/http has
-	handlers int // that were called
+	given    int
+	handlers int
 	idles    int
 	reads    int
 	out      strings.Builder
 	closed   bool
 	over     bool
-	broken   error // the first difference
+	broken   error
 }
 
-// fail notes a difference, and ends the connection.
 func (o *observed) fail(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -218,7 +214,6 @@ func (o *observed) finish() {
 	}
 }
 
-// verdict returns the difference, or nil.
 func (o *observed) verdict() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	spare = 4           // fewest spare workers, once there were so many
-	decay = time.Second // period after which half of the unused workers end
+	spare = 4
+	decay = time.Second
 
 	// fewEvents bounds the events of a turn. With each read a system call, handlers that sleep
 	// would otherwise all begin after the last of many reads.
@@ -57,7 +57,6 @@ func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Opt
 	return ln, o, err
 }
 
-// serve is Serve, with TLS if config is not nil.
 func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, config *tls.Config) error {
 	o, err := o.normal(srv)
 	if err != nil {
@@ -108,7 +107,6 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	return err
 }
 
-// alone serves by net/http.
 func alone(ctx context.Context, srv *http.Server, ln net.Listener, config *tls.Config) error {
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
@@ -128,32 +126,32 @@ type server struct {
 	watcher *aio.Watcher
 	hooks   *hooks
 	real    net.Listener
-	config  *tls.Config // nil: without TLS
-	most    int         // connections at a time
+	config  *tls.Config
+	most    int
 	log     *slog.Logger
 	start   time.Time // deadlines of connections count from it
-	begun   bool      // connections are accepted; belongs to net/http's goroutine that accepts
+	begun   bool      // belongs to net/http's goroutine that accepts
 
-	batches     bool // the loop sends short answers together, if there are many
-	unencrypted bool // HTTP/2 is served without TLS
+	batches     bool
+	unencrypted bool
 	inherited   bool // this and all later connections came after the probe; belongs to drive
 
-	leaving atomic.Bool // awaitWorkers waits
+	leaving atomic.Bool
 
-	bounds Options      // its limits in bytes
+	bounds Options
 	memory atomic.Int64 // bytes that only httpd keeps; changed under mu
 
 	mu     sync.Mutex // guards the rest, the connections and the workers
 	counts Stats
-	parked wheel    // silent, or with part of a header, and without a worker
-	expiry struct { // the first deadline of parked
-		timer *time.Timer // nil: there is none
+	parked wheel // silent, or with part of a header, and without a worker
+	expiry struct {
+		timer *time.Timer
 		at    time.Duration
 	}
 	accepting struct {
 		loop    *aio.Listener // accepts from real; nil: real does
 		pending int
-		closed  bool  // by the listener's Close
+		closed  bool
 		failed  error // why accepting ended by itself
 	}
 	conns struct {
@@ -166,15 +164,15 @@ type server struct {
 		looks    *time.Timer
 	}
 	work struct {
-		ready   []*conn              // have bytes, and no worker
-		few     [8]*conn             // the first memory of ready
+		ready   []*conn // have bytes, and no worker
+		few     [8]*conn
 		idle    []*worker            // wait for ready; the last one is taken first
 		count   int                  // all workers
 		alive   map[*worker]struct{} // net/http has reported no end of these
-		heading int                  // workers that wait for the rest of a header
-		waking  bool                 // a worker was woken or asked for, and has not looked yet
-		needed  sync.Cond            // a worker is asked for, or the listener is closed
-		asked   bool                 // needed asks for a worker
+		heading int
+		waking  bool // a worker was woken or asked for, and has not looked yet
+		needed  sync.Cond
+		asked   bool // needed asks for a worker
 		unused  int
 		decays  *time.Timer // nil: no worker is idle
 	}
@@ -186,23 +184,22 @@ type server struct {
 		keeper *worker
 		asked  bool // the guard is there, or asked for
 	}
-	slice struct { // of the scheduler's time
+	slice struct {
 		began time.Time
 		given int // connections since then
 	}
 	bytes struct {
 		direct int // a worker sends a longer Write by itself
 		queued int
-		unread int // memory that handlers have not read
+		unread int
 	}
 	callbacks struct {
-		later   []func() // unlock calls these
+		later   []func()
 		hooked  []func() // the user's code
-		running int      // of hooked
+		running int
 	}
 }
 
-// drive gives aio's results to their connections, until the watcher is closed.
 func (s *server) drive() {
 	for {
 		results, err := s.watcher.WaitIO()
@@ -249,8 +246,8 @@ func (s *server) await() {
 	<-s.conns.empty
 }
 
-// awaitWorkers returns when net/http has ended all workers that do not run the user's code. The
-// http.Server is then the user's again, unless a handler still runs.
+// awaitWorkers returns when net/http has ended all workers without the user's code. The http.Server
+// is then the user's again.
 func (s *server) awaitWorkers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +265,6 @@ func (s *server) awaitWorkers() {
 	}
 }
 
-// live notes that net/http has a worker, or has ended it.
 func (s *server) live(w *worker, to http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -354,7 +350,6 @@ func call(functions []func()) {
 // listener is the server as net/http's Serve sees it. It accepts workers.
 type listener server
 
-// Accept returns another worker when one is needed.
 func (l *listener) Accept() (net.Conn, error) {
 	s := (*server)(l)
 	if !s.begun { // not earlier, because srv may be shut down
@@ -398,7 +393,6 @@ func (l *listener) Accept() (net.Conn, error) {
 	return w, nil
 }
 
-// Close ends the accepting and the idle connections. Shutdown and Close of the http.Server call it.
 func (l *listener) Close() error {
 	s := (*server)(l)
 	s.mu.Lock()
@@ -427,5 +421,4 @@ func (l *listener) Close() error {
 	return s.real.Close()
 }
 
-// Addr returns the real listener's address.
 func (l *listener) Addr() net.Addr { return l.real.Addr() }

@@ -116,7 +116,6 @@ func (w wire) Write(p []byte) (int, error) {
 	return c.write(c.worker, p)
 }
 
-// real returns the connection that Hijack took back from aio, or nil.
 func (w wire) real() net.Conn {
 	w.conn.server.mu.Lock()
 	defer w.conn.server.mu.Unlock()
@@ -186,7 +185,7 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 	w.phase = inRequest
 	w.request.got = max(w.request.got, peeked) // plain bytes may be fewer; deadlines.in limits them
 	if c.served && c.until > 0 {
-		w.deadlines.in = s.start.Add(c.until) // until net/http sets another
+		w.deadlines.in = s.start.Add(c.until)
 	}
 	return n, err, true
 }
@@ -202,7 +201,7 @@ func (c *conn) greet(w *worker) bool {
 	}
 	protocol, err := c.shake(w)
 	w.hello, w.deadlines.out = nil, time.Time{}
-	if err != nil || s.accepting.closed { // nobody would accept HTTP/2 any more
+	if err != nil || s.accepting.closed {
 		if err != nil {
 			c.ending = true
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -231,7 +230,6 @@ func (c *conn) greet(w *worker) bool {
 
 var errPanicked = errors.New("httpd: a callback of the handshake has panicked")
 
-// shake is greet's part without mu. A panic of the user's code ends this connection only.
 func (c *conn) shake(w *worker) (protocol string, err error) {
 	s := c.server
 	s.mu.Unlock()
@@ -269,7 +267,7 @@ func (c *conn) fail(err error) {
 	})
 }
 
-// blame logs a failed handshake and answers plain HTTP as net/http does.
+// blame logs a failed handshake, and answers plain HTTP.
 func (s *server) blame(c *conn, err error) {
 	var re tls.RecordHeaderError
 	if errors.As(err, &re) && re.Conn != nil && slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"},
@@ -296,7 +294,7 @@ func (c *conn) prefaced() bool {
 // give lets net/http serve the connection as HTTP/2, with its own goroutines.
 func (c *conn) give(nc net.Conn) {
 	s := c.server
-	own := newWorker(s) // it never lets the connection go
+	own := newWorker(s)
 	own.phase, own.fresh, own.pool.woken, own.request.got, own.conn = inRequest, false, false, peeked, c
 	c.worker, c.served, c.until = own, true, 0
 	c.reported = true // net/http reports from here on
@@ -329,7 +327,6 @@ type closeWriter interface {
 
 func (secured) ConnectionState() (none tls.ConnectionState) { return none }
 
-// workerOf returns the worker that net/http has as nc, or nil.
 func workerOf(nc net.Conn) *worker {
 	switch nc := nc.(type) {
 	case *worker:

@@ -16,28 +16,26 @@ import (
 // (http.conn.serve).
 const peeked = 4
 
-// filling pads a request of fewer bytes to peeked.
+// filling pads a request to peeked bytes.
 const filling = "\x00\x00\x00\x00"
 
-// aborts is the deadline by which net/http ends its background Read (http.aLongTimeAgo).
 var aborts = time.Unix(1, 0)
 
-// errAborted is the error of that Read. No user sees it.
+// errAborted is the error of that Read.
 var errAborted error = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 
-// readSize is what net/http asks for when its buffer is empty (http.newBufioReader).
+// readSize is what net/http asks for with an empty buffer (http.newBufioReader).
 const readSize = 4096
 
-// worker is a connection in memory that net/http serves, over the real connection that it has at
-// the moment. The server's mu guards it. One request:
+// worker is a connection in memory that net/http serves, over its current real connection. The
+// server's mu guards it. One request:
 //
-//  1. net/http calls Read for the first bytes of a request (phase between).
-//  2. swap lets the connection go, which parks, and takes one that has bytes (server.next).
-//  3. read gives net/http the bytes, and waits for more (phase inRequest).
-//  4. hooks.ServeHTTP calls the handler with the real connection's address and context.
-//  5. Write sends the answer, or queues it.
-//  6. net/http calls ConnState with StateIdle (phase answered) and sets a deadline (phase
-//     between).
+//  1. Read        net/http asks for the first bytes of a request (phase between)
+//  2. swap        the connection goes, and one with bytes comes (server.next)
+//  3. read        net/http gets the bytes (phase inRequest)
+//  4. ServeHTTP   the handler gets the real connection's address and context
+//  5. Write       the answer is sent or queued
+//  6. changed     net/http reports StateIdle (phase answered), and sets a deadline (phase between)
 //
 // The flags of its pool:
 //
@@ -48,9 +46,9 @@ const readSize = 4096
 type worker struct {
 	server *server
 	moves  sync.Cond
-	conn   *conn           // the real one, or nil
+	conn   *conn
 	base   context.Context // of ConnContext; set before net/http serves it
-	hello  *hello          // during a handshake
+	hello  *hello
 
 	phase   phase
 	standIn bool // it is one of the server's standIns; set once
@@ -70,15 +68,15 @@ type worker struct {
 	request struct {
 		posted  bool // its last request was a POST; belongs to the worker's goroutine
 		blank   int  // bytes of empty lines that conn's next request may begin with
-		got     int  // bytes of conn that net/http has
+		got     int
 		heading bool // net/http reads the rest of its header
 		unasked bool // net/http has its header, and has not called the handler
 	}
 	output struct {
 		mu      sync.Mutex // held for a Write of a hijacked connection
-		writing int        // Writes under way
-		joint   int        // bytes of a Writev that is queued
-		lent    []byte     // a queued Write's memory, the caller's
+		writing int
+		joint   int
+		lent    []byte // a queued Write's memory, the caller's
 
 		// net/http has a long Write of the handler. kept is its buffer, for the next Write within
 		// that one.
@@ -93,7 +91,6 @@ type worker struct {
 	parkFunc func()       // Park's function, until there is something to read
 }
 
-// phase is where net/http is with a worker (http.conn.serve).
 type phase uint8
 
 const (
@@ -133,7 +130,6 @@ func (w *worker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fill reads for net/http. The caller holds mu.
 func (w *worker) fill(p []byte) (int, error) {
 	s := w.server
 	if w.phase == between {
@@ -164,7 +160,7 @@ func (w *worker) readAsStandIn(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// keep waits until all connections have ended, so that Shutdown waits. Close ends it.
+// keep waits until all connections have ended, or for Close. So Shutdown waits.
 func (w *worker) keep() {
 	s := w.server
 	s.mu.Lock()
@@ -174,12 +170,11 @@ func (w *worker) keep() {
 	}
 }
 
-// swap reads the first bytes of a request from the current connection. If there are none, it lets
-// the connection go and waits for another.
+// swap reads the first bytes of a request, from the current connection or from the next one.
 func (w *worker) swap(p []byte) (int, error) {
 	s := w.server
 	w.head(false)
-	began := w.fresh // net/http's time for its first request runs
+	began := w.fresh
 	for first := true; ; first = false {
 		w.phase = between // a handshake or part of a record is not a request
 		if c := w.conn; c != nil {
@@ -201,7 +196,7 @@ func (w *worker) swap(p []byte) (int, error) {
 				c.until = s.sinceStart(w.deadlines.in)
 			}
 			w.release()
-			if began { // there was only a handshake
+			if began {
 				return 0, io.EOF
 			}
 		}
@@ -222,19 +217,18 @@ func (w *worker) swap(p []byte) (int, error) {
 			continue
 		}
 		w.conn = nil
-		if fresh { // net/http's time for its first request runs
+		if fresh {
 			return 0, io.EOF
 		}
 	}
 }
 
-// blankLines are the empty lines that net/http skips at the start of a request after a POST (CR and
-// LF among its first four bytes, http.conn.readRequest). But the worker's POST may have been
-// another connection's. If only the worker may send empty lines, they are used up by a line that we
-// add. If only conn may, they are removed. See request.blank.
+// blankLines are the empty lines that net/http skips after a POST (CR and LF among a request's
+// first four bytes, http.conn.readRequest). But the worker's POST may have been another
+// connection's. If only the worker may send empty lines, a line that we add uses them up. If only
+// conn may, request.blank removes them.
 const blankLines = "\r\n\r\n"
 
-// past returns the part of p for the first bytes of a request.
 func (w *worker) past(p []byte) []byte {
 	if w.request.posted && !w.conn.posted {
 		return p[len(blankLines):]
@@ -242,8 +236,7 @@ func (w *worker) past(p []byte) []byte {
 	return p
 }
 
-// remember moves n bytes from there to the beginning of p, behind the empty lines that net/http
-// skips.
+// remember moves n bytes to the beginning of p, behind the lines that net/http skips.
 func (w *worker) remember(p []byte, n int) int {
 	if q := w.past(p); len(q) == len(p) || n == 0 {
 		return n
@@ -253,7 +246,6 @@ func (w *worker) remember(p []byte, n int) int {
 	return copy(p, blankLines) + n
 }
 
-// head notes whether net/http reads a header.
 func (w *worker) head(now bool) {
 	switch {
 	case now && !w.request.heading:
@@ -276,7 +268,6 @@ func (w *worker) timedOut() {
 	w.head(false)
 }
 
-// release lets the silent connection go.
 func (w *worker) release() {
 	s, c := w.server, w.conn
 	c.worker = nil
@@ -353,7 +344,6 @@ func (w *worker) read(p []byte) (int, error) {
 	}
 }
 
-// hasLent reports whether b is the Write that lend has queued.
 func (w *worker) hasLent(b []byte) bool {
 	return len(w.output.lent) > 0 && len(b) > 0 && &w.output.lent[0] == &b[0]
 }
@@ -364,15 +354,14 @@ func (w *worker) torn(c *conn) bool {
 	return !c.served && c.tls == nil && w.request.got > 0 && w.request.got < peeked
 }
 
-// pad completes the few bytes of a torn request for net/http.
 func (w *worker) pad(p []byte) int {
 	n := copy(p, filling[w.request.got:])
 	w.request.got += n
 	return n
 }
 
-// Close ends the worker and its connection. net/http closes a waiting worker to close the idle
-// connections, which are parked.
+// Close ends the worker and its connection. net/http closes a waiting worker for the idle
+// connections.
 func (w *worker) Close() error {
 	s := w.server
 	s.mu.Lock()
@@ -401,7 +390,7 @@ func (w *worker) Close() error {
 	case w.pool.resting && !w.pool.surplus:
 		s.endIdle()
 	}
-	if w.pool.woken { // it was about to serve a connection
+	if w.pool.woken {
 		w.pool.woken, s.work.waking = false, false
 		s.wake()
 	}
@@ -429,7 +418,6 @@ func (w *worker) current() *conn {
 	return w.conn
 }
 
-// serves returns the connection of the handler's request.
 func (w *worker) serves() *conn {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()

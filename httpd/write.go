@@ -78,7 +78,6 @@ func (w *worker) CloseWrite() error {
 	return w.conn.handle.CloseWrite(nil, time.Time{})
 }
 
-// write sends p, queues it, or waits until it is sent. What w has kept goes first.
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	if c.hijacked { // net/http and crypto/tls write one at a time
 		c.server.mu.Unlock()
@@ -212,7 +211,6 @@ func (c *conn) send(bufs ...[]byte) (n int) {
 	return n
 }
 
-// say queues crypto/tls's last words, without a worker.
 func (c *conn) say(p []byte) (int, error) {
 	if c.ended || c.outErr != nil {
 		return 0, net.ErrClosed
@@ -256,7 +254,7 @@ func (c *conn) room(w *worker, all bool) error {
 }
 
 const (
-	fileMin  = 32 << 10 // smallest part of a file for sendfile
+	fileMin  = 32 << 10
 	copySize = 32 << 10
 )
 
