@@ -153,7 +153,9 @@ func (s *server) accept() {
 			var ne net.Error
 			// as net/http does, for EMFILE and ECONNABORTED
 			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http does
-				s.stalled()
+				s.mu.Lock()
+				s.counts.AcceptStalls++
+				s.mu.Unlock()
 				time.Sleep(acceptPause)
 				continue
 			}
@@ -212,12 +214,6 @@ func (s *server) room() {
 	for s.conns.open >= s.most && !s.accepting.closed {
 		s.conns.ended.Wait()
 	}
-}
-
-func (s *server) stalled() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts.AcceptStalls++
 }
 
 // serveConn begins to serve a connection, which is counted already.

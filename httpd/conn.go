@@ -19,7 +19,7 @@ const (
 )
 
 // flushLimit is how long a client may take nothing of a queued answer when its connection ends.
-var flushLimit = 30 * time.Second
+var flushLimit = 30 * time.Second // tests change it
 
 // pieces are buffers for unread bytes and for queued answers.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
@@ -49,17 +49,17 @@ type conn struct {
 
 	parked, reading, ended, hijacked, dropped bool
 	leaving                                   bool // Hijack waits until aio returns it
-	served                                    bool
-	posted                                    bool
+	served                                    bool // it has sent a request
+	posted                                    bool // its last request was a POST
 	held                                      bool
-	// it has ended, and sends what is queued
-	flushes  bool
-	reported bool // ConnState has its end
+	flushes                                   bool // it has ended, and sends what is queued
+	reported                                  bool // ConnState has its end
 
 	now    bool // a Read of tls does not wait (readNow)
 	ending bool // tls.Close was or will be called
 }
 
+// traffic is the state of a connection that is not idle.
 type traffic struct {
 	piece  *[pieceSize]byte // memory of in; nil: in has its own, or none
 	in     []byte

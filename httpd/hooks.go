@@ -347,7 +347,9 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.handling.Store(false)
 		returned = true
 		if own.Err() != nil && w.base.Err() == nil { // cancelled by a read, not by the user's BaseContext
-			w.spoil()
+			w.server.mu.Lock()
+			w.pool.spoilt = true
+			w.server.mu.Unlock()
 		}
 		return
 	}

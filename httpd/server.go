@@ -126,42 +126,42 @@ type server struct {
 	watcher *aio.Watcher
 	hooks   *hooks
 	real    net.Listener
-	config  *tls.Config
+	config  *tls.Config // nil: without TLS
 	most    int
 	log     *slog.Logger
 	start   time.Time // deadlines of connections count from it
 	begun   bool      // belongs to net/http's goroutine that accepts
 
-	batches     bool
-	unencrypted bool
+	batches     bool // the loop sends short answers together, if there are many
+	unencrypted bool // HTTP/2 is served without TLS
 	inherited   bool // this and all later connections came after the probe; belongs to drive
 
-	leaving atomic.Bool
+	leaving atomic.Bool // awaitWorkers waits
 
 	bounds Options
 	memory atomic.Int64 // bytes that only httpd keeps; changed under mu
 
 	mu     sync.Mutex // guards the rest, the connections and the workers
 	counts Stats
-	parked wheel // silent, or with part of a header, and without a worker
-	expiry struct {
+	parked wheel    // silent, or with part of a header, and without a worker
+	expiry struct { // the first deadline of parked; timer is nil without one
 		timer *time.Timer
 		at    time.Duration
 	}
 	accepting struct {
 		loop    *aio.Listener // accepts from real; nil: real does
-		pending int
+		pending int           // accepts in the loop
 		closed  bool
 		failed  error // why accepting ended by itself
 	}
 	conns struct {
 		open     int
 		hijacked int
-		others   []net.Conn // without a descriptor: net/http serves them
-		ended    sync.Cond  // a connection ended, or the listener is closed
-		empty    chan struct{}
-		over     bool
-		looks    *time.Timer
+		others   []net.Conn    // without a descriptor: net/http serves them
+		ended    sync.Cond     // a connection ended, or the listener is closed
+		empty    chan struct{} // closed when only hijacked connections are left; nil: Serve does not wait
+		over     bool          // empty is closed
+		looks    *time.Timer   // of look
 	}
 	work struct {
 		ready   []*conn // have bytes, and no worker
@@ -169,11 +169,11 @@ type server struct {
 		idle    []*worker            // wait for ready; the last one is taken first
 		count   int                  // all workers
 		alive   map[*worker]struct{} // net/http has reported no end of these
-		heading int
-		waking  bool // a worker was woken or asked for, and has not looked yet
+		heading int                  // workers that wait for the rest of a header
+		waking  bool                 // a worker was woken or asked for, and has not looked yet
 		needed  sync.Cond
-		asked   bool // needed asks for a worker
-		unused  int
+		asked   bool        // needed asks for a worker
+		unused  int         // the fewest idle workers since the last decay
 		decays  *time.Timer // nil: no worker is idle
 	}
 	// standIns are workers that serve nobody. The guard is idle for net/http while connections are
@@ -191,15 +191,16 @@ type server struct {
 	bytes struct {
 		direct int // a worker sends a longer Write by itself
 		queued int
-		unread int
+		unread int // memory of bytes that no handler has read
 	}
 	callbacks struct {
-		later   []func()
+		later   []func() // unlock calls these, and hooked
 		hooked  []func() // the user's code
-		running int
+		running int      // of hooked
 	}
 }
 
+// drive gives aio's results to their connections, until the watcher is closed.
 func (s *server) drive() {
 	for {
 		results, err := s.watcher.WaitIO()

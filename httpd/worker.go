@@ -46,7 +46,7 @@ const readSize = 4096
 type worker struct {
 	server *server
 	moves  sync.Cond
-	conn   *conn
+	conn   *conn           // the real one; nil: it waits for one
 	base   context.Context // of ConnContext; set before net/http serves it
 	hello  *hello
 
@@ -68,14 +68,14 @@ type worker struct {
 	request struct {
 		posted  bool // its last request was a POST; belongs to the worker's goroutine
 		blank   int  // bytes of empty lines that conn's next request may begin with
-		got     int
+		got     int  // bytes of conn that net/http has
 		heading bool // net/http reads the rest of its header
 		unasked bool // net/http has its header, and has not called the handler
 	}
 	output struct {
 		mu      sync.Mutex // held for a Write of a hijacked connection
 		writing int
-		joint   int
+		joint   int    // bytes of a queued Writev
 		lent    []byte // a queued Write's memory, the caller's
 
 		// net/http has a long Write of the handler. kept is its buffer, for the next Write within
@@ -83,7 +83,7 @@ type worker struct {
 		gathers bool
 		kept    *[pieceSize]byte
 
-		file interface{ SetWriteDeadline(time.Time) error }
+		file interface{ SetWriteDeadline(time.Time) error } // while ReadFrom sends a file past aio
 	}
 
 	running  atomic.Int32 // how much of the user's code runs
@@ -91,6 +91,7 @@ type worker struct {
 	parkFunc func()       // Park's function, until there is something to read
 }
 
+// phase is where net/http is with a worker (http.conn.serve).
 type phase uint8
 
 const (
@@ -436,9 +437,3 @@ func (w *worker) runs() {
 }
 
 func (w *worker) ran() { w.running.Add(-1) }
-
-func (w *worker) spoil() {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
-	w.pool.spoilt = true
-}

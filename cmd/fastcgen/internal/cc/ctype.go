@@ -40,7 +40,7 @@ func (facts *Facts) note(data *dwarf.Data, e *dwarf.Entry) {
 	if o == (Oddity{}) {
 		return
 	}
-	if t, err := data.Type(e.Offset); err == nil { // errors appear where the type is used
+	if t, err := data.Type(e.Offset); err == nil {
 		facts.Odd[t] = o
 	}
 }
@@ -107,7 +107,7 @@ func IsConst(t dwarf.Type) bool {
 type Number struct {
 	decl.Number
 	PlainChar bool // char: its sign depends on the platform
-	Wide      bool // wchar_t, likewise
+	Wide      bool
 	Enum      *dwarf.EnumType
 }
 

@@ -205,7 +205,6 @@ func words(s string) []string {
 	return list
 }
 
-// flagRules are the user's rules for the flags in #cgo lines.
 type flagRules struct {
 	CFlagsAllow      string `json:"CGO_CFLAGS_ALLOW"`
 	CFlagsDisallow   string `json:"CGO_CFLAGS_DISALLOW"`
@@ -226,7 +225,6 @@ var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
 	`-m[a-zA-Z0-9.-]+(=[^@-].*)?`,
 }, "|") + `)$`)
 
-// withValue are the flags whose value may be the next word.
 var withValue = []string{
 	"-D", "-U", "-I", "-F", "-arch", "-framework", "-include", "-isysroot", "-isystem",
 	"--sysroot", "-target",

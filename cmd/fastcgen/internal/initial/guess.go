@@ -169,7 +169,9 @@ func (g *guesser) guess(u *guess) {
 	for i := range fn.ParamType {
 		p.parameter(i)
 	}
-	p.askLengths()
+	if len(p.unknown) > 0 {
+		u.ask("How many elements does C touch at %s? Write it in place of %s.", strings.Join(p.unknown, ", "), elements)
+	}
 	p.result()
 }
 

@@ -13,6 +13,7 @@ package initial
 
 import (
 	"context"
+	"debug/dwarf"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -205,7 +206,8 @@ func (in *initializer) guess(ctx context.Context) error {
 		return err
 	}
 	for _, name := range functions {
-		if b, _ := facts.Bare(facts.Funcs[name]); !isFunction(b) {
+		b, _ := facts.Bare(facts.Funcs[name])
+		if _, ok := b.(*dwarf.FuncType); !ok {
 			delete(names.functions, name)
 		}
 	}

@@ -141,13 +141,6 @@ func (p *parameters) pass(name, typ string) {
 	p.u.args = append(p.u.args, name)
 }
 
-func (p *parameters) askLengths() {
-	if len(p.unknown) > 0 {
-		p.u.ask("How many elements does C touch at %s? Write it in place of %s.", strings.Join(p.unknown, ", "),
-			elements)
-	}
-}
-
 // elements is written in place of a length that only the user knows.
 const elements = "ELEMENTS"
 

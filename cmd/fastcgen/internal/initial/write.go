@@ -2,7 +2,6 @@ package initial
 
 import (
 	"context"
-	"debug/dwarf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -288,9 +287,4 @@ func writeNew(out string, text []byte) error {
 		return err
 	}
 	return f.Close()
-}
-
-func isFunction(t dwarf.Type) bool {
-	_, ok := t.(*dwarf.FuncType)
-	return ok
 }

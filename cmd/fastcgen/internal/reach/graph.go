@@ -11,10 +11,10 @@ import (
 type graph struct {
 	nodes map[string]*node
 	taken map[string]bool // names whose address code or data holds
-	weak  map[string]bool // names that the linker may leave undefined
+	weak  map[string]bool
 	units int
 
-	found func(symbol string) (Kind, bool) // says what an undefined symbol is
+	found func(symbol string) (Kind, bool)
 }
 
 type node struct {
@@ -23,7 +23,6 @@ type node struct {
 	indirect bool
 }
 
-// unit is one file of assembly while the graph reads it.
 type unit struct {
 	*graph
 	function, global map[string]bool
@@ -119,7 +118,6 @@ func (u *unit) take(operands string) {
 	}
 }
 
-// symbols returns the possible names in operands, without the relocation behind an @.
 func symbols(operands string) []string {
 	var names []string
 	for part := range strings.FieldsFuncSeq(operands, func(r rune) bool {
@@ -168,7 +166,7 @@ func (g *graph) reach(from string) (undefined []*step) {
 		from = static
 	}
 	push(from, nil, false)
-	var calling *step // calls through a pointer
+	var calling *step
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]

@@ -47,7 +47,7 @@ type Finding struct {
 // Report is what a search found.
 type Report struct {
 	Findings []Finding
-	Unseen   []string // with places
+	Unseen   []string
 	at       string
 }
 
@@ -88,7 +88,7 @@ func Search(
 type outside struct {
 	exports map[string]bool
 	known   map[string]bool
-	weak    map[string]bool // the linker may leave them undefined
+	weak    map[string]bool
 }
 
 // kind says what an undefined symbol is. ok is false if a leaf may call it.
@@ -139,7 +139,6 @@ func (g *graph) findings(f *decl.Func, o *outside) []Finding {
 	return list
 }
 
-// telling ranks a step for sorting.
 func telling(s *step) int { return slices.Index(blockingCalls, libcName(s.key)) }
 
 // String says what the function reaches, without a place or advice.
