@@ -25,10 +25,8 @@ type Trace struct {
 	Threshold time.Duration `json:"threshold_ns"` // longer requests are slow
 	Snapshot  string        `json:"snapshot,omitempty"`
 	Build     string        `json:"build,omitempty"`
-	// for traces without a wall clock (before Go 1.25)
-	Taken time.Time `json:"taken"`
-	// of the hours before
-	Usual Usual `json:"usual,omitempty"`
+	Taken     time.Time     `json:"taken"`
+	Usual     Usual         `json:"usual,omitempty"`
 }
 
 // Explained is what a trace says of its slow requests.
@@ -37,10 +35,9 @@ type Explained struct {
 	// by their ends
 	Slow    []Request `json:"slow"`
 	Dropped uint64    `json:"dropped,omitempty"`
-	Usual   Usual     `json:"usual,omitempty"` // of the trace
+	Usual   Usual     `json:"usual,omitempty"`
 }
 
-// explain returns what came before an error of requests with it.
 func explain(requests iter.Seq2[reqtrace.Request, error], t *Trace) (*Explained, error) {
 	if t.Threshold <= 0 {
 		return nil, fmt.Errorf("history: Trace.Threshold is %v: write how long a request may take without being slow",
@@ -64,7 +61,6 @@ type explainer struct {
 	end     time.Duration
 }
 
-// slowRequest waits until the usual ones are known.
 type slowRequest struct {
 	Request
 	at    time.Duration
@@ -261,7 +257,6 @@ func stepsOf(path []reqtrace.Tile) []Step {
 	return steps
 }
 
-// with returns two neighbours as one step, with the place of the longer one.
 func (s Step) with(t Step) Step {
 	sum := s.Time + t.Time
 	if t.Time > s.Time {
@@ -315,7 +310,6 @@ const (
 	usualEnough = 200 // requests, after which older hours do not matter
 )
 
-// Usual is what the usual requests of each class took.
 type Usual map[string]usualRequest
 
 // usualRequest is the sum of some requests around the median, without times in which the machine
@@ -375,7 +369,6 @@ func (u *usualRequest) mean() (p reqtrace.Parts) {
 	return p
 }
 
-// sample is requests of a class, each kept with the same chance.
 type sample struct {
 	seen   int
 	kept   []sampled

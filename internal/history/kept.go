@@ -21,7 +21,7 @@ type Kept struct {
 type Head struct {
 	Trace
 	CPU   *reqtrace.CPU `json:"cpu,omitempty"`
-	Noted []Noted       `json:"noted,omitempty"` // that the trace should have
+	Noted []Noted       `json:"noted,omitempty"`
 }
 
 // Noted is a slow request of a snapshot, by the number in its [Mark].
@@ -85,7 +85,7 @@ func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []No
 			s.Count(q.Start, q.Key.Class, Count{Slow: 1})
 		}
 	}
-	dropped := e.Dropped // addAll has counted these as failed
+	dropped := e.Dropped
 	for _, n := range h.Noted {
 		switch {
 		case open[n.Number] == nil:

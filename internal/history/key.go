@@ -41,13 +41,13 @@ type Request struct {
 	Cut bool `json:"cut,omitempty"`
 
 	Key     Key           `json:"key"`
-	Lost    time.Duration `json:"lost_ns"`           // beyond the usual request
-	Against string        `json:"against,omitempty"` // againstSnapshot, againstHistory or ""
+	Lost    time.Duration `json:"lost_ns"` // beyond the usual request
+	Against string        `json:"against,omitempty"`
 
 	// such as "waiting for a mutex that main.refresh (main.go:43) holds, in main.get (main.go:33)"
 	Words       string `json:"words,omitempty"`
-	Place       string `json:"place,omitempty"`        // Key.Function with file and line
-	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
+	Place       string `json:"place,omitempty"`
+	HolderPlace string `json:"holder_place,omitempty"`
 	// such as "sleep at main.refresh (main.go:43)"
 	Doing     string `json:"doing,omitempty"`
 	Breakdown string `json:"breakdown,omitempty"`

@@ -200,7 +200,7 @@ func Words(b *reqtrace.Blame) string {
 		return t
 	case b.Cause == reqtrace.CauseRunqueueBusy:
 		return t + ", such as " + b.Holder
-	case b.Cause == reqtrace.CauseStoppedOther:
+	case b.Cause == reqtrace.CauseStoppedOther && b.Holder != "":
 		return t + ", by " + b.Holder
 	case b.Writer != "":
 		t += " that reader " + holderAt(b) + " holds" + w + ", behind writer " + b.Writer
@@ -226,7 +226,7 @@ func whereParts(b *reqtrace.Blame) []string {
 	case reqtrace.CauseRunqueueBusy:
 		return []string{cmp.Or(b.Holder, "goroutines without a name")}
 	case reqtrace.CauseStoppedOther:
-		return []string{b.Holder + " " + stopsFor(b.Op)}
+		return []string{cmp.Or(b.Holder, "the program") + " " + stopsFor(b.Op)}
 	}
 	t := cmp.Or(b.Site, "outside of the program's code")
 	if b.Op != "" {
