@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	spare = 4
-	decay = time.Second
+	spare = 4           // fewest spare workers
+	decay = time.Second // after it half of the unused workers end
 
 	// fewEvents bounds the events of a turn. With each read a system call, handlers that sleep
 	// would otherwise all begin after the last of many reads.

@@ -19,6 +19,7 @@ const peeked = 4
 // filling pads a request to peeked bytes.
 const filling = "\x00\x00\x00\x00"
 
+// aborts is the deadline by which net/http ends its background Read (http.aLongTimeAgo).
 var aborts = time.Unix(1, 0)
 
 // errAborted is the error of that Read.
@@ -175,7 +176,7 @@ func (w *worker) keep() {
 func (w *worker) swap(p []byte) (int, error) {
 	s := w.server
 	w.head(false)
-	began := w.fresh
+	began := w.fresh // net/http's time for its first request runs
 	for first := true; ; first = false {
 		w.phase = between // a handshake or part of a record is not a request
 		if c := w.conn; c != nil {
@@ -197,7 +198,7 @@ func (w *worker) swap(p []byte) (int, error) {
 				c.until = s.sinceStart(w.deadlines.in)
 			}
 			w.release()
-			if began {
+			if began { // there was only a handshake
 				return 0, io.EOF
 			}
 		}
