@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"evenkeel.dev/reqtrace"
 )
 
 type place struct {
@@ -132,8 +130,8 @@ func parseStat(text string) (c counts) {
 
 // ReadLog reads cpu.max, and then the time in seconds since 1970 and cpu.stat, again and again. A
 // line such as "quota 0.15" may replace cpu.max.
-func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
-	cpu := &reqtrace.CPU{Grouped: true}
+func ReadLog(r io.Reader) (*CPU, error) {
+	cpu := &CPU{Grouped: true}
 	var last counts
 	add := func() {
 		if n := len(cpu.Moments); n > 0 {
@@ -155,7 +153,7 @@ func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 			if k := len(cpu.Moments); k > 0 && !at.After(cpu.Moments[k-1].At) {
 				return nil, fmt.Errorf("line %d: the time %s is not after the one before", n, line)
 			}
-			cpu.Moments = append(cpu.Moments, reqtrace.CPUMoment{At: at})
+			cpu.Moments = append(cpu.Moments, Moment{At: at})
 		case key == "quota":
 			q, err := strconv.ParseFloat(value, 64)
 			if err != nil || q < 0 {
@@ -188,4 +186,36 @@ func parseTime(text string) (time.Time, error) {
 		return time.Time{}, errors.New("no number")
 	}
 	return time.Unix(s, int64(math.Round(f*1e9))), nil
+}
+
+// Beside is what a process on the same machine saw while another one was traced.
+type Beside struct {
+	Late  []Interval // when it was late itself
+	Steal float64    // share of the processors' time that the hypervisor took, from 0 to 1
+	CPU   *CPU       // nil: not known
+}
+
+// Interval is a time by the wall clock.
+type Interval struct{ From, To time.Time }
+
+// CPU is what the kernel counted for the traced process.
+type CPU struct {
+	Grouped bool    // the process's control groups were found, so the quota is known
+	Quota   float64 // CPUs that the quota allows; 0: no quota
+	Moments []Moment
+}
+
+// Moment is what the kernel has counted until a time.
+type Moment struct {
+	At        time.Time
+	Periods   int64
+	Throttled int64
+	Waited    time.Duration // because of the quota, summed over CPUs
+	Threads   []ThreadTime
+}
+
+// ThreadTime is how long a thread ran and waited for a CPU. Waited includes the quota's waits.
+type ThreadTime struct {
+	ID          int64
+	Ran, Waited time.Duration
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"evenkeel.dev/reqtrace"
 )
 
 const (
@@ -27,7 +25,7 @@ const (
 // Watch notes every 10 ms the kernel's counts for a process, and keeps the last minutes. Call End.
 type Watch struct {
 	mu      sync.Mutex // of cpu.Moments
-	cpu     reqtrace.CPU
+	cpu     CPU
 	groups  *groups
 	threads *threads
 	stop    chan struct{}
@@ -54,7 +52,7 @@ func Start(pid int, withThreads bool) (*Watch, error) {
 func (w *Watch) Quota() float64 { return w.cpu.Quota }
 
 // Recent returns the moments until now. Any goroutine may call it before End.
-func (w *Watch) Recent() *reqtrace.CPU {
+func (w *Watch) Recent() *CPU {
 	w.note()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +62,7 @@ func (w *Watch) Recent() *reqtrace.CPU {
 }
 
 // End notes a last moment and returns all of them.
-func (w *Watch) End() *reqtrace.CPU {
+func (w *Watch) End() *CPU {
 	close(w.stop)
 	<-w.done
 	w.note()
@@ -113,8 +111,8 @@ func (w *Watch) note() {
 }
 
 // If this thread waits for a CPU, the counts are from different times.
-func (w *Watch) read() reqtrace.CPUMoment {
-	m := reqtrace.CPUMoment{At: time.Now()}
+func (w *Watch) read() Moment {
+	m := Moment{At: time.Now()}
 	if w.groups != nil {
 		c := w.groups.read()
 		m.Periods, m.Throttled, m.Waited = c.periods, c.throttled, c.waited
@@ -218,7 +216,7 @@ type threads struct {
 
 type thread struct {
 	file *os.File
-	last reqtrace.ThreadTime
+	last ThreadTime
 }
 
 func (t *threads) scan() {
@@ -238,7 +236,7 @@ func (t *threads) scan() {
 }
 
 // read returns the threads whose times have changed.
-func (t *threads) read() (list []reqtrace.ThreadTime) {
+func (t *threads) read() (list []ThreadTime) {
 	var buf [128]byte
 	for id, x := range t.open {
 		n, err := x.file.ReadAt(buf[:], 0)
@@ -254,7 +252,7 @@ func (t *threads) read() (list []reqtrace.ThreadTime) {
 	return list
 }
 
-func (t *threads) keep(list []reqtrace.ThreadTime) {
+func (t *threads) keep(list []ThreadTime) {
 	for _, now := range list {
 		if x := t.open[now.ID]; x != nil {
 			x.last = now
@@ -272,13 +270,13 @@ func (t *threads) close() {
 }
 
 // parseSchedstat reads nanoseconds.
-func parseSchedstat(id int64, text string) (reqtrace.ThreadTime, bool) {
+func parseSchedstat(id int64, text string) (ThreadTime, bool) {
 	f := strings.Fields(text)
 	if len(f) < 2 {
-		return reqtrace.ThreadTime{}, false
+		return ThreadTime{}, false
 	}
 	ran, err := strconv.ParseInt(f[0], 10, 64)
 	waited, err2 := strconv.ParseInt(f[1], 10, 64)
-	return reqtrace.ThreadTime{ID: id, Ran: time.Duration(ran), Waited: time.Duration(waited)}, err == nil &&
+	return ThreadTime{ID: id, Ran: time.Duration(ran), Waited: time.Duration(waited)}, err == nil &&
 		err2 == nil
 }

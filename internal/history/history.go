@@ -31,7 +31,7 @@ const (
 	maxKnown  = 512
 	maxBuilds = 32
 	maxRecent = 1 << 14 // ids that are remembered, or up to twice as many
-	fineHours = 48      // in which minutes are kept apart
+	fineHours = 48
 	newFor    = time.Hour
 	newLeast  = time.Hour // of watching, before a cause can be new
 	newShare  = .05       // of that time, which must be recorded
@@ -159,7 +159,7 @@ func (h *History) addBuild(build string, w watch) {
 	h.builds[build] = w
 }
 
-// buildNames returns the builds by when each was first seen.
+// buildNames returns the oldest build first.
 func (h *History) buildNames() []string {
 	return slices.SortedFunc(maps.Keys(h.builds), func(a, b string) int {
 		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))

@@ -38,8 +38,8 @@ type PageOptions struct {
 	// zero: the time of the last slow request
 	Now     time.Time
 	Since   time.Time // of the causes; zero: all
-	Status  []string  // lines below the sentence
-	Sources []string  // what was merged, or why it was not
+	Status  []string
+	Sources []string // what was merged, or why it was not
 
 	// snapshots, and what analyses them
 	Kept    []Kept
@@ -78,7 +78,7 @@ type causeRow struct {
 	Class, Words, In, New         string
 	Requests, Share, Lost         string
 	First, Last                   string
-	Width                         string // in percent
+	Width                         string
 	WorstTime, WorstAt, WorstDoes string
 	Steps                         []stepRow
 	Facts                         []fact

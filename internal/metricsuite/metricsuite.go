@@ -145,6 +145,7 @@ func Slow(class string, second int64, lost time.Duration) recorder.Explained {
 	}
 }
 
+// Exporter is that of a recorder.
 type Exporter struct {
 	Tell func(recorder.Explained)
 	Slow func(class string) (requests, lost float64) // of requests that waited for a lock

@@ -208,22 +208,14 @@ func (v *Verdict) figures() []string {
 	return append(list, "To measure all of it: evenkeel run -variant 'no gc: GOGC=off'"+memory+".")
 }
 
+// also describes a further cause without what its holder does.
 func (n *NamedCause) also() string {
 	b := n.blame()
-	t := textfmt.Share(n.whole()) + " " + asked(n.Cause, n.Op)
-	switch at := cmp.Or(n.Holder, n.Site); {
-	case n.Holder != "" && n.Cause == reqtrace.CauseRunqueueBusy:
-		t += ", such as " + n.Holder
-	case n.Holder != "" && n.Cause == reqtrace.CauseStoppedOther:
-		t += ", by " + n.Holder
-	case n.Writer != "":
-		t += " that reader " + holderAt(&b) + " holds"
-	case n.Holder != "":
-		t += " that " + holderAt(&b) + " " + holds(n.Cause, n.Op)
-	case at != "":
-		t += " in " + at
+	b.Doing, b.Longest = reqtrace.CauseUnknown, 0
+	if b.Holder != "" {
+		b.Site = ""
 	}
-	return t + "."
+	return textfmt.Share(n.whole()) + " " + Words(&b) + "."
 }
 
 func leftOut(r *reqtrace.Report) []string {

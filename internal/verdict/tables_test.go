@@ -115,6 +115,7 @@ func TestHeadline(t *testing.T) {
 			"to 40 ms at a time.": {
 			Cause: reqtrace.CauseStoppedOther, Op: "all goroutines stack trace", Holder: refresh, Longest: 40 * ms,
 		},
+		"a stop of the world, not by the GC.": {Cause: reqtrace.CauseStoppedOther, Op: "read mem stats"},
 		"running on a CPU. Requests compute in main.look (look.go:12), called from main.api " +
 			"(api.go:5).": {Cause: reqtrace.CauseRunning, Site: look, Handler: api},
 		"marking for the GC (assist). Requests allocate in main.look " +
@@ -125,6 +126,9 @@ func TestHeadline(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		b := n.blame()
+		if got := Words(&b); strings.HasSuffix(got, " ") {
+			t.Errorf("%s: %q", want, got)
+		}
 		for _, said := range []string{n.headline(), "Also: " + n.also()} {
 			for s := range strings.SplitSeq(said, ". ") {
 				if words(s) > mostWords {

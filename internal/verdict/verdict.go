@@ -100,6 +100,7 @@ func Of(r *reqtrace.Report) *Verdict {
 	return v
 }
 
+// Report returns the report.
 func (v *Verdict) Report() *reqtrace.Report { return v.report }
 
 func worth(r *reqtrace.Report) bool {
@@ -188,9 +189,13 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	return list
 }
 
+// enoughSamples is how many samples a band needs for a list of its functions. A function that has all
+// of so many has at least 56% of the time, at 95% confidence.
+const enoughSamples = 5
+
 // runningAt returns where most of a band's running is, if its samples show that.
 func runningAt(b *reqtrace.Band) reqtrace.Sample {
-	if sampled(b) < reqtrace.EnoughSamples || b.Samples[0].Low < worthSample {
+	if sampled(b) < enoughSamples || b.Samples[0].Low < worthSample {
 		return reqtrace.Sample{}
 	}
 	return b.Samples[0]
@@ -276,15 +281,18 @@ func machineCaveats(m *reqtrace.Machine) (list []string) {
 	return list
 }
 
+// Places returns the places of the slowest 1%.
 func (v *Verdict) Places() []Place { return places(v.report) }
 
+// Running returns the functions that the slowest 1% ran in.
 func (v *Verdict) Running() []reqtrace.Sample {
-	if sampled(&v.report.Tail) < reqtrace.EnoughSamples {
+	if sampled(&v.report.Tail) < enoughSamples {
 		return nil
 	}
 	return v.report.Tail.Samples
 }
 
+// Scope says what the report covers.
 func (v *Verdict) Scope() string {
 	r, how := v.report, "without marks"
 	if r.Marked {

@@ -37,6 +37,7 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseDescheduled:  {"waiting for a CPU (other processes ran)", 'D', "2;33"},
 }
 
+// Phrase names a cause in words.
 func Phrase(c reqtrace.Cause) string {
 	if int(c) < len(causeWords) {
 		return causeWords[c].phrase
@@ -75,6 +76,7 @@ var gcCauses = []reqtrace.Cause{
 	reqtrace.CauseRunqueueGC,
 }
 
+// Groups are causes that belong together.
 var Groups = []Group{
 	{"gc", gcCauses},
 	{"assists", []reqtrace.Cause{reqtrace.CauseAssistMark, reqtrace.CauseAssistWait}},
@@ -200,7 +202,7 @@ func Words(b *reqtrace.Blame) string {
 		return t
 	case b.Cause == reqtrace.CauseRunqueueBusy:
 		return t + ", such as " + b.Holder
-	case b.Cause == reqtrace.CauseStoppedOther:
+	case b.Cause == reqtrace.CauseStoppedOther && b.Holder != "":
 		return t + ", by " + b.Holder
 	case b.Writer != "":
 		t += " that reader " + holderAt(b) + " holds" + w + ", behind writer " + b.Writer
@@ -226,7 +228,7 @@ func whereParts(b *reqtrace.Blame) []string {
 	case reqtrace.CauseRunqueueBusy:
 		return []string{cmp.Or(b.Holder, "goroutines without a name")}
 	case reqtrace.CauseStoppedOther:
-		return []string{b.Holder + " " + stopsFor(b.Op)}
+		return []string{cmp.Or(b.Holder, "the program") + " " + stopsFor(b.Op)}
 	}
 	t := cmp.Or(b.Site, "outside of the program's code")
 	if b.Op != "" {

@@ -256,11 +256,9 @@ const (
 	// At a higher load a request takes less CPU, with fewer wake-ups and warmer caches.
 	idleFrom, kneeShare = 1. / 3, 124. / 181
 
-	// near saturation, of the marking
-	markNearKnee = 1.3
+	markNearKnee = 1.3 // near saturation, of the marking
 
-	// of the heap's size, because spans are partly free
-	spareMemory = 1.22
+	spareMemory = 1.22 // of the heap's size, because spans are partly free
 )
 
 // WorkAtKnee returns Service.Work at the knee, for measured seconds of CPU per second on procs
