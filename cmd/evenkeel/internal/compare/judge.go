@@ -224,12 +224,12 @@ func (c *Comparison) Footnotes() (list []string) {
 		if heads > 1 {
 			who = c.Columns[k].Label + ": " + who
 		}
-		add("%s", who+": "+c.canTell(k, r))
+		add("%s", who+": "+c.whyInconclusive(k, r))
 	}
 	return list
 }
 
-func (c *Comparison) canTell(column int, r *tailstat.Result) string {
+func (c *Comparison) whyInconclusive(column int, r *tailstat.Result) string {
 	a := c.against[column]
 	runs := fmt.Sprintf("%d runs against %d", a.Base, a.Head)
 	if a.Paired {

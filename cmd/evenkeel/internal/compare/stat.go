@@ -159,7 +159,7 @@ func (c *Comparison) Check(l Limit) (list []Finding) {
 func (c *Comparison) check(l Limit, column int, r *tailstat.Result) Finding {
 	bounds := Bounds(r)
 	if bounds == "" {
-		return Finding{Outcome: OutcomeUnknown, Text: c.canTell(column, r)}
+		return Finding{Outcome: OutcomeUnknown, Text: c.whyInconclusive(column, r)}
 	}
 	is := fmt.Sprintf("%s of %q's, within %s", textfmt.Ratio(r.Ratio), c.Columns[c.Base].Label, bounds)
 	beyond, kept := r.Within.Low > l.Ratio, r.Within.High <= l.Ratio
@@ -264,21 +264,8 @@ func (r *Row) Floor() (ratio float64, ok bool) {
 	return r.floorLeast, r.floor != nil && r.floorLeast > 0
 }
 
-// FloorWith returns the same for another number of rounds.
-func (r *Row) FloorWith(rounds int) (ratio float64, ok bool) {
-	if r.floor == nil {
-		return 0, false
-	}
-	return r.floor.Detectable(rounds)
-}
-
-// FloorNeeded returns how many rounds show a ratio on this machine.
-func (r *Row) FloorNeeded(ratio float64) (rounds int, ok bool) {
-	if r.floor == nil {
-		return 0, false
-	}
-	return r.floor.Needed(ratio)
-}
+// FloorResult compares one variant with itself, or is nil.
+func (r *Row) FloorResult() *tailstat.Result { return r.floor }
 
 // FloorText writes the floor, such as "+12%", "none" if so few rounds show nothing, or "" if it was
 // not measured.

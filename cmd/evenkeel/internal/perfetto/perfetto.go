@@ -11,7 +11,6 @@
 package perfetto
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -52,49 +51,24 @@ const (
 
 // Write writes a report's tracks. source names the trace.
 func Write(w io.Writer, source string, r *reqtrace.Report) error {
-	b := bufio.NewWriter(w)
-	t := &tracks{w: b}
-	about, err := json.Marshal(map[string]string{
+	t := tracks{Unit: "ms", About: map[string]string{
 		"source":   textfmt.Printable(source),
-		"requests": "the slowest " + fmt.Sprint(len(r.Slowest)) + " of " + fmt.Sprint(r.Requests),
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":%s,\n\"traceEvents\":[", about)
+		"requests": fmt.Sprintf("the slowest %d of %d", len(r.Slowest), r.Requests),
+	}}
 	t.collector(r)
 	for i := range r.Slowest {
 		t.request(collector+1+i, &r.Slowest[i])
 	}
-	fmt.Fprint(b, "\n]}\n")
-	if t.err != nil {
-		return t.err
-	}
-	return b.Flush()
+	return json.NewEncoder(w).Encode(t)
 }
 
 type tracks struct {
-	w   io.Writer
-	n   int
-	err error
+	Unit   string            `json:"displayTimeUnit"`
+	About  map[string]string `json:"otherData"`
+	Events []event           `json:"traceEvents"`
 }
 
-func (t *tracks) add(e event) {
-	if t.err != nil {
-		return
-	}
-	b, err := json.Marshal(e)
-	if err != nil {
-		t.err = err
-		return
-	}
-	comma := ",\n"
-	if t.n == 0 {
-		comma = "\n"
-	}
-	t.n++
-	_, t.err = fmt.Fprintf(t.w, "%s%s", comma, b)
-}
+func (t *tracks) add(e event) { t.Events = append(t.Events, e) }
 
 // thread 0 names the process. Tracks are in the order of their numbers.
 func (t *tracks) name(process, thread int, name string) {

@@ -12,7 +12,6 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
-	"evenkeel.dev/cmd/evenkeel/internal/plan/outlook"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/internal/textfmt"
@@ -39,7 +38,7 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	if err := p.scale(&o); err != nil {
 		return nil, err
 	}
-	p.Ways, err = outlook.Compare(p.service, p.options)
+	p.Ways, err = lookAhead(p.service, p.options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Source, err)
 	}
@@ -58,12 +57,12 @@ type Plan struct {
 	Turns        int               `json:"turns"`
 	MemoryBytes  float64           `json:"memory_bytes,omitempty"` // of one; 0: no limit
 	HeldMeasured bool              `json:"held_measured"`
-	Held         outlook.Range     `json:"held_seconds,omitzero"` // if measured or given
-	Ways         []outlook.Outlook `json:"ways"`
+	Held         Range     `json:"held_seconds,omitzero"` // if measured or given
+	Ways         []Outlook `json:"ways"`
 	Notes        []string          `json:"notes,omitempty"`
 
-	service  outlook.Service
-	options  outlook.Options
+	service  load
+	options  limits
 	measured float64 // CPU of requests per second; 0: not known
 }
 
@@ -92,11 +91,11 @@ func (p *Plan) scale(f *Options) error {
 			times = float64(max(p.options.Replicas, 1))
 		}
 	}
-	s.Work = outlook.WorkAtKnee(p.measured, float64(max(s.Procs, 1))).Times(times)
+	s.Work = workAtKnee(p.measured, float64(max(s.Procs, 1))).Times(times)
 	s.Requests *= times
 	s.AllocRate *= times
 	if f.Held > 0 {
-		s.Held = outlook.Exactly(time.Duration(f.Held).Seconds())
+		s.Held = exactly(time.Duration(f.Held).Seconds())
 	}
 	p.Requests, p.AllocRate, p.Live, p.Procs, p.Held, p.HeldMeasured = s.Requests, s.AllocRate, s.Live, s.Procs, s.Held,
 		!s.Held.IsZero()
@@ -142,7 +141,7 @@ func (p *Plan) judge() {
 			p.note("%v: the replicas may be past the knee", o.Way)
 		}
 	}
-	gated := p.Ways[outlook.Gated]
+	gated := p.Ways[Gated]
 	const more = "let more replicas collect at once (-k), give each more memory, or allocate less"
 	switch {
 	case gated.TurnLoad.Low > 1:
@@ -168,12 +167,12 @@ func Line(runs []*runfile.Run) string {
 	if err != nil || p.measured == 0 || p.scale(&Options{}) != nil {
 		return ""
 	}
-	ways, err := outlook.Compare(p.service, p.options)
+	ways, err := lookAhead(p.service, p.options)
 	if err != nil {
 		return ""
 	}
-	stock, gated := &ways[outlook.GOGC100], &ways[outlook.Gated]
-	figures := func(o *outlook.Outlook, replicas, share string) string {
+	stock, gated := &ways[GOGC100], &ways[Gated]
+	figures := func(o *Outlook, replicas, share string) string {
 		return rangeText(o.Needed, textfmt.Count) + replicas + ", " + rangeText(o.MemoryInAll, textfmt.Bytes) +
 			" in all, " + rangeText(o.Collector, textfmt.Share) + share
 	}
@@ -212,7 +211,7 @@ func (p *Plan) Text(st textfmt.Style) string {
 		head = append(head, o.Way)
 	}
 	t.Add(st.Bold, head)
-	row := func(name string, of func(*outlook.Outlook) string) {
+	row := func(name string, of func(*Outlook) string) {
 		cells, known := []string{name}, false
 		for i := range p.Ways {
 			cell := of(&p.Ways[i])
@@ -223,16 +222,16 @@ func (p *Plan) Text(st textfmt.Style) string {
 			t.Add(nil, cells)
 		}
 	}
-	row("replicas needed", func(o *outlook.Outlook) string { return rangeText(o.Needed, textfmt.Count) })
-	row("memory of one", func(o *outlook.Outlook) string { return rangeText(o.Memory, textfmt.Bytes) })
-	row("memory in all", func(o *outlook.Outlook) string { return rangeText(o.MemoryInAll, textfmt.Bytes) })
-	row("CPU of a request", func(o *outlook.Outlook) string { return rangeText(o.CPU, secondsText) })
-	row("of it the collector", func(o *outlook.Outlook) string { return rangeText(o.Collector, textfmt.Share) })
-	row("knee at this load times", func(o *outlook.Outlook) string { return rangeText(o.Headroom, textfmt.Count) })
-	row("turns needed", func(o *outlook.Outlook) string { return rangeText(o.Turns, textfmt.Count) })
-	row("load of the turns", func(o *outlook.Outlook) string { return rangeText(o.TurnLoad, textfmt.Count) })
-	row("longest wait for one", func(o *outlook.Outlook) string { return secondsRange(o.Wait) })
-	row("from trigger to hard", func(o *outlook.Outlook) string {
+	row("replicas needed", func(o *Outlook) string { return rangeText(o.Needed, textfmt.Count) })
+	row("memory of one", func(o *Outlook) string { return rangeText(o.Memory, textfmt.Bytes) })
+	row("memory in all", func(o *Outlook) string { return rangeText(o.MemoryInAll, textfmt.Bytes) })
+	row("CPU of a request", func(o *Outlook) string { return rangeText(o.CPU, secondsText) })
+	row("of it the collector", func(o *Outlook) string { return rangeText(o.Collector, textfmt.Share) })
+	row("knee at this load times", func(o *Outlook) string { return rangeText(o.Headroom, textfmt.Count) })
+	row("turns needed", func(o *Outlook) string { return rangeText(o.Turns, textfmt.Count) })
+	row("load of the turns", func(o *Outlook) string { return rangeText(o.TurnLoad, textfmt.Count) })
+	row("longest wait for one", func(o *Outlook) string { return secondsRange(o.Wait) })
+	row("from trigger to hard", func(o *Outlook) string {
 		if o.Spare == 0 {
 			return "-"
 		}
@@ -255,7 +254,7 @@ func round(x float64) float64 {
 	return float64(int64(x + 0.5))
 }
 
-func rangeText(r outlook.Range, format func(float64) string) string {
+func rangeText(r Range, format func(float64) string) string {
 	if r.IsZero() {
 		return "-"
 	}
@@ -283,4 +282,4 @@ func secondsText(s float64) string {
 	return textfmt.Duration(time.Duration(min(s, 1e9) * float64(time.Second)))
 }
 
-func secondsRange(r outlook.Range) string { return rangeText(r, secondsText) }
+func secondsRange(r Range) string { return rangeText(r, secondsText) }

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unique"
 
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
@@ -309,7 +310,6 @@ type Events struct {
 func ReadEvents(r io.Reader, name string) (*Events, error) {
 	e := &Events{Name: name}
 	in := bufio.NewReaderSize(io.LimitReader(r, maxEventsBytes+1), maxEventLine)
-	names := interned{}
 	for line, size := 1, 0; ; line++ {
 		text, err := in.ReadSlice('\n')
 		size += len(text)
@@ -338,7 +338,7 @@ func ReadEvents(r io.Reader, name string) (*Events, error) {
 			if err != nil {
 				return fail("%w", err)
 			}
-			ev.Source, ev.State = names.intern(ev.Source), names.intern(ev.State)
+			ev.Source, ev.State = unique.Make(ev.Source).Value(), unique.Make(ev.State).Value()
 			e.List = append(e.List, ev)
 		}
 		if last {
@@ -384,15 +384,4 @@ func because(err error) string {
 		return ""
 	}
 	return " (" + err.Error() + ")"
-}
-
-// interned keeps one copy of frequent strings.
-type interned map[string]string
-
-func (in interned) intern(s string) string {
-	if kept, ok := in[s]; ok {
-		return kept
-	}
-	in[s] = s
-	return s
 }

@@ -1,6 +1,4 @@
-// Package outlook compares what replicas need by the ways of collecting their garbage. Figures are
-// ranges, because memory is known to some 20% and replicas to a third.
-package outlook
+package plan
 
 import (
 	"fmt"
@@ -10,7 +8,7 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// Indexes of [Compare]'s result.
+// Indexes of [lookAhead]'s result.
 const (
 	GOGC100 = iota
 	GOGC400
@@ -25,7 +23,7 @@ type Outlook struct {
 	Needed   Range `json:"needed,omitzero"`
 	Replicas Range `json:"replicas,omitzero"`
 
-	// Memory is in bytes for one replica. TooLarge means above Options.Memory.
+	// Memory is in bytes for one replica. TooLarge means above its limit.
 	Memory      Range `json:"memory"`
 	MemoryInAll Range `json:"memory_in_all,omitzero"`
 	TooLarge    bool  `json:"too_large,omitempty"`
@@ -48,8 +46,7 @@ type Outlook struct {
 	Spare float64 `json:"spare,omitzero"`
 }
 
-// Compare returns an [Outlook] for each way, or an error for a figure out of range.
-func Compare(s Service, o Options) ([]Outlook, error) {
+func lookAhead(s load, o limits) ([]Outlook, error) {
 	s, err := s.withDefaults()
 	if err != nil {
 		return nil, err
@@ -61,7 +58,7 @@ func Compare(s Service, o Options) ([]Outlook, error) {
 	return []Outlook{s.stock(o, "GOGC=100", 1), s.stock(o, "GOGC=400", 4), s.gated(o)}, nil
 }
 
-func (s Service) stock(o Options, way string, growth float64) Outlook {
+func (s load) stock(o limits, way string, growth float64) Outlook {
 	heap := max((1+growth)*s.Live, growth*runtimeFloor)
 	collector := s.marking(heap - s.Live)
 	collector.High *= markNearKnee
@@ -81,7 +78,7 @@ func (s Service) stock(o Options, way string, growth float64) Outlook {
 // the runtime's least goal at GOGC=100; it grows with GOGC
 const runtimeFloor = 4 << 20
 
-func (s Service) gated(o Options) Outlook {
+func (s load) gated(o limits) Outlook {
 	out := Outlook{Way: "gated"}
 	trigger := s.trigger(o, float64(o.Replicas))
 	if !s.Work.IsZero() {
@@ -102,7 +99,7 @@ func (s Service) gated(o Options) Outlook {
 		carried, all := o.headroom(serving, s.Work), o.headroom(out.Replicas, s.Work.add(collector))
 		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(knee * float64(s.Procs))
 	}
-	low, high := seconds(s.Held.Low), seconds(s.Held.High)
+	low, high := durationOf(s.Held.Low), durationOf(s.Held.High)
 	out.TurnLoad = Range{
 		capacity.TurnLoad(s.AllocRate, room, low, o.Turns),
 		capacity.TurnLoad(s.AllocRate, room, high, o.Turns),
@@ -137,7 +134,7 @@ const (
 	gateLast    = 0.9  // for the hard threshold
 )
 
-func (s Service) trigger(o Options, replicas float64) float64 {
+func (s load) trigger(o limits, replicas float64) float64 {
 	trigger := max(gateTrigger*s.Live, gateFloor)
 	if o.Memory == 0 {
 		return trigger
@@ -149,30 +146,30 @@ func (s Service) trigger(o Options, replicas float64) float64 {
 }
 
 // below lies on the way from the live heap to where the runtime may begin a cycle.
-func (s Service) below(o Options, share float64) float64 {
+func (s load) below(o limits, share float64) float64 {
 	return s.Live + share*(capacity.RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
 
-func (s Service) gatedReplicas(o Options, collector Range) Range {
+func (s load) gatedReplicas(o limits, collector Range) Range {
 	full := knee * float64(s.Procs)
 	serving, all := s.Work.Times(1/full), s.Work.add(collector).Times(1/full)
 	k := float64(o.Turns)
 	return replicas(Range{max(serving.Low+k, all.Low), max(serving.High+k, all.High)})
 }
 
-func (s Service) marking(room float64) Range {
+func (s load) marking(room float64) Range {
 	return s.MarkPerByte.Times(s.Live * s.AllocRate / max(room, 1))
 }
 
-func (out *Outlook) count(o Options) Range {
+func (out *Outlook) count(o limits) Range {
 	if o.Replicas > 0 {
-		return Exactly(float64(o.Replicas))
+		return exactly(float64(o.Replicas))
 	}
 	return out.Needed
 }
 
 // The fewer needed replicas are for less work.
-func (o Options) headroom(replicas, work Range) Range {
+func (o limits) headroom(replicas, work Range) Range {
 	if o.Replicas > 0 {
 		return Range{replicas.Low / work.High, replicas.High / work.Low}
 	}
@@ -180,8 +177,8 @@ func (o Options) headroom(replicas, work Range) Range {
 	return Range{min(a, b), max(a, b)}
 }
 
-func (out *Outlook) use(s Service, o Options, collector Range, peakLow, peakHigh float64) {
-	out.Memory = Range{peakLow, peakHigh * spareMemory}.add(Exactly(s.Beside))
+func (out *Outlook) use(s load, o limits, collector Range, peakLow, peakHigh float64) {
+	out.Memory = Range{peakLow, peakHigh * spareMemory}.add(exactly(s.Beside))
 	out.TooLarge = o.Memory > 0 && out.Memory.Low > o.Memory
 	if !out.Replicas.IsZero() {
 		out.MemoryInAll = Range{out.Memory.Low * out.Replicas.Low, out.Memory.High * out.Replicas.High}
@@ -201,45 +198,24 @@ func replicas(r Range) Range {
 
 func whole(x float64) int { return int(min(x, 1e6)) }
 
-// A Service is a load, and the replica that was measured under it. Zero is not known.
-type Service struct {
-	// AllocRate is of all replicas, in bytes per second. No default.
-	AllocRate float64
-
-	// Live is the heap of one replica after a collection, in bytes. No default.
-	Live float64
-
-	// Requests are per second in all replicas.
-	Requests float64
-
-	// Work is the CPU time of requests in all replicas without the collector's, in seconds per
-	// second. See [WorkAtKnee].
-	Work Range
-
-	// MarkPerByte is the CPU time to mark a live byte, in seconds. Default: 0.75 to 2.4 ns.
-	MarkPerByte Range
-
-	// Beside is a replica's memory besides its heap's objects, in bytes.
-	Beside float64
-
-	// Procs are the processors of one replica. Default: 1.
-	Procs int
-
-	// Held is how long a collection holds the turn, in seconds. Default: the marking, and 30 to 85
-	// ms.
-	Held Range
+// load is what all replicas bear together, and the replica that was measured under it. Zero is not
+// known. AllocRate and Live have no default.
+type load struct {
+	AllocRate   float64 // bytes per second, of all replicas
+	Live        float64 // heap of one replica after a collection, in bytes
+	Requests    float64 // per second, of all replicas
+	Work        Range   // seconds of CPU per second for requests, of all replicas; see workAtKnee
+	MarkPerByte Range   // seconds of CPU to mark a live byte; default 0.75 to 2.4 ns
+	Beside      float64 // memory of one replica besides its heap's objects, in bytes
+	Procs       int     // processors of one replica; default 1
+	Held        Range   // seconds that a collection holds the turn; default the marking, and 30 to 85 ms
 }
 
-// Options say what to compare for. The zero value works.
-type Options struct {
-	// Default: 0, as many as each way needs. Limit: 1,000,000.
-	Replicas int
-
-	// Turns is how many replicas may collect at once. Default: 1. Limit: 1,000,000.
-	Turns int
-
-	// Memory of one replica, in bytes. Default: 0, no limit.
-	Memory float64
+// limits say what to compare for.
+type limits struct {
+	Replicas int     // up to 1,000,000; default 0: as many as each way needs
+	Turns    int     // replicas that may collect at once, up to 1,000,000; default 1
+	Memory   float64 // of one replica, in bytes; default 0: no limit
 }
 
 func refuse(field, format string, args ...any) error {
@@ -261,9 +237,8 @@ const (
 	spareMemory = 1.22 // of the heap's size, because spans are partly free
 )
 
-// WorkAtKnee returns Service.Work at the knee, for measured seconds of CPU per second on procs
-// processors.
-func WorkAtKnee(measured float64, procs float64) Range {
+// workAtKnee takes measured seconds of CPU per second on procs processors.
+func workAtKnee(measured float64, procs float64) Range {
 	if !(measured > 0 && procs > 0) {
 		return Range{}
 	}
@@ -274,7 +249,7 @@ func WorkAtKnee(measured float64, procs float64) Range {
 	return Range{measured * cost(knee) / cost(measured/procs), measured}
 }
 
-func (s Service) withDefaults() (Service, error) {
+func (s load) withDefaults() (load, error) {
 	for _, f := range []struct {
 		field string
 		value float64
@@ -311,7 +286,7 @@ func (s Service) withDefaults() (Service, error) {
 	return s, nil
 }
 
-func (o Options) check() error {
+func (o limits) check() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 1e6:
 		return refuse("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
@@ -323,7 +298,7 @@ func (o Options) check() error {
 	return nil
 }
 
-func seconds(s float64) time.Duration {
+func durationOf(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
 }
 
@@ -333,8 +308,7 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// Exactly returns the range of a known figure.
-func Exactly(x float64) Range { return Range{x, x} }
+func exactly(x float64) Range { return Range{x, x} }
 
 // IsZero reports whether the figure is not known.
 func (r Range) IsZero() bool { return r == Range{} }
