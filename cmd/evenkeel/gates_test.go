@@ -195,7 +195,7 @@ func planRun(label string) runfile.Run {
 func savePlanRuns(t *testing.T, runs ...runfile.Run) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "run.json")
-	if err := (&runfile.File{Version: runfile.Version, Runs: runs}).Save(name); err != nil {
+	if err := runfile.Save(name, (&runfile.File{Version: runfile.Version, Runs: runs}).Write); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -226,7 +226,7 @@ func TestGeneratorLimit(t *testing.T) {
 		}
 	}
 	c := Files([]*runfile.File{{Runs: runs}}, []string{""})
-	if f := c.Check(Limit{Figure: "p99", Ratio: 1.2})[0]; c.Judged() || f.Outcome != OutcomeUnknown {
+	if f := c.findings(Limit{Figure: "p99", Ratio: 1.2})[0]; c.Judged() || f.outcome != outcomeUnknown {
 		t.Errorf("judged: %v, %+v", c.Judged(), f)
 	}
 	if got := Spoilt(&runs[len(runs)-1]); !strings.Contains(got,

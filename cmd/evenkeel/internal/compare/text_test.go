@@ -135,8 +135,8 @@ func TestBarePercentiles(t *testing.T) {
 	if got := strings.Join(judged, " "); got != "requests/s p50 p99" || c.verdicts != 3 {
 		t.Errorf("judged are %s, with %d verdicts", got, c.verdicts)
 	}
-	outcome := c.Check(Limit{Figure: "slowest 1%", Ratio: 1.2})[0]
-	if outcome.Outcome != OutcomeUnknown {
+	outcome := c.findings(Limit{Figure: "slowest 1%", Ratio: 1.2})[0]
+	if outcome.outcome != outcomeUnknown {
 		t.Errorf("a limit of the slowest 1%%: %+v", outcome)
 	}
 	for name, write := range map[string]func(*bytes.Buffer) error{

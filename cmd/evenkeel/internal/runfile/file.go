@@ -18,14 +18,12 @@ import (
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
+	"evenkeel.dev/tailstat"
 )
 
 // Version is the newest version of run.json that this package reads, and the one that it writes. A
 // field that changes its meaning raises it.
 const Version = 1
-
-// MaxLooks limits Plan.Looks.
-const MaxLooks = 200
 
 const maxFileBytes = 1 << 30
 
@@ -185,8 +183,8 @@ func Read(r io.Reader) (*File, error) {
 		return nil, fmt.Errorf("version %d is newer than this evenkeel reads (%d): update evenkeel", f.Version, Version)
 	case len(f.Runs) == 0:
 		return nil, errors.New("no runs in it")
-	case f.Plan != nil && (f.Plan.Looks < 0 || f.Plan.Looks > MaxLooks):
-		return nil, fmt.Errorf("plan: %d looks are not from 0 to %d", f.Plan.Looks, MaxLooks)
+	case f.Plan != nil && (f.Plan.Looks < 0 || f.Plan.Looks > tailstat.MaxRounds):
+		return nil, fmt.Errorf("plan: %d looks are not from 0 to %d", f.Plan.Looks, tailstat.MaxRounds)
 	}
 	sets := map[string][]Run{"runs": f.Runs}
 	if f.Floor != nil {

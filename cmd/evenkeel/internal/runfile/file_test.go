@@ -35,7 +35,7 @@ func TestSaveAndRead(t *testing.T) {
 		if err := CanSave(name); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Save(name); err != nil {
+		if err := Save(name, f.Write); err != nil {
 			t.Fatal(err)
 		}
 	}

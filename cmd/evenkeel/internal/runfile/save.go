@@ -10,9 +10,6 @@ import (
 	"path/filepath"
 )
 
-// Save writes f to a file as the function Save does.
-func (f *File) Save(name string) error { return Save(name, f.Write) }
-
 // Save writes a file whole or not at all. It writes a new file next to it with the same permissions
 // and, if possible, owner. Then it renames it. It follows links, and writes directly to a pipe, a
 // device, or the file of standard output or error. A kill may leave .evenkeel-*.tmp.
