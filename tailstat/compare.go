@@ -31,15 +31,14 @@ func (v Verdict) MarshalText() ([]byte, error) { return verdictNames.Marshal(v) 
 
 // Options are those of Compare.
 type Options struct {
-	// Figures are compared (default: those of Figures). More figures mean wider intervals.
+	// Figures are compared. Default: those of Figures. More have wider intervals.
 	Figures []Figure
 
-	// Confidence is the probability with which all intervals hold together (default 0.95).
+	// Confidence is that of all intervals together. Default 0.95.
 	Confidence float64
 
-	// Rounds is how many rounds you measure at most (limit 200) if you compare after each and stop
-	// early. Then the intervals of all looks hold together. It must stay the same, and needs runs
-	// in rounds. Default 0: you compare once.
+	// Rounds is how many rounds you measure at most, up to 200, if you compare after each and stop
+	// early. Intervals then hold for all looks together. Default 0: you compare once.
 	Rounds int
 }
 
@@ -48,11 +47,10 @@ type Comparison struct {
 	Base   int      `json:"base"` // number of runs
 	Head   int      `json:"head"`
 	Paired bool     `json:"paired"` // by rounds
-	Level  float64  `json:"level"`  // of each interval, by Bonferroni's correction
+	Level  float64  `json:"level"`
 	Result []Result `json:"results"`
 }
 
-// Interval is a range of ratios. JSON has [low, high], with null for no bound.
 type Interval struct {
 	Low  float64 // 0: no bound
 	High float64 // infinite: no bound
@@ -61,7 +59,7 @@ type Interval struct {
 // Contains reports whether x lies in i, bounds included.
 func (i Interval) Contains(x float64) bool { return i.Low <= x && x <= i.High }
 
-// HalfWidth returns how far the bounds lie from their middle as a ratio. 0.1 means 10% each way.
+// HalfWidth returns how far the bounds lie from their middle. 0.1 means 10% each way.
 func (i Interval) HalfWidth() float64 {
 	if i.Low <= 0 {
 		return math.Inf(1)
@@ -171,7 +169,7 @@ func (o *Options) nominal() float64 {
 	return alpha
 }
 
-// Fewest returns how many rounds Compare needs at least for a verdict that is not inconclusive.
+// Fewest returns how many rounds a verdict other than inconclusive needs at least.
 func Fewest(o Options) (int, error) {
 	if err := o.check(); err != nil {
 		return 0, err

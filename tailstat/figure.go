@@ -14,18 +14,17 @@ type Latency interface {
 	Count() int64
 	// Quantile returns the latency that a share q of the requests does not exceed.
 	Quantile(q float64) time.Duration
-	// All returns the latencies in increasing order, each with its count.
+	// All returns latencies in increasing order with their counts.
 	All() iter.Seq2[time.Duration, int64]
 }
 
-// Run is one run of a service under load. What was not measured is zero.
+// Run is one run of a service under load.
 type Run struct {
-	// Round numbers the runs of base and head that ran together, in random order. Default 0: no
-	// round.
+	// Round numbers the runs that ran together, in random order. Default 0: no round.
 	Round int
 
 	Latency Latency            // nil: none
-	Values  map[string]float64 // other figures by name, see Figures and Value
+	Values  map[string]float64 // see Figures and Value
 }
 
 // Figure is a positive number of each run.
@@ -33,12 +32,12 @@ type Figure struct {
 	Name string
 	// More says that more is better, as for requests/s.
 	More bool
-	// Of returns the figure of a run. After an error the figure is not compared.
+	// Of returns the figure of a run, or why the run lacks it.
 	Of func(*Run) (float64, error)
 }
 
-// Figures returns p50, p90, p99, p99.9 and the mean of the slowest 1% and 0.1%, all by Latency, and
-// the Values named requests/s, CPU/request and peak memory.
+// Figures returns p50, p90, p99, p99.9, the mean of the slowest 1% and 0.1%, and the Values
+// requests/s, CPU/request and peak memory.
 func Figures() []Figure {
 	return []Figure{
 		Quantile(.5), Quantile(.9), Quantile(.99), Quantile(.999), Slowest(.01), Slowest(.001),
@@ -46,7 +45,7 @@ func Figures() []Figure {
 	}
 }
 
-// Value returns the figure of that name in the Values of runs. more is its More.
+// Value returns the figure of that name in Values. more is its More.
 func Value(name string, more bool) Figure {
 	return Figure{name, more, func(r *Run) (float64, error) {
 		x, ok := r.Values[name]
@@ -57,7 +56,7 @@ func Value(name string, more bool) Figure {
 	}}
 }
 
-// leastBeyond is how many requests must be at least as slow as a quantile.
+// requests at least as slow as a quantile
 const leastBeyond = 10
 
 // Quantile returns the latency in seconds that a share q of the requests does not exceed, as p99.9

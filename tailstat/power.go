@@ -8,16 +8,16 @@ import (
 	"sort"
 )
 
-// power is the share of trials in which a difference must show.
+// the share of trials that must show a difference
 const power = .8
 
-// With so many trials, an answer is right within some 4% of the runs.
+// an answer is right within some 4% of the runs
 const trials = 400
 
 // MaxNeeded is the number of runs beyond which Needed gives up.
 const MaxNeeded = 1000
 
-// noise is how runs vary without a difference. Trials draw from it.
+// Trials draw from noise.
 type noise struct {
 	paired     bool
 	alpha      float64
@@ -25,8 +25,7 @@ type noise struct {
 	runs       [2]int    // of base and head
 }
 
-// pairedNoise takes differences around their centre both ways, because the null hypothesis is that
-// they are symmetric.
+// The null hypothesis is that differences are symmetric, so pairedNoise takes them both ways.
 func pairedNoise(d []float64, centre, level float64) noise {
 	n := noise{paired: true, alpha: 1 - level}
 	for _, x := range around(d, centre) {
@@ -35,8 +34,7 @@ func pairedNoise(d []float64, centre, level float64) noise {
 	return n
 }
 
-// around returns distances from a centre that was estimated from the values. The estimate lies too
-// near to them, which k corrects.
+// A centre that was estimated from the values lies too near to them, which k corrects.
 func around(xs []float64, centre float64) (rs []float64) {
 	k := math.Sqrt(float64(len(xs)) / float64(len(xs)-1))
 	for _, x := range xs {
@@ -49,7 +47,6 @@ func looseNoise(x, y []float64, level float64) noise {
 	return noise{alpha: 1 - level, base: around(x, median(x)), head: around(y, median(y))}
 }
 
-// shown reports whether so many runs show a difference of logarithms in enough trials.
 func (n *noise) shown(base, head int, shift float64) bool {
 	critical := null(base, head, n.paired).critical(n.alpha)
 	if critical < 0 {
@@ -76,8 +73,7 @@ func (n *noise) shown(base, head int, shift float64) bool {
 	}
 }
 
-// pairedTrial returns a function that draws a trial. Its result is the statistic of the test, which
-// is small if the difference shows.
+// A statistic is small if the difference shows.
 func (n *noise) pairedTrial(rng *rand.Rand, runs, _ int, shift float64) func() int {
 	values := slices.Clone(n.base)
 	for i := range values {
@@ -128,7 +124,7 @@ func (n *noise) looseTrial(rng *rand.Rand, base, head int, shift float64) func()
 	}
 }
 
-// places sorts the indices of values into order, and returns the position of each in it.
+// place is the position of each index in order.
 func places(values []float64, compare func(i, j int) int) (place, order []int) {
 	for i := range values {
 		order = append(order, i)

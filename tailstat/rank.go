@@ -10,9 +10,9 @@ import (
 )
 
 type estimate struct {
-	value     float64 // Hodges and Lehmann's
+	value     float64
 	low, high float64 // the interval; infinite with too few values
-	p         float64 // two-sided, of the test for zero
+	p         float64
 }
 
 // SignedRank returns the interval of Wilcoxon's signed-rank test for the centre of differences, at
@@ -85,8 +85,7 @@ func newEstimate(all []float64, null distribution, alpha float64) estimate {
 	return e
 }
 
-// distribution has the cumulative probabilities of a symmetric rank statistic, up to its centre at
-// least.
+// distribution has cumulative probabilities of a symmetric statistic, to its centre at least.
 type distribution []float64
 
 // twoSided returns the probability of k or something further from the centre.
@@ -97,7 +96,7 @@ func (d distribution) twoSided(k int) float64 {
 	return min(1, 2*d[min(k, len(d)-1)])
 }
 
-// critical returns the largest value with at most the probability alpha on both sides, or -1.
+// critical returns the largest value with at most alpha on both sides, or -1.
 func (d distribution) critical(alpha float64) int {
 	k, _ := slices.BinarySearchFunc(d, alpha/2, func(p, want float64) int {
 		if p <= want*(1+1e-12) {
@@ -194,7 +193,7 @@ func cumulate(p []float64) distribution {
 	return p
 }
 
-// normal takes the usual correction for the steps of a statistic.
+// with the usual correction for steps
 func normal(most int, deviation float64) distribution {
 	d := make(distribution, most/2+1)
 	for k := range d {
@@ -210,20 +209,19 @@ const MaxRounds = 200
 // Wilcoxon's statistic depends only on the signs of the differences and on their ranks. Without a
 // difference each sign is a coin's, and each new size has any rank with the same probability. So
 // the joint distribution after all rounds does not depend on the noise (R. G. Miller, A sequential
-// signed-rank test, JASA 65, 1970). perLook draws it, and finds the level at which any look errs
-// with the probability alpha (S. J. Pocock, Group sequential methods, Biometrika 64, 1977).
+// signed-rank test, JASA 65, 1970). perLook finds the level at which any look errs with the
+// probability alpha (S. J. Pocock, Group sequential methods, Biometrika 64, 1977).
 
-// With so many sequences, the level is right within 3% of itself at alpha 0.05, within 6% at 0.01.
+// With so many, the level is right within 3% of itself at alpha 0.05, within 6% at 0.01.
 const draws = 100_000
 
 func perLook(alpha float64, rounds int) float64 {
-	return smallest(rounds)[int(alpha*draws)] / (1 + 1e-9) // below what alpha of the sequences reach
+	return smallest(rounds)[int(alpha*draws)] / (1 + 1e-9)
 }
 
-var smallests sync.Map // by rounds: []float64
+var smallests sync.Map
 
-// smallest returns the smallest p-value of each sequence, sorted. The first call takes tenths of a
-// second.
+// The first call takes tenths of a second.
 func smallest(rounds int) []float64 {
 	if s, ok := smallests.Load(rounds); ok {
 		return s.([]float64)
@@ -237,7 +235,7 @@ func smallest(rounds int) []float64 {
 	for i := range all {
 		least := 1.0
 		var s signs
-		w := 0 // sum of the ranks of positive differences
+		w := 0
 		for n := 1; n <= rounds; n++ {
 			rank := rng.IntN(n) // of the new size among the n, from 0
 			w += s.above(rank)  // each greater positive one moves up by a rank
@@ -255,7 +253,7 @@ func smallest(rounds int) []float64 {
 	return all
 }
 
-// signs has the bit of a rank set if the difference of that rank is positive.
+// signs has the bit of each rank whose difference is positive.
 type signs [(MaxRounds + 63) / 64]uint64
 
 func (s *signs) above(rank int) int {
@@ -270,7 +268,7 @@ func (s *signs) above(rank int) int {
 	return n
 }
 
-// insert moves the ranks from rank on up by one and sets its own.
+// insert moves the ranks from rank on up by one.
 func (s *signs) insert(rank int, positive bool) {
 	at := rank / 64
 	for i := len(s) - 1; i > at; i-- {

@@ -1,4 +1,4 @@
-// Package chart draws data as inline SVG, with axes, ticks and a plot that stretches.
+// Package chart draws data as inline SVG.
 package chart
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The units of a plot, fine enough to zoom.
+// fine enough to zoom
 const (
 	PlotWidth  = 10000
 	PlotHeight = 1000
@@ -36,20 +36,20 @@ type Line struct {
 	Class     string
 	Series    int    // data-v
 	D         string // as [Path] writes it
-	Transform string // "": none
+	Transform string
 }
 
-// Style is the style sheet of charts. Its first comment says what a page defines beside it.
+// The first comment of Style says what a page defines.
 //
 //go:embed chart.css
 var Style string
 
-// Theme is the style sheet that all pages begin with: colours, text, tables and notes. It comes before Style.
+// Theme begins all pages, before Style.
 //
 //go:embed theme.css
 var Theme string
 
-// CauseStyle has the colour of each cause of package reqtrace: --k, of the class "k" and its number.
+// CauseStyle has the colour --k of each cause, of the class "k" and its number.
 //
 //go:embed causes.css
 var CauseStyle string
@@ -147,10 +147,10 @@ func (p *Path) number(n int) {
 	p.b = strconv.AppendInt(p.b, int64(n), 10)
 }
 
-// PlotX returns the x at a fraction from the plot's left.
+// PlotX returns the x at a fraction from the left.
 func PlotX(frac float64) int { return int(math.Round(frac * PlotWidth)) }
 
-// PlotY returns the y at a fraction from the plot's bottom.
+// PlotY returns the y at a fraction from the bottom.
 func PlotY(frac float64) int { return int(math.Round((1 - frac) * PlotHeight)) }
 
 // Axis maps values to a fraction of a plot.
@@ -207,7 +207,7 @@ func (a Axis) ticks(values []float64, label func(float64) string, turn func(floa
 	return ts
 }
 
-// Series125 returns a number of the series ..., 1, 2, 5, 10, 20, ... Index 0 is 1.
+// Series125 returns ..., 1, 2, 5, 10, 20, ... Index 0 is 1.
 func Series125(i int) float64 {
 	decade := int(math.Floor(float64(i) / 3))
 	m := [3]float64{1, 2, 5}[i-3*decade]
@@ -217,9 +217,9 @@ func Series125(i int) float64 {
 	return m * math.Pow10(decade)
 }
 
-// Index125 returns the index of the largest number of the series up to v > 0.
+// Index125 returns the index of the largest number up to v > 0.
 func Index125(v float64) int {
-	const near = 1 - 1e-9 // for rounding errors
+	const near = 1 - 1e-9
 	i := 3 * int(math.Floor(math.Log10(v)))
 	for Series125(i+1)*near <= v {
 		i++
@@ -235,7 +235,7 @@ func powerOfTen(v float64) bool {
 	return i%3 == 0 && math.Abs(Series125(i)/v-1) < 1e-6
 }
 
-// LogAxis has bounds of the 1-2-5 series around lo and hi, at least as wide as from 1 to 4.
+// LogAxis has bounds of the 1-2-5 series, at least as wide as from 1 to 4.
 func LogAxis(lo, hi float64) Axis {
 	i, k := Index125(lo), Index125(hi)
 	if Series125(k) < hi*(1-1e-9) {
@@ -248,8 +248,8 @@ func LogAxis(lo, hi float64) Axis {
 	return Axis{Lo: Series125(i), Hi: Series125(k), Log: true}
 }
 
-// LogTicks returns the numbers of the 1-2-5 series from lo to hi, or the powers of ten if these are
-// more than most.
+// LogTicks returns the numbers of the 1-2-5 series, or the powers of ten if these are more than
+// most.
 func LogTicks(lo, hi float64, most int) []float64 {
 	var all, tens []float64
 	for i := Index125(lo); Series125(i) <= hi*(1+1e-9); i++ {

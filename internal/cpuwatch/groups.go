@@ -1,5 +1,5 @@
-// Package cpuwatch reads the kernel's counts of a process's CPU time: how often its quota stopped
-// it (cpu.stat), and how long its threads ran and waited (schedstat).
+// Package cpuwatch reads how often a process's quota stopped it (cpu.stat), and how long its
+// threads ran and waited for a CPU (schedstat).
 package cpuwatch
 
 import (
@@ -16,13 +16,13 @@ import (
 )
 
 type place struct {
-	dir string // of the group
+	dir string
 	top string // the outermost group that the reader sees
 	v2  bool
 }
 
-// find takes /proc/PID/cgroup and the reader's own /proc/self/mountinfo. It prefers version 1,
-// because version 2 has no quota if version 1 has the cpu controller.
+// find takes /proc/PID/cgroup and the reader's /proc/self/mountinfo. Version 2 has no quota if
+// version 1 has the cpu controller.
 func find(cgroup, mountinfo string) (place, error) {
 	group, v2, ok := groupOf(cgroup)
 	if !ok {
@@ -47,7 +47,7 @@ func find(cgroup, mountinfo string) (place, error) {
 	return place{}, fmt.Errorf("its process's control group %s is not mounted here", group)
 }
 
-// groupOf reads lines such as 4:cpu,cpuacct:/docker/1234 and 0::/system.slice/x.service.
+// groupOf reads 4:cpu,cpuacct:/docker/1234 and 0::/system.slice/x.service.
 func groupOf(cgroup string) (group string, v2, ok bool) {
 	for line := range strings.Lines(cgroup) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -73,7 +73,7 @@ func (p place) dirs() (list []string) {
 	}
 }
 
-// parseMax reads cpu.max, which is "15000 100000", or "max 100000" for no quota (0).
+// parseMax reads "15000 100000", or "max 100000" for no quota (0).
 func parseMax(text string) (cpus float64, ok bool) {
 	f := strings.Fields(text)
 	if len(f) != 2 {
@@ -100,7 +100,6 @@ type counts struct {
 	waited             time.Duration
 }
 
-// line reports whether a line of cpu.stat is valid.
 func (c *counts) line(key, value string) bool {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 0 {
@@ -111,7 +110,7 @@ func (c *counts) line(key, value string) bool {
 		c.periods = n
 	case "nr_throttled":
 		c.throttled = n
-	case "throttled_time": // version 1, in ns
+	case "throttled_time":
 		c.waited = time.Duration(n)
 	case "throttled_usec":
 		c.waited = time.Duration(n) * time.Microsecond
@@ -200,7 +199,7 @@ type Interval struct{ From, To time.Time }
 
 // CPU is what the kernel counted for the traced process.
 type CPU struct {
-	Grouped bool    // the process's control groups were found, so the quota is known
+	Grouped bool    // its control groups were found, so the quota is known
 	Quota   float64 // CPUs that the quota allows; 0: no quota
 	Moments []Moment
 }

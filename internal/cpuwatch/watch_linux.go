@@ -32,7 +32,7 @@ type Watch struct {
 	done    chan struct{}
 }
 
-// Start begins to watch a process of this machine. The error says why the quota is not known. Start
+// Start begins to watch a process of this machine. The error says why the quota is not known. It
 // watches the threads in any case.
 func Start(pid int, withThreads bool) (*Watch, error) {
 	w := &Watch{stop: make(chan struct{}), done: make(chan struct{})}
@@ -125,9 +125,9 @@ func (w *Watch) read() Moment {
 
 // Only cpu.stat.local counts the stops by a parent's quota.
 type groups struct {
-	quota float64    // least of them; 0: none
-	stats []*os.File // of groups with a quota
-	local *os.File   // cpu.stat.local of the own group
+	quota float64 // least of them; 0: none
+	stats []*os.File
+	local *os.File
 }
 
 func openGroups(pid int) (*groups, error) {
@@ -235,12 +235,11 @@ func (t *threads) scan() {
 	}
 }
 
-// read returns the threads whose times have changed.
 func (t *threads) read() (list []ThreadTime) {
 	var buf [128]byte
 	for id, x := range t.open {
 		n, err := x.file.ReadAt(buf[:], 0)
-		if n == 0 && err != nil { // ended
+		if n == 0 && err != nil {
 			x.file.Close()
 			delete(t.open, id)
 			continue

@@ -1,5 +1,4 @@
-// Package compare puts runs side by side, judges them, and writes text, Markdown or JSON. Package
-// page draws the same [Comparison].
+// Package compare puts runs side by side, judges them, and writes text, Markdown or JSON.
 package compare
 
 import (
@@ -18,16 +17,16 @@ import (
 // Comparison is variants side by side.
 type Comparison struct {
 	Columns  []Column
-	Base     int // column that ratios refer to
+	Base     int
 	Rows     []Row
 	Machines []runfile.Machine
-	Tools    []string // what measured them
-	Notes    []string // what a reader must know before using the table
+	Tools    []string
+	Notes    []string // to read before the table
 
 	plans    []*runfile.Plan
 	floors   []*runfile.Floor
 	figures  []string
-	verdicts int // over all columns
+	verdicts int
 	against  []*tailstat.Comparison
 	lanes    map[*runfile.Run][]Lane
 }
@@ -38,8 +37,8 @@ type Row struct {
 	Cells []Cell
 
 	floor       *tailstat.Result // of one variant against itself; nil: not measured
-	floorRounds int              // that floorLeast is for
-	floorLeast  float64          // ratio; 0: these rounds show nothing
+	floorRounds int
+	floorLeast  float64 // 0: these rounds show nothing
 
 	results []*tailstat.Result // of each column; nil: not judged
 }
@@ -73,7 +72,7 @@ type Column struct {
 	Label string
 	Runs  []*runfile.Run
 
-	file int // rounds are those of a file
+	file int
 }
 
 // whole leaves out interrupted runs, unless each was interrupted.
@@ -128,11 +127,11 @@ func shapeText(l *loadgen.Result) (t string) {
 	return t
 }
 
-// Files puts the runs of files side by side, a column for each label, and judges them against the
-// first. A label that several files share gets the file's name.
+// Files puts runs side by side, a column for each label. A label that several files share gets the
+// file's name.
 func Files(files []*runfile.File, names []string) *Comparison {
 	c := &Comparison{}
-	seen := map[string]int{} // label -> number of files
+	seen := map[string]int{}
 	for _, f := range files {
 		for _, l := range labels(f) {
 			seen[l]++
@@ -184,7 +183,7 @@ func (c *Comparison) follow() {
 		return
 	}
 	p := c.plans[0]
-	if len(p.Figures) > 0 && CheckFigures(p.Figures) == nil {
+	if len(p.Figures) > 0 && checkFigures(p.Figures) == nil {
 		c.figures = p.Figures
 	}
 	c.Base = max(slices.IndexFunc(c.Columns, func(col Column) bool { return col.Label == p.Base }), 0)
@@ -197,7 +196,7 @@ func labels(f *runfile.File) []string {
 			ls = append(ls, r.Label)
 		}
 	}
-	if f.Plan != nil { // runs are in random order
+	if f.Plan != nil {
 		slices.SortStableFunc(ls, func(a, b string) int {
 			return cmp.Compare(slices.Index(f.Plan.Variants, a), slices.Index(f.Plan.Variants, b))
 		})

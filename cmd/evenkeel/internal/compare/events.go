@@ -92,7 +92,6 @@ type tally struct {
 	total, longest time.Duration
 }
 
-// tallies sorts by source, and then by time.
 func (c *Comparison) tallies(runs []*runfile.Run) []tally {
 	var ts []tally
 	type key struct{ source, state string }
@@ -163,27 +162,27 @@ func (c *Comparison) EventsText(r *runfile.Run) string {
 	return strings.Join(parts, " ")
 }
 
-// serving is the normal state, which is not drawn and not counted.
+// the normal state, which is not drawn and not counted
 const serving = "serving"
 
 const (
-	maxNameRunes = 100 // of a source or a state
-	maxNoteRunes = 120 // of an event's note
+	maxNameRunes = 100
+	maxNoteRunes = 120
 	farAway      = 876000 * time.Hour
 )
 
 // Lane is what one source did within the window of a run.
 type Lane struct {
 	Source string
-	Known  time.Duration // since when its state is known, at least 0
-	Spans  []Span        // other than serving, in order
-	Open   bool          // no line ended the last of them
+	Known  time.Duration
+	Spans  []Span // other than serving
+	Open   bool
 }
 
 // Span is a state of a source, or several that are drawn as one.
 type Span struct {
 	State, Note string
-	From, To    time.Duration // since the window's start; a state can outlast the window
+	From, To    time.Duration // since the window's start; may outlast the window
 	Count       int
 }
 
@@ -192,8 +191,7 @@ func (s Span) Clip(window time.Duration) (from, to time.Duration) {
 	return min(max(s.From, 0), window), min(max(s.To, 0), window)
 }
 
-// newLane takes the events of one source in order of time. A lane needs a line within the window,
-// or a state other than serving around it.
+// A lane needs a line within the window, or a state other than serving around it.
 func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
 	from, to, ok := r.Window()
 	if !ok {
@@ -231,7 +229,7 @@ func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
 
 var number = regexp.MustCompile(`[0-9]+`)
 
-// compareNatural puts 2 before 10. No name has a longer number than the keys have digits.
+// No name has a longer number than the keys have digits.
 func compareNatural(a, b string) int {
 	const digits = maxNameRunes
 	key := func(name string) string {

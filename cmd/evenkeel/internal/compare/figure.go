@@ -14,7 +14,7 @@ import (
 // Figure is a row of the table. Runs may lack it.
 type Figure struct {
 	Name   string
-	Note   string // what it means exactly
+	Note   string
 	Format func(float64) string
 	Of     func(*runfile.Run) (float64, bool)
 }

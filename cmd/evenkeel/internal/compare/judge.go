@@ -12,8 +12,7 @@ import (
 // A footnote says how many runs would show this change.
 const shownNeed = 1.1
 
-// SetBase makes ratios refer to the column of that label.
-func (c *Comparison) SetBase(label string) error {
+func (c *Comparison) setBase(label string) error {
 	var labels []string
 	for i, col := range c.Columns {
 		if col.Label == label {
@@ -26,9 +25,8 @@ func (c *Comparison) SetBase(label string) error {
 	return fmt.Errorf("no column is called %q; there are %s", label, strings.Join(labels, ", "))
 }
 
-// SetFigures judges these rows instead of tailstat's. Fewer figures have narrower intervals.
-func (c *Comparison) SetFigures(names []string) error {
-	if err := CheckFigures(names); err != nil {
+func (c *Comparison) setFigures(names []string) error {
+	if err := checkFigures(names); err != nil {
 		return err
 	}
 	c.figures = names
@@ -36,8 +34,7 @@ func (c *Comparison) SetFigures(names []string) error {
 	return nil
 }
 
-// CheckFigures returns an error if a name is no figure.
-func CheckFigures(names []string) error {
+func checkFigures(names []string) error {
 	for _, n := range names {
 		if !slices.ContainsFunc(Figures, func(f Figure) bool { return f.Name == n }) {
 			var all []string
@@ -69,7 +66,6 @@ func (c *Comparison) known(figures []Figure) (names []string) {
 	return names
 }
 
-// alone chooses a single figure, a percentile if possible.
 func alone(known []string) string {
 	for _, name := range []string{"p99", "p99.9", "p90", "p50"} {
 		if slices.Contains(known, name) {
@@ -79,8 +75,7 @@ func alone(known []string) string {
 	return known[0]
 }
 
-// judge compares each column with the base, at the level that Bonferroni's correction asks for over
-// the whole table.
+// Each test has the level of Bonferroni's correction for the whole table.
 func (c *Comparison) judge() {
 	c.verdicts, c.against = 0, make([]*tailstat.Comparison, len(c.Columns))
 	for i := range c.Rows {
@@ -93,7 +88,7 @@ func (c *Comparison) judge() {
 	}
 	type pair struct {
 		base, head []tailstat.Run
-		figures    []tailstat.Figure // that all of these runs have
+		figures    []tailstat.Figure // of all these runs
 	}
 	pairs := make([]pair, len(c.Columns))
 	for k := range c.Columns {
@@ -131,7 +126,6 @@ func (c *Comparison) judge() {
 	c.measureFloor(figures)
 }
 
-// looks returns after how many rounds, at most, the measurement judged the runs.
 func (c *Comparison) looks() int {
 	if len(c.plans) != 1 || c.plans[0] == nil {
 		return 0
@@ -262,8 +256,8 @@ func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks(
 // Fewest returns how many rounds the judged figures need at least.
 func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }
 
-// Fewest returns how many rounds so many verdicts need at least, if you judge after each of up to
-// looks rounds. 0 looks means once, at the end. It returns 0 if that is not known.
+// Fewest returns how many rounds so many verdicts need at least, or 0 if that is not known. looks
+// is Plan.Looks.
 func Fewest(verdicts, looks int) int {
 	n, err := tailstat.Fewest(tailstat.Options{
 		Confidence: 1 - (1-confidence)/float64(max(verdicts, 1)), Figures: tailstat.Figures()[:1], Rounds: looks,

@@ -61,21 +61,21 @@ func TestJudge(t *testing.T) {
 	if Ratio(memory.Result(1)) != "~" || c.Row("duration").Result(1) != nil {
 		t.Errorf("memory %+v, duration %+v", memory.Result(1), c.Row("duration").Result(1))
 	}
-	if err := c.SetBase("bb"); err != nil || p99.Result(0).Verdict != tailstat.VerdictFaster || p99.Result(1) != nil {
+	if err := c.setBase("bb"); err != nil || p99.Result(0).Verdict != tailstat.VerdictFaster || p99.Result(1) != nil {
 		t.Errorf("the other way: %v, %+v", err, p99.Result(0))
 	}
 	wide := p99.Result(0).Within.HalfWidth()
-	if err := c.SetFigures([]string{"duration", "p99"}); err != nil || c.verdicts != 2 ||
+	if err := c.setFigures([]string{"duration", "p99"}); err != nil || c.verdicts != 2 ||
 		c.Row("duration").Result(0) == nil || c.Row("p50").Result(0) != nil {
 		t.Errorf("%v, %d verdicts", err, c.verdicts)
 	}
 	if narrow := p99.Result(0).Within.HalfWidth(); narrow >= wide {
 		t.Errorf("two figures: %v, all: %v", narrow, wide)
 	}
-	if err := c.SetBase("b"); err == nil || err.Error() != `no column is called "b"; there are "a", "bb"` {
+	if err := c.setBase("b"); err == nil || err.Error() != `no column is called "b"; there are "a", "bb"` {
 		t.Error(err)
 	}
-	if err := c.SetFigures([]string{"p98"}); err == nil ||
+	if err := c.setFigures([]string{"p98"}); err == nil ||
 		!strings.HasPrefix(err.Error(), `no figure "p98"; there are: requests, `) {
 		t.Error(err)
 	}

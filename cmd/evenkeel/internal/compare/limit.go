@@ -13,15 +13,15 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Limit is a -fail-if. It says how much a figure may change.
+// Limit is a -fail-if.
 type Limit struct {
-	Text   string  // as written
-	Figure string  // name of a row
+	Text   string
+	Figure string
 	Ratio  float64 // to the base's
 	Less   bool    // exceeded below Ratio, not above it
 }
 
-// Limits are those of a command.
+// Limits belong to one command.
 type Limits []Limit
 
 const changeLimitForm = "write it as 'FIGURE > +N%' or 'FIGURE < -N%', such as 'p99.9 > +20%' or 'requests/s < -10%'"
@@ -34,7 +34,7 @@ func ParseLimit(s string) (Limit, error) {
 		return l, fmt.Errorf("neither < nor > in it; %s", changeLimitForm)
 	}
 	l.Figure, l.Less = strings.TrimSpace(s[:i]), s[i] == '<'
-	if err := CheckFigures([]string{l.Figure}); err != nil {
+	if err := checkFigures([]string{l.Figure}); err != nil {
 		return l, err
 	}
 	number := strings.TrimSpace(s[i+1:])
@@ -132,7 +132,7 @@ func (j *Flags) Check() error {
 	if i := slices.IndexFunc(limited, func(n string) bool { return !slices.Contains(j.Names(), n) }); i >= 0 {
 		return fmt.Errorf("-fail-if is about %s, which -figures does not name", limited[i])
 	}
-	if err := CheckFigures(j.Names()); err != nil {
+	if err := checkFigures(j.Names()); err != nil {
 		return fmt.Errorf("-figures: %w", err)
 	}
 	return nil
@@ -151,20 +151,19 @@ func (j *Flags) Names() (names []string) {
 
 func (j *Flags) Apply(c *Comparison) error {
 	if j.Figures != "" {
-		if err := c.SetFigures(j.Names()); err != nil {
+		if err := c.setFigures(j.Names()); err != nil {
 			return fmt.Errorf("-figures: %w", err)
 		}
 	}
 	if j.Base == "" {
 		return nil
 	}
-	if err := c.SetBase(j.Base); err != nil {
+	if err := c.setBase(j.Base); err != nil {
 		return fmt.Errorf("-base: %w", err)
 	}
 	return nil
 }
 
-// outcome is what runs say of a limit.
 type outcome uint8
 
 const (
@@ -173,13 +172,11 @@ const (
 	outcomeUnknown // the limit lies within the interval, or there is no interval
 )
 
-// finding is what the runs of a column say of a limit.
 type finding struct {
 	outcome outcome
 	text    string
 
-	// rounds is how many runs of each would decide, or 0 if that is not known or not needed. It is
-	// over tailstat.MaxNeeded if no such number would.
+	// 0: not known or not needed; over tailstat.MaxNeeded: no number would decide
 	rounds int
 }
 

@@ -17,7 +17,7 @@ import (
 
 const barCells = 40
 
-// WriteLoad writes what one load measured: its figures, statuses, failures and a histogram.
+// WriteLoad writes what one load measured.
 func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	var b strings.Builder
 	l := r.Load
@@ -166,7 +166,7 @@ func histogramText(b *strings.Builder, h *loadgen.Histogram) {
 	t.Render(b)
 }
 
-// ClassTable has a row for all requests of a column, and one for each class.
+// ClassTable has a row for all requests of a column, and for each class.
 type ClassTable struct {
 	Column int
 	Pooled string // how its figures differ from the first table's, or ""
@@ -179,7 +179,7 @@ type ClassRow struct {
 	Cells []string // by ClassColumns
 }
 
-// ClassColumns are the figures of a class. Bytes are the mean of an answer's body.
+// ClassColumns are the figures of a class. Bytes are an answer's mean.
 var ClassColumns = []string{
 	"share", "requests", "failed", "other status", "mean", "p50", "p90", "p99", "p99.9", "max",
 	"bytes",

@@ -19,7 +19,7 @@ var slowShare = map[string]float64{
 	"p50": .5, "p90": .1, "p99": .01, "p99.9": .001, "slowest 1%": .01, "slowest 0.1%": .001,
 }
 
-// Least returns how many requests a run needs for a figure, or 0 for any number.
+// Least returns how many requests a run needs for a figure.
 func Least(figure string) int64 {
 	share, ok := slowShare[figure]
 	if !ok {
@@ -111,8 +111,7 @@ func Change(ratio float64) string {
 	return fmt.Sprintf("%+.0f%%", percent)
 }
 
-// measureFloor finds the smallest change that so many rounds show on this machine. All differences
-// are noise, because one variant was measured twice in each round.
+// All differences are noise, because one variant was measured twice in each round.
 func (c *Comparison) measureFloor(figures []Figure) {
 	for i := range c.Rows {
 		c.Rows[i].floor = nil
@@ -170,7 +169,6 @@ func (c *Comparison) measureFloor(figures []Figure) {
 	}
 }
 
-// rounds returns in how many rounds variants were compared, or otherwise.
 func (c *Comparison) rounds(otherwise int) int {
 	n := 0
 	for _, a := range c.against {
@@ -189,7 +187,7 @@ func (c *Comparison) HasFloor() bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
 }
 
-// Floor returns the smallest ratio above 1 that the compared rounds show on this machine.
+// Floor returns the smallest ratio above 1 that the compared rounds show.
 func (r *Row) Floor() (ratio float64, ok bool) {
 	return r.floorLeast, r.floor != nil && r.floorLeast > 0
 }
@@ -197,8 +195,7 @@ func (r *Row) Floor() (ratio float64, ok bool) {
 // FloorResult compares one variant with itself, or is nil.
 func (r *Row) FloorResult() *tailstat.Result { return r.floor }
 
-// FloorText writes the floor, such as "+12%", "none" if so few rounds show nothing, or "" if it was
-// not measured.
+// FloorText writes "+12%", "none" if so few rounds show nothing, or "" without a floor.
 func (r *Row) FloorText() string {
 	if r.floor == nil {
 		return ""

@@ -17,7 +17,7 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	for k, col := range c.Columns {
 		head = append(head, col.Label)
 		if c.against[k] != nil {
-			head = append(head, "", "") // ratio and interval
+			head = append(head, "", "")
 		}
 	}
 	if c.HasFloor() {
@@ -71,8 +71,8 @@ func (r *Row) style(s textfmt.Style, column int) func(string) string {
 // Markdown shows these rows without a verdict too, because a fast answer may be a failure.
 var shownAlways = map[string]bool{"requests": true, "failed": true, "not 2xx or 3xx": true}
 
-// Markdown writes the comparison for a pull request, after lines. It has a table for each column
-// next to the base, or all rows if no figure is judged.
+// Markdown writes lines, and a table for each column next to the base, or all rows if no figure is
+// judged.
 func (c *Comparison) Markdown(w io.Writer, lines []string) error {
 	var b strings.Builder
 	for _, l := range lines {

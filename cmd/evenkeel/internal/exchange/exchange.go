@@ -25,7 +25,7 @@ type Format string
 
 const (
 	FormatRun    Format = "run"
-	FormatHgrm   Format = "hgrm" // HdrHistogram's percentile distribution
+	FormatHgrm   Format = "hgrm"
 	FormatHlog   Format = "hlog"
 	FormatWrk2   Format = "wrk2"   // wrk's output too
 	FormatK6     Format = "k6"     // its summary in JSON, or its points
@@ -229,8 +229,7 @@ func lines(r io.Reader, each func(line string) error) error {
 	return sc.Err()
 }
 
-// duration limits values to the longest duration. ok is false if the value is negative or not a
-// number.
+// ok is false if the value is negative or not a number.
 func duration(v float64, unit time.Duration) (d time.Duration, ok bool) {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return 0, false
@@ -246,15 +245,14 @@ func recount(to *loadgen.Histogram, from *hdr.Histogram, unit time.Duration) {
 		if b.Count > 0 {
 			d, _ := duration(float64(b.To), unit)
 			if unit == 1 {
-				d = time.Duration(b.To) // a float64 cannot hold all
+				d = time.Duration(b.To)
 			}
 			to.RecordN(d, b.Count)
 		}
 	}
 }
 
-// fine counts what is known as percentiles only, in buckets from 1 ns on. You cannot add evenkeel's
-// results to it.
+// fine counts known percentiles, in buckets from 1 ns on. You cannot add other results to it.
 type fine struct{ h *hdr.Histogram }
 
 func newFine() fine { return fine{hdr.New(1, int64(time.Hour), 3)} }
@@ -281,8 +279,7 @@ type known struct {
 	d time.Duration
 }
 
-// fill makes a histogram of n requests from percentiles. It reads what lies between two as the
-// upper one.
+// fill makes a histogram of n requests. What lies between two percentiles reads as the upper one.
 func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 	h := newFine()
 	slices.SortFunc(list, func(a, b known) int { return cmp.Compare(a.q, b.q) })
@@ -312,7 +309,6 @@ func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 // exactly 0.999 for 99.9
 func quantile(percent float64) float64 { return math.Round(percent*1e7) / 1e9 }
 
-// percents writes p50, p99 and max, say.
 func percents(qs []float64) string {
 	var names []string
 	for _, q := range qs {

@@ -19,9 +19,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// A .hgrm is HdrHistogram's percentile distribution. A line has a value, its percentile, and how
-// many are at or below it. Its steps get closer towards 100%. It has no unit, no time and no
-// failures.
+// HdrHistogram's percentile distribution has values, percentiles, and how many are at or below. It
+// has no unit, no time and no failures.
 //
 //	       Value     Percentile TotalCount 1/(1-Percentile)
 //	       0.121 0.500000000000        500           2.00
@@ -89,7 +88,7 @@ func (d *distribution) line(s string) error {
 			"make the file again")
 	}
 	d.h.record(value, n-d.count)
-	d.ended = d.csv && q == 1 // the last line
+	d.ended = d.csv && q == 1
 	d.value, d.q, d.count = value, q, n
 	d.rows++
 	return nil
@@ -98,7 +97,7 @@ func (d *distribution) line(s string) error {
 func (d *distribution) footer(s string) error {
 	_, text, found := strings.Cut(strings.Replace(s, "TotalCount", "Total count", 1), "Total count")
 	if !found {
-		return nil // the mean, the buckets or a comment
+		return nil // mean, buckets or a comment
 	}
 	n, err := strconv.ParseInt(strings.Trim(text, " =]"), 10, 64)
 	if err != nil || n != d.count {
@@ -166,9 +165,8 @@ func writeHgrm(w io.Writer, run *runfile.Run) error {
 	return err
 }
 
-// A histogram log has a whole histogram for each interval of time, so its counts can be added.
-// Lines with a tag are a run of their own. It has no failures, no rate and no unit, but nanoseconds
-// are usual.
+// A histogram log has a histogram for each interval. Lines with a tag are a run of their own. It
+// has no failures and no rate. Nanoseconds are usual.
 //
 //	#[Histogram log format version 1.3]
 //	#[StartTime: 1441812279.474 (seconds since epoch), ...]
@@ -188,7 +186,7 @@ const (
 )
 
 type interval struct {
-	start, length float64 // start as the log has it
+	start, length float64
 	h             loadgen.Histogram
 }
 
@@ -201,7 +199,7 @@ type histogramLog struct {
 	tags       []string
 	byTag      map[string][]interval
 	n          int
-	otherSizes bool // some histograms had other bounds than loadgen's
+	otherSizes bool
 }
 
 func readHlog(r io.Reader, o Options) ([]runfile.Run, error) {
@@ -315,7 +313,7 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 		end = max(end, all[i].start+all[i].length)
 	}
 	load.Duration = time.Duration((end - all[0].start) * 1e9)
-	if at := all[0].start + l.base; at > year { // otherwise the start is unknown
+	if at := all[0].start + l.base; at > year {
 		load.Started = time.UnixMilli(int64(math.Round(at * 1e3))).UTC()
 	}
 	run := runfile.Run{Load: load, Import: &runfile.Import{Format: string(FormatHlog), Exact: true}}

@@ -14,9 +14,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// wrk2 prints percentiles with -L (or --latency), and below them the lines of a .hgrm in
-// milliseconds. It says neither the rate that was asked for nor when it ran. wrk's own output has
-// the first table too, without "HdrHistogram", of latencies in a closed loop.
+// wrk2 prints percentiles with -L, and below them the lines of a .hgrm in milliseconds. It does not
+// say the rate that was asked for. wrk prints the first table too, without "HdrHistogram", of a
+// closed loop.
 //
 //	Running 2s test @ http://127.0.0.1:8080/
 //	  2 threads and 10 connections
@@ -24,7 +24,6 @@ import (
 //	 50.000%    1.00ms
 //	  Detailed Percentile spectrum:
 //	       Value   Percentile   TotalCount 1/(1-Percentile)
-//	  ...
 //	  1000 requests in 2.00s, 1.2MB read
 //	  Socket errors: connect 0, read 0, write 0, timeout 3
 //	  Non-2xx or 3xx responses: 5
@@ -101,7 +100,6 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{p.run}, nil
 }
 
-// closed makes the run one of wrk.
 func (p *wrk2) closed(o Options) ([]runfile.Run, error) {
 	if o.Rate > 0 {
 		return nil, errors.New("it is of wrk, which is a closed loop: leave out -rate")
@@ -200,8 +198,8 @@ func wrkBytes(number, unit string) (int64, error) {
 	return int64(v), nil
 }
 
-// A list has a latency on each line, in the unit of -unit or with its own, such as 1.5ms. Empty
-// lines and those that begin with # do not count.
+// A list has a latency on each line, in the unit of -unit or with its own, such as 1.5ms. Lines
+// that begin with # do not count.
 var listLine = regexp.MustCompile(`^[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?(ns|us|µs|ms|s|m|h)?$`)
 
 func readList(r io.Reader, o Options) ([]runfile.Run, error) {
@@ -248,7 +246,7 @@ func sniffList(text string) bool {
 			continue
 		}
 		if !listLine.MatchString(s) {
-			return n > 0 && !strings.HasSuffix(line, "\n") // the last one may be cut
+			return n > 0 && !strings.HasSuffix(line, "\n")
 		}
 		n++
 	}

@@ -110,8 +110,8 @@ func (l *lastByte) Read(b []byte) (int, error) {
 
 type vegeta struct {
 	run  runfile.Run
-	last time.Time // end of the last one
-	sent time.Time // start of the last one
+	last time.Time
+	sent time.Time
 }
 
 func (v *vegeta) add(r vegetaResult) error {

@@ -8,7 +8,7 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// Indexes of [lookAhead]'s result.
+// indexes of [lookAhead]'s result
 const (
 	GOGC100 = iota
 	GOGC400
@@ -35,13 +35,12 @@ type Outlook struct {
 	// Headroom is the factor by which the load may grow up to 85% of the processors.
 	Headroom Range `json:"headroom,omitzero"`
 
-	// Turns keep the load at [capacity.EasyLoad]. TurnLoad is for the options' turns. Of Gated
-	// only.
+	// Turns keep the load at [capacity.EasyLoad]. TurnLoad is for the turns given. Of Gated only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
 
-	// Wait is the last replica's for its turn, in seconds. Spare is the time of its heap from the
-	// trigger to the hard threshold. Of Gated only.
+	// Wait is the last replica's, in seconds. Spare is its time from the trigger to the hard
+	// threshold. Of Gated only.
 	Wait  Range   `json:"wait,omitzero"`
 	Spare float64 `json:"spare,omitzero"`
 }
@@ -128,10 +127,10 @@ const (
 	gateHard    = 2.5 // times as far from the live heap as the trigger
 	gateFloor   = 32 << 20
 	gateFill    = 2
-	gateJitter  = 0.1  // share of the way to the trigger
+	gateJitter  = 0.1
 	gateShare   = 0.5  // of the memory, for the trigger
 	gateMost    = 0.75 // of the way to the runtime's start, for the trigger
-	gateLast    = 0.9  // for the hard threshold
+	gateLast    = 0.9
 )
 
 func (s load) trigger(o limits, replicas float64) float64 {
@@ -145,7 +144,6 @@ func (s load) trigger(o limits, replicas float64) float64 {
 	return max(min(trigger, s.below(o, gateMost)), 1.25*s.Live)
 }
 
-// below lies on the way from the live heap to where the runtime may begin a cycle.
 func (s load) below(o limits, share float64) float64 {
 	return s.Live + share*(capacity.RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
@@ -222,14 +220,14 @@ func refuse(field, format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{field}, args...)...)
 }
 
-// Queues grow fast above this share of the processors.
+// Queues grow fast above it.
 const knee = 0.85
 
 const (
 	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU per live byte
-	turnLow, turnHigh = 0.030, 0.085    // seconds besides the marking
+	turnLow, turnHigh = 0.030, 0.085    // without the marking
 
-	// At a higher load a request takes less CPU, with fewer wake-ups and warmer caches.
+	// At a higher load a request takes less CPU.
 	idleFrom, kneeShare = 1. / 3, 124. / 181
 
 	markNearKnee = 1.3 // near saturation, of the marking

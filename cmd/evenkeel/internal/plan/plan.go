@@ -20,12 +20,12 @@ import (
 // Options replace values of the source, unless they are zero.
 type Options struct {
 	Replicas int
-	Turns    int          // that may collect at once
-	Memory   cli.ByteSize // of one replica
+	Turns    int
+	Memory   cli.ByteSize
 	Times    cli.Decimal
 	Rate     cli.Decimal // per second, in all
-	Held     cli.Period  // that a collection holds its turn
-	Watch    cli.Period  // to look at a status page
+	Held     cli.Period
+	Watch    cli.Period // to look at a status page
 	Label    string
 }
 
@@ -46,20 +46,19 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// Plan is what evenkeel plan says.
 type Plan struct {
-	Source       string            `json:"source"`
-	Requests     float64           `json:"requests_per_second,omitempty"` // of all replicas; 0: not known
-	AllocRate    float64           `json:"bytes_per_second"`
-	Live         float64           `json:"live_bytes"`
-	Procs        int               `json:"procs,omitempty"`    // of one; 0: not known
-	Replicas     int               `json:"replicas,omitempty"` // 0: as many as are needed
-	Turns        int               `json:"turns"`
-	MemoryBytes  float64           `json:"memory_bytes,omitempty"` // of one; 0: no limit
-	HeldMeasured bool              `json:"held_measured"`
+	Source       string    `json:"source"`
+	Requests     float64   `json:"requests_per_second,omitempty"` // of all replicas; 0: not known
+	AllocRate    float64   `json:"bytes_per_second"`
+	Live         float64   `json:"live_bytes"`
+	Procs        int       `json:"procs,omitempty"`    // of one; 0: not known
+	Replicas     int       `json:"replicas,omitempty"` // 0: as many as are needed
+	Turns        int       `json:"turns"`
+	MemoryBytes  float64   `json:"memory_bytes,omitempty"` // of one; 0: no limit
+	HeldMeasured bool      `json:"held_measured"`
 	Held         Range     `json:"held_seconds,omitzero"` // if measured or given
 	Ways         []Outlook `json:"ways"`
-	Notes        []string          `json:"notes,omitempty"`
+	Notes        []string  `json:"notes,omitempty"`
 
 	service  load
 	options  limits

@@ -53,7 +53,7 @@ type runSum struct {
 	wall                       float64 // seconds with a collection
 	service                    float64
 	beside                     float64
-	traced, profiled, measured float64 // runs with collections, allocations, CPU
+	traced, profiled, measured float64 // runs that have these
 	procs                      int
 }
 

@@ -6,16 +6,16 @@ import (
 	"evenkeel.dev/gctrace"
 )
 
-// Disturbance is what else the load generator's machine did, on Linux. Shares are of the time of
-// all processors. Absent means not known.
+// Disturbance is what else the load generator's machine did, on Linux. Shares are of all
+// processors' time.
 type Disturbance struct {
 	Window time.Duration `json:"window_ns"`
 
 	// Service names the commands of the service's processes, or "" if it runs elsewhere.
 	Service string `json:"service,omitempty"`
 
-	// Other is without evenkeel, the service and interrupts. It is absent if the service may run
-	// here and its processes are not known.
+	// Other is without evenkeel, the service and interrupts. It is absent if processes of the
+	// service may run here unknown.
 	Other gctrace.Value[float64] `json:"other_percent,omitzero"`
 
 	// CPU time, of the service to 10 ms.
@@ -25,8 +25,7 @@ type Disturbance struct {
 	// Steal is what the hypervisor gave to others while this machine had work to do.
 	Steal gctrace.Value[float64] `json:"steal_percent,omitzero"`
 
-	// Pressure is how much of the window something waited for a processor (PSI, "some"). A busy
-	// service causes it too.
+	// Pressure is how much of the window something waited for a processor (PSI, "some").
 	Pressure gctrace.Value[float64] `json:"pressure_percent,omitzero"`
 
 	// Preemptions of threads.
@@ -79,14 +78,14 @@ func (w *Watch) End() *Disturbance {
 
 // usage counts seconds of a machine's processors since its start.
 type usage struct {
-	at       time.Time // zero: not known
-	busy     float64   // in programs
+	at       time.Time
+	busy     float64
 	stolen   float64
-	all      float64 // with idle time
+	all      float64
 	own      float64 // of busy, by this process
 	switches int64
 
-	pressure gctrace.Value[float64] // time in which something waited
+	pressure gctrace.Value[float64]
 
 	elsewhere bool
 	processes map[int]processUsage

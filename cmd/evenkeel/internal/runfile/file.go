@@ -21,8 +21,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Version is the newest version of run.json that this package reads, and the one that it writes. A
-// field that changes its meaning raises it.
+// Version is that of run.json. A field that changes its meaning raises it.
 const Version = 1
 
 const maxFileBytes = 1 << 30
@@ -32,8 +31,8 @@ type File struct {
 	Version int     `json:"version"`
 	Tool    string  `json:"tool"`
 	Machine Machine `json:"machine"`
-	Plan    *Plan   `json:"plan,omitempty"`  // of evenkeel run
-	Floor   *Floor  `json:"floor,omitempty"` // of evenkeel run -aa
+	Plan    *Plan   `json:"plan,omitempty"`
+	Floor   *Floor  `json:"floor,omitempty"`
 	Runs    []Run   `json:"runs"`
 }
 
@@ -42,13 +41,12 @@ type Plan struct {
 	Variants []string `json:"variants"` // in the order of the command line
 
 	Seed  uint64     `json:"seed"`
-	Order [][]string `json:"order,omitempty"` // of each round
+	Order [][]string `json:"order,omitempty"`
 
 	Base    string   `json:"base,omitempty"`    // that ratios refer to; "": the first
 	Figures []string `json:"figures,omitempty"` // default tailstat's
 
-	// Looks is after how many rounds, at most, -until judged the runs. Intervals hold for all looks
-	// together. 0: a fixed number of rounds.
+	// Looks is after how many rounds, at most, -until judged the runs. 0: a fixed number of rounds.
 	Looks int `json:"looks,omitempty"`
 }
 
@@ -58,13 +56,13 @@ type Floor struct {
 	Second []Run `json:"second"`
 }
 
-// Run is one load on one variant. A part that was not measured is nil.
+// Run is one load on one variant. nil means not measured.
 type Run struct {
 	Label  string `json:"label"`  // runs of one label are repeats
 	Repeat int    `json:"repeat"` // from 1
 	// from 1; 0: not in rounds
 	Round   int      `json:"round,omitempty"`
-	Command []string `json:"command,omitempty"` // of the service
+	Command []string `json:"command,omitempty"`
 	Env     []string `json:"env,omitempty"`
 
 	Load   *loadgen.Result `json:"load"`
@@ -76,13 +74,13 @@ type Run struct {
 
 	Mix     *Mix   `json:"mix,omitempty"`
 	PProf   string `json:"pprof,omitempty"`   // URL, of a service that ran already
-	GCTrace string `json:"gctrace,omitempty"` // log, likewise
+	GCTrace string `json:"gctrace,omitempty"` // log of its collections
 
-	Notes []string `json:"notes,omitempty"` // what was not measured or went wrong
+	Notes []string `json:"notes,omitempty"` // what was not measured
 
-	Share  *Share  `json:"share,omitempty"`  // nil: a whole load
-	Parts  []Part  `json:"parts,omitempty"`  // generators that Merge added
-	Import *Import `json:"import,omitempty"` // nil: evenkeel measured it
+	Share  *Share  `json:"share,omitempty"`
+	Parts  []Part  `json:"parts,omitempty"`
+	Import *Import `json:"import,omitempty"`
 }
 
 // Window returns when a run was measured. ok is false if its file does not say.
@@ -93,12 +91,12 @@ func (r *Run) Window() (from, to time.Time, ok bool) {
 
 // Mix is where requests come from.
 type Mix struct {
-	File string  `json:"file,omitempty"` // of targets
-	Seed *uint64 `json:"seed,omitempty"` // of templates
+	File string  `json:"file,omitempty"`
+	Seed *uint64 `json:"seed,omitempty"`
 	Made int     `json:"made"`
 }
 
-// GC is what the collector did from the first measured request to the last answer.
+// GC is from the first measured request to the last answer.
 type GC struct {
 	Source      string          `json:"source,omitempty"`
 	Summary     gctrace.Summary `json:"summary"`
@@ -107,7 +105,7 @@ type GC struct {
 
 // Sizes are in bytes, times in ns.
 type Collection struct {
-	At     time.Duration `json:"at"` // start, since the first measured request was due
+	At     time.Duration `json:"at"`
 	Wall   time.Duration `json:"wall"`
 	Pause  time.Duration `json:"pause"` // part of Wall
 	Before int64         `json:"before"`
@@ -120,11 +118,11 @@ type Alloc struct {
 	Bytes  int64  `json:"bytes"`
 	Source string `json:"source"`
 
-	// The profile samples, so its bytes only come near Bytes.
+	// from the profile, which samples
 	Sampled    int64  `json:"sampled_bytes,omitempty"`
-	Flat       []Site `json:"flat,omitempty"`       // functions by Flat
-	Cumulative []Site `json:"cumulative,omitempty"` // functions by Cum
-	// by Flat, the innermost line of each stack outside the standard library
+	Flat       []Site `json:"flat,omitempty"`
+	Cumulative []Site `json:"cumulative,omitempty"`
+	// by Flat, innermost outside the standard library
 	Lines []Site `json:"lines,omitempty"`
 }
 
@@ -136,20 +134,20 @@ const (
 
 // Sources of Alloc.Bytes.
 const (
-	AllocFromMemStats = "runtime.MemStats" // exact
-	AllocFromTrace    = "gctrace"          // estimate
+	AllocFromMemStats = "runtime.MemStats"
+	AllocFromTrace    = "gctrace"
 )
 
-// Site is a place that allocates, by the allocation profile.
+// Site is a place that allocates.
 type Site struct {
-	Name string `json:"name"` // function
+	Name string `json:"name"`
 	File string `json:"file,omitempty"`
 	Line int64  `json:"line,omitempty"`
 	Flat int64  `json:"flat"`
 	Cum  int64  `json:"cum,omitempty"` // with what it called; not of a line
 }
 
-// Server is the service's process, by the operating system.
+// Server is what the operating system says of the service.
 type Server struct {
 	PeakRSSBytes int64         `json:"peak_rss_bytes,omitempty"`
 	CPU          time.Duration `json:"cpu_ns,omitempty"`
@@ -282,7 +280,6 @@ func (m Machine) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// of an events file
 const (
 	maxEventsBytes = 64 << 20
 	maxEventLine   = 64 << 10

@@ -41,8 +41,7 @@ type Part struct {
 type Import struct {
 	Format string `json:"format"`
 
-	// Exact says that each request is in its own bucket. Otherwise it is in that of the next known
-	// percentile.
+	// Exact says that each request is in its own bucket, not in that of the next known percentile.
 	Exact bool `json:"exact"`
 
 	// Quantiles are the only known ones, with 1 for the maximum. nil: all.
@@ -65,13 +64,12 @@ type MergeOptions struct {
 	// Skew is how far apart windows may begin, and how much longer one may be.
 	Skew time.Duration
 
-	// AllowLate accepts and notes generators that sent over 1% of their requests more than 1 ms
-	// late, or left some out.
+	// AllowLate accepts generators that sent over 1% of their requests more than 1 ms late or not
+	// at all.
 	AllowLate bool
 }
 
-// Merge adds up the files of several generators of one load. Runs of one label and repeat become
-// one.
+// Merge adds up the files of several generators of one load.
 func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 	if len(files) < 2 {
 		return nil, errors.New("one file alone has nothing to be added to: name the files of all generators")
@@ -166,7 +164,6 @@ func parts(r *Run, name string, machine Machine) []Part {
 	}}
 }
 
-// oneService also rejects runs without counts.
 func (m *merger) oneService() error {
 	for i, r := range m.runs {
 		switch {
@@ -291,7 +288,6 @@ func (m *merger) windows() error {
 	return nil
 }
 
-// late returns "" if a generator kept its rate.
 func late(l *loadgen.Result) string {
 	var list []string
 	if l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Save writes a file whole or not at all. It writes a new file next to it with the same permissions
-// and, if possible, owner. Then it renames it. It follows links, and writes directly to a pipe, a
-// device, or the file of standard output or error. A kill may leave .evenkeel-*.tmp.
+// Save writes a file whole or not at all. It renames a new file, which has the same permissions
+// and, if possible, owner. It follows links, and writes directly to a pipe, a device, or the file
+// of standard output or error. A kill may leave .evenkeel-*.tmp.
 //
 // Save overwrites a file that it cannot replace, such as a mounted one. A full disk then leaves it
 // as it was, a kill leaves both texts mixed. If that fails too, the error names the new file.
@@ -63,8 +63,8 @@ func CanSave(name string) error {
 type target struct {
 	path    string // with links followed
 	old     fs.FileInfo
-	special bool     // not a regular file, which must not be replaced
-	stream  *os.File // standard output or error, if that is the file
+	special bool // not a regular file, which must not be replaced
+	stream  *os.File
 }
 
 func lookAt(name string) (target, error) {
@@ -108,7 +108,6 @@ func lookAt(name string) (target, error) {
 	return t, err
 }
 
-// beside makes a new file next to the target.
 func (t *target) beside() (*os.File, error) {
 	dir, mode := filepath.Dir(t.path), fs.FileMode(0o666)
 	if t.old != nil {
@@ -120,7 +119,7 @@ func (t *target) beside() (*os.File, error) {
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			continue
-		case errors.Is(err, fs.ErrPermission): // of the folder; the file may be writable
+		case errors.Is(err, fs.ErrPermission):
 			return nil, fmt.Errorf("no file can be made in %s: %w", dir, plain(err))
 		case err != nil:
 			return nil, err
@@ -150,7 +149,7 @@ func (t *target) place(whole string) error {
 	return os.Remove(whole)
 }
 
-// overwrite first writes what goes beyond the old end, so a full disk leaves the old text whole.
+// What goes beyond the old end comes first, so a full disk leaves the old text whole.
 func overwrite(to, from string) error {
 	in, err := os.Open(from)
 	if err != nil {
