@@ -33,8 +33,7 @@ func Example() {
 
 func ExampleScanner() {
 	sc := gctrace.NewScanner(strings.NewReader(stderr))
-	for sc.Scan() {
-		c := sc.Cycle()
+	for c := range sc.All() {
 		fmt.Printf("gc %d at %v: %v\n", c.N, c.At, c.Wall.Total())
 	}
 	st := sc.Stats()
@@ -54,13 +53,4 @@ func ExampleParse() {
 	}
 	fmt.Println(c.N, c.End(), c.CPU.Background, c.HeapLive>>20, c.Forced)
 	// Output: 6 47.18ms 560µs 8 true
-}
-
-func ExampleSnapshot_Since() {
-	before := gctrace.Take()
-	// ... the program works ...
-	sum := gctrace.Take().Since(before)
-	if _, known := sum.CPUPercent.Get(); !known {
-		fmt.Println("no collection has ended since the program's start")
-	}
 }

@@ -171,3 +171,174 @@ func opByName(ops map[string]string, f string) string {
 	}
 	return ""
 }
+
+const (
+	opRetry   = "pause before a retry"
+	opLimiter = "rate limiter"
+	opSQLite  = "SQLite lock"
+)
+
+// naps says what functions of libraries sleep for in their own body. A dot at the end stands for
+// all that begin so.
+var naps = map[string]string{
+	"github.com/aws/aws-sdk-go/aws.SleepWithContext":                  opRetry,
+	"github.com/aws/smithy-go/time.SleepWithContext":                  opRetry,
+	"github.com/avast/retry-go.":                                      opRetry,
+	"github.com/avast/retry-go/v3.":                                   opRetry,
+	"github.com/avast/retry-go/v4.":                                   opRetry,
+	"github.com/avast/retry-go/v5.":                                   opRetry,
+	"github.com/cenkalti/backoff.":                                    opRetry,
+	"github.com/cenkalti/backoff/v3.":                                 opRetry,
+	"github.com/cenkalti/backoff/v4.":                                 opRetry,
+	"github.com/cenkalti/backoff/v5.":                                 opRetry,
+	"github.com/eapache/go-resiliency/retrier.":                       opRetry,
+	"github.com/failsafe-go/failsafe-go/retrypolicy.":                 opRetry,
+	"github.com/go-resty/resty/v2.Backoff":                            opRetry,
+	"github.com/googleapis/gax-go/v2.Sleep":                           opRetry,
+	"github.com/hashicorp/go-retryablehttp.":                          opRetry,
+	"github.com/redis/go-redis/v9/internal.Sleep":                     opRetry,
+	"github.com/sethvargo/go-retry.":                                  opRetry,
+	"go.etcd.io/etcd/client/v3.waitRetryBackoff":                      opRetry,
+	"google.golang.org/grpc.(*csAttempt).shouldRetry":                 opRetry,
+	"k8s.io/apimachinery/pkg/util/wait.ExponentialBackoff":            opRetry,
+	"k8s.io/apimachinery/pkg/util/wait.ExponentialBackoffWithContext": opRetry,
+	"k8s.io/client-go/rest.":                                          opRetry,
+	"k8s.io/client-go/util/retry.":                                    opRetry,
+	"k8s.io/client-go/util/flowcontrol.":                              opLimiter,
+	"modernc.org/sqlite.busyHandler":                                  opSQLite,
+	"github.com/ncruces/go-sqlite3.env.Xgo_busy_timeout":              opSQLite,
+	"github.com/ncruces/go-sqlite3.timeoutCallback":                   opSQLite,
+}
+
+// sleepers sleep for other libraries. Their caller says what for.
+var sleepers = []string{"github.com/benbjohnson/clock.", "k8s.io/utils/clock.", "golang.org/x/time/rate."}
+
+// busyHandler ends the name of the function that calls SQLite's busy handler. It is at most
+// maxBusyFrames outward of the function that sleeps.
+const (
+	busyHandler   = "InvokeBusyHandler"
+	maxBusyFrames = 6
+)
+
+// napOf returns what the innermost library's function in the frames sleeps for, and its index. -1:
+// none sleeps.
+func napOf(inner []frame) (op string, at int) {
+	at = slices.IndexFunc(inner, func(f frame) bool { return f.owner >= ownerLibrary || !maySleep(&f) })
+	if at < 0 || inner[at].owner != ownerLibrary {
+		return "", -1
+	}
+	for i := at; i < min(len(inner), at+maxBusyFrames); i++ {
+		if f := &inner[i]; f.owner == ownerLibrary && strings.HasSuffix(f.Func, busyHandler) {
+			return opSQLite, at
+		}
+	}
+	caller := at
+	for caller+1 < len(inner) && sleepsForOthers(inner[caller].Func) {
+		caller++
+	}
+	if op = opByName(naps, inner[caller].Func); op != "" {
+		return op, caller
+	}
+	return "", at
+}
+
+func sleepsForOthers(f string) bool {
+	return slices.ContainsFunc(sleepers, func(p string) bool { return strings.HasPrefix(f, p) })
+}
+
+// maySleep reports whether a function may be part of a library's sleep, and not of another wait.
+func maySleep(f *frame) bool {
+	return slices.Contains([]string{"runtime", "time", "context", "syscall"}, pathRoot(f.Func)) || f.owner == ownerShim
+}
+
+// SQLite has no queue for its lock. A transaction that finds it taken sleeps and tries again. But
+// the trace has the system calls that lock and unlock SQLite's files:
+//
+//	request's goroutine   │ sleep │ sleep │ sleep ─────┤ commits
+//	holder                locks ── anything ── unlocks
+//
+// The holder is the goroutine that unlocks first after the sleep began, if it locked before that.
+// One that locked later uses another database. The constants end the names of SQLite's functions.
+const (
+	sqliteLocks   = "BtreeBeginTrans"
+	sqliteUnlocks = "pager_end_transaction"
+)
+
+type commit struct {
+	began int64 // when it took the lock; 0: before the trace
+	at    int64
+	g     *goroutine
+	site  siteID
+}
+
+const maxCommits = 256
+
+func (m *model) commits(g *goroutine, info *stackInfo, t int64) {
+	switch {
+	case info.has(roleUnlocks):
+		c, list := commit{g.locked, t, g, info.site}, m.turns.blamer.commits
+		if n := len(list); n > 0 && list[n-1].g == g && list[n-1].began == c.began { // a commit makes several calls
+			list[n-1] = c
+			return
+		}
+		m.turns.blamer.commits = append(list, c)
+	case info.has(roleLocks):
+		g.locked = t
+	}
+}
+
+func (x *blamer) prune(horizon int64) {
+	x.commits = dropUntil(x.commits, func(c *commit) bool { return c.at >= horizon })
+}
+
+// transaction returns the commit of the goroutine that holds SQLite's lock while g sleeps from a
+// on. nil: another process holds it.
+func (x *blamer) transaction(g *goroutine, a int64) *commit {
+	first := searchBack(len(x.commits), func(i int) bool { return x.commits[i].at >= a })
+	for i := first; i < min(len(x.commits), first+maxCommits); i++ {
+		c := &x.commits[i]
+		switch {
+		case c.g == g:
+			return nil
+		case c.began <= a:
+			return c
+		}
+	}
+	return nil
+}
+
+// busy follows the holder of SQLite's lock while p's goroutine sleeps for it in s, from a to b. It
+// returns how far.
+func (x *blamer) busy(p *piece, s *segment, a, b int64) (until int64) {
+	if s.waker != nil || s.state != stateSleep && s.state != stateChannel || x.known.places[s.site].op != opSQLite {
+		return a
+	}
+	c := x.transaction(p.g, s.start)
+	if c == nil || c.at <= a {
+		return a
+	}
+	until = min(b, c.at)
+	next := *p
+	next.g, next.b, next.held, next.holder = c.g, until, true, c.site
+	next.a, next.near, next.writer, next.what = a, 0, 0, 0
+	next.hold = c.at - x.napsSince(p.g, s, c.began)
+	if p.as == CauseRunning {
+		next.as, next.site, next.inside = CauseSleep, x.known.better(s.site, p.site), s.inside
+		if p.from == 0 {
+			next.from = s.site
+		}
+	}
+	x.todo = append(x.todo, next)
+	return until
+}
+
+// napsSince returns the start of the run of sleeps that s belongs to, not before after.
+func (x *blamer) napsSince(g *goroutine, s *segment, after int64) int64 {
+	since := s.start
+	for i := g.at(s.start); i >= 0 && g.segments[i].start >= after; i-- {
+		if q := &g.segments[i]; q.site == s.site && q.state == s.state {
+			since = q.start
+		}
+	}
+	return since
+}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"evenkeel.dev/internal/enum"
+	"evenkeel.dev/internal/cpuwatch"
 )
 
 // Options configure [Read] and [Analyze]. The zero value works.
@@ -30,32 +30,22 @@ type Options struct {
 
 	// Beside is what another process on the machine saw during the trace. It helps to find out
 	// whether the machine stood still, in traces of Go 1.25 and later. Default: nil, nothing.
-	Beside *Beside
+	Beside *cpuwatch.Beside
 
 	// Yield makes Read work in its caller's goroutine alone, and call Yield after every few events.
 	// Default: nil, which reads ahead in another goroutine.
 	Yield func()
 }
 
-// Cut says at which edge of the trace a request was cut off.
-type Cut uint8
+// Cut says at which edge of the trace a request was cut off. Such a request has no breakdown.
+type Cut string
 
-// The edges. A request that is cut has no breakdown.
+// The edges.
 const (
-	CutNone  Cut = iota
-	CutStart     // under way when the trace began
-	CutEnd       // under way when the trace ended
+	CutNone  Cut = ""
+	CutStart Cut = "start" // under way when the trace began
+	CutEnd   Cut = "end"   // under way when the trace ended
 )
-
-var cutNames = enum.Of[Cut]("reqtrace", "an edge", "whole", "start", "end")
-
-func (c Cut) String() string { return cutNames.String(c) }
-
-// MarshalText returns the edge's name. It fails for another value.
-func (c Cut) MarshalText() ([]byte, error) { return cutNames.Marshal(c) }
-
-// UnmarshalText reads an edge's name. Another text is an error.
-func (c *Cut) UnmarshalText(text []byte) error { return cutNames.Parse(text, c) }
 
 // Request is one request. Times count from the start of the trace.
 type Request struct {
@@ -63,7 +53,7 @@ type Request struct {
 	Goroutine int64         `json:"goroutine"`    // the one that served it
 	Start     time.Duration `json:"start_ns"`
 	End       time.Duration `json:"end_ns"`
-	Cut       Cut           `json:"cut,omitzero"`
+	Cut       Cut           `json:"cut,omitempty"`
 
 	// Clock is End by the traced process's clock, in nanoseconds. With Goroutine it identifies a
 	// request, also in another trace of that time. Began is Start by the wall clock, and zero

@@ -11,10 +11,6 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// EnoughSamples is how many samples a band needs for a list of its functions. A function that has
-// all of so many has at least 56% of the time, at 95% confidence.
-const EnoughSamples = 5
-
 // Sample is a function that requests were running in, by the samples of a CPU profile.
 type Sample struct {
 	Site    string  `json:"site"`              // the program's innermost function (file:line)

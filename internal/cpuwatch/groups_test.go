@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"evenkeel.dev/reqtrace"
 )
 
 // TestFind tests how find joins the path of a group with what is mounted where.
@@ -102,11 +100,11 @@ throttled_usec 40500
 		t.Fatal(err)
 	}
 	at := time.Unix(1764339000, 100_000_000)
-	want := []reqtrace.CPUMoment{
+	want := []Moment{
 		{At: at, Periods: 10, Throttled: 2, Waited: 500 * time.Microsecond},
 		{At: at.Add(10_500 * time.Microsecond), Periods: 11, Throttled: 3, Waited: 40_500 * time.Microsecond},
 	}
-	same := func(a, b reqtrace.CPUMoment) bool {
+	same := func(a, b Moment) bool {
 		return a.At.Equal(b.At) && a.Periods == b.Periods && a.Throttled == b.Throttled && a.Waited == b.Waited
 	}
 	if !slices.EqualFunc(cpu.Moments, want, same) || cpu.Quota != .15 || !cpu.Grouped {

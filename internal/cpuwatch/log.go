@@ -9,14 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"evenkeel.dev/reqtrace"
 )
 
 // ReadLog reads the output of a loop in the container: cpu.max, and then the time in seconds since
 // 1970 and cpu.stat, again and again. A line such as "quota 0.15" may stand in place of cpu.max.
-func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
-	cpu := &reqtrace.CPU{Grouped: true}
+func ReadLog(r io.Reader) (*CPU, error) {
+	cpu := &CPU{Grouped: true}
 	var last counts
 	add := func() {
 		if n := len(cpu.Moments); n > 0 {
@@ -38,7 +36,7 @@ func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 			if k := len(cpu.Moments); k > 0 && !at.After(cpu.Moments[k-1].At) {
 				return nil, fmt.Errorf("line %d: the time %s is not after the one before", n, line)
 			}
-			cpu.Moments = append(cpu.Moments, reqtrace.CPUMoment{At: at})
+			cpu.Moments = append(cpu.Moments, Moment{At: at})
 		case key == "quota":
 			q, err := strconv.ParseFloat(value, 64)
 			if err != nil || q < 0 {

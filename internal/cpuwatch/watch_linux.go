@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"evenkeel.dev/reqtrace"
 )
 
 const (
@@ -28,7 +26,7 @@ const (
 // End it with End.
 type Watch struct {
 	mu      sync.Mutex // of cpu.Moments
-	cpu     reqtrace.CPU
+	cpu     CPU
 	groups  *groups
 	threads *threads
 	stop    chan struct{}
@@ -55,7 +53,7 @@ func Start(pid int, withThreads bool) (*Watch, error) {
 func (w *Watch) Quota() float64 { return w.cpu.Quota }
 
 // Recent returns the moments until now. Any goroutine may call it before End.
-func (w *Watch) Recent() *reqtrace.CPU {
+func (w *Watch) Recent() *CPU {
 	w.note()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +63,7 @@ func (w *Watch) Recent() *reqtrace.CPU {
 }
 
 // End notes a last moment and returns all of them.
-func (w *Watch) End() *reqtrace.CPU {
+func (w *Watch) End() *CPU {
 	close(w.stop)
 	<-w.done
 	w.note()
@@ -114,8 +112,8 @@ func (w *Watch) note() {
 }
 
 // read reads the current counts. If this thread waits for a CPU, they are from different times.
-func (w *Watch) read() reqtrace.CPUMoment {
-	m := reqtrace.CPUMoment{At: time.Now()}
+func (w *Watch) read() Moment {
+	m := Moment{At: time.Now()}
 	if w.groups != nil {
 		c := w.groups.read()
 		m.Periods, m.Throttled, m.Waited = c.periods, c.throttled, c.waited
@@ -221,7 +219,7 @@ type threads struct {
 
 type thread struct {
 	file *os.File
-	last reqtrace.ThreadTime
+	last ThreadTime
 }
 
 func (t *threads) scan() {
@@ -241,7 +239,7 @@ func (t *threads) scan() {
 }
 
 // read returns the threads whose times have changed.
-func (t *threads) read() (list []reqtrace.ThreadTime) {
+func (t *threads) read() (list []ThreadTime) {
 	var buf [128]byte
 	for id, x := range t.open {
 		n, err := x.file.ReadAt(buf[:], 0)
@@ -258,7 +256,7 @@ func (t *threads) read() (list []reqtrace.ThreadTime) {
 }
 
 // keep remembers the times, so read returns only changes.
-func (t *threads) keep(list []reqtrace.ThreadTime) {
+func (t *threads) keep(list []ThreadTime) {
 	for _, now := range list {
 		if x := t.open[now.ID]; x != nil {
 			x.last = now
@@ -276,13 +274,13 @@ func (t *threads) close() {
 }
 
 // parseSchedstat reads how long a thread ran and waited for a CPU, in ns.
-func parseSchedstat(id int64, text string) (reqtrace.ThreadTime, bool) {
+func parseSchedstat(id int64, text string) (ThreadTime, bool) {
 	f := strings.Fields(text)
 	if len(f) < 2 {
-		return reqtrace.ThreadTime{}, false
+		return ThreadTime{}, false
 	}
 	ran, err := strconv.ParseInt(f[0], 10, 64)
 	waited, err2 := strconv.ParseInt(f[1], 10, 64)
-	return reqtrace.ThreadTime{ID: id, Ran: time.Duration(ran), Waited: time.Duration(waited)}, err == nil &&
+	return ThreadTime{ID: id, Ran: time.Duration(ran), Waited: time.Duration(waited)}, err == nil &&
 		err2 == nil
 }

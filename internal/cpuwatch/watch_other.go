@@ -2,11 +2,7 @@
 
 package cpuwatch
 
-import (
-	"errors"
-
-	"evenkeel.dev/reqtrace"
-)
+import "errors"
 
 // Watch watches nothing on this system.
 type Watch struct{}
@@ -18,7 +14,7 @@ func Start(int, bool) (*Watch, error) { return &Watch{}, errors.New("it is known
 func (*Watch) Quota() float64 { return 0 }
 
 // Recent returns nil, which means unknown.
-func (*Watch) Recent() *reqtrace.CPU { return nil }
+func (*Watch) Recent() *CPU { return nil }
 
 // End returns nil, which means unknown.
-func (*Watch) End() *reqtrace.CPU { return nil }
+func (*Watch) End() *CPU { return nil }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
 )
@@ -271,7 +272,7 @@ func (s Step) with(t Step) Step {
 // if it has 20 of the class, else those of Trace.Usual. A class whose usual request is slow is
 // compared with nothing.
 func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
-	o.Beside = &reqtrace.Beside{CPU: h.CPU}
+	o.Beside = &cpuwatch.Beside{CPU: h.CPU}
 	e, err := explain(reqtrace.Read(ctx, r, o), &h.Trace)
 	switch {
 	case errors.Is(err, reqtrace.ErrNoRequests):
@@ -335,11 +336,9 @@ func (u *usualRequest) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func causeOf(name string) reqtrace.Cause {
-	c, err := reqtrace.ParseCause(name)
-	if err != nil {
-		return reqtrace.CauseUnknown
-	}
+// causeOf returns CauseUnknown for the name of another build.
+func causeOf(name string) (c reqtrace.Cause) {
+	_ = c.UnmarshalText([]byte(name))
 	return c
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/internal/cpuwatch"
 )
 
 // Kept is a snapshot that is not analysed.
@@ -21,7 +21,7 @@ type Kept struct {
 // that no request was slow.
 type Head struct {
 	Trace
-	CPU   *reqtrace.CPU `json:"cpu,omitempty"`
+	CPU   *cpuwatch.CPU `json:"cpu,omitempty"`
 	Noted []Noted       `json:"noted,omitempty"`
 }
 

@@ -87,7 +87,7 @@ func waits(c reqtrace.Cause) bool { return c == reqtrace.CauseLock || c == reqtr
 func leastSamples(r *reqtrace.Report) int {
 	each := r.Tail.Parts.Of(reqtrace.CauseRunning) - r.Tail.Excess.Of(reqtrace.CauseRunning)/2
 	kept := r.Tail.Requests / max(r.Sampled, 1)
-	return max(reqtrace.EnoughSamples, int(math.Ceil(float64(kept)*each.Seconds()*profileRate)))
+	return max(enoughSamples, int(math.Ceil(float64(kept)*each.Seconds()*profileRate)))
 }
 
 func lostTime(r *reqtrace.Report) time.Duration {

@@ -189,9 +189,13 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	return list
 }
 
+// enoughSamples is how many samples a band needs for a list of its functions. A function that has all
+// of so many has at least 56% of the time, at 95% confidence.
+const enoughSamples = 5
+
 // runningAt returns where most of a band's running is, if its samples show that.
 func runningAt(b *reqtrace.Band) reqtrace.Sample {
-	if sampled(b) < reqtrace.EnoughSamples || b.Samples[0].Low < worthSample {
+	if sampled(b) < enoughSamples || b.Samples[0].Low < worthSample {
 		return reqtrace.Sample{}
 	}
 	return b.Samples[0]
@@ -282,7 +286,7 @@ func (v *Verdict) Places() []Place { return places(v.report) }
 
 // Running returns the functions that the slowest 1% ran in.
 func (v *Verdict) Running() []reqtrace.Sample {
-	if sampled(&v.report.Tail) < reqtrace.EnoughSamples {
+	if sampled(&v.report.Tail) < enoughSamples {
 		return nil
 	}
 	return v.report.Tail.Samples

@@ -19,7 +19,6 @@ import (
 	"evenkeel.dev/internal/cputime"
 	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/history"
-	"evenkeel.dev/reqtrace"
 )
 
 // process is what a recorder runs in. Only the recorder's goroutine calls it, except for analyze.
@@ -34,7 +33,7 @@ type process interface {
 	// what an event of a trace takes, and watching the CPU quota per second
 	calibrate() (event, watching time.Duration)
 	memory() int64
-	counted() *reqtrace.CPU // by the kernel, or nil
+	counted() *cpuwatch.CPU // by the kernel, or nil
 	analyze(
 		ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 	) (*history.Explained, time.Duration, error)
@@ -130,7 +129,7 @@ func (p *runtimeProcess) analyze(
 	return analyze(ctx, hurry, head, trace)
 }
 
-func (p *runtimeProcess) counted() *reqtrace.CPU {
+func (p *runtimeProcess) counted() *cpuwatch.CPU {
 	if p.watch == nil {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/history"
-	"evenkeel.dev/reqtrace"
 )
 
 type analysis struct {
@@ -118,13 +118,13 @@ func (l *loop) analyze(head *history.Head, a *analysis) {
 	}()
 }
 
-func (l *loop) counted() *reqtrace.CPU {
+func (l *loop) counted() *cpuwatch.CPU {
 	cpu := l.p.counted()
 	if cpu == nil {
 		return nil
 	}
 	from := time.Now().Add(-l.reach())
-	cpu.Moments = slices.DeleteFunc(cpu.Moments, func(m reqtrace.CPUMoment) bool { return m.At.Before(from) })
+	cpu.Moments = slices.DeleteFunc(cpu.Moments, func(m cpuwatch.Moment) bool { return m.At.Before(from) })
 	return cpu
 }
 

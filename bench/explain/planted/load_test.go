@@ -50,7 +50,7 @@ const (
 // taken is a trace, and what evenkeel explain would have seen of the machine during it.
 type taken struct {
 	trace  []byte
-	beside reqtrace.Beside
+	beside cpuwatch.Beside
 	err    error
 }
 

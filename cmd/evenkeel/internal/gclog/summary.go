@@ -22,9 +22,6 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	}
 	switch {
 	case r.Total > 0:
-	case stats.FivePhases > 0:
-		return fmt.Errorf("%s: %s gctrace lines of Go 1.5 have five phases; build the program with a newer Go",
-			name, textfmt.Count(float64(stats.FivePhases)))
 	case stats.Lost > 0:
 		return fmt.Errorf("%s: none of %s gctrace lines is whole; keep standard error unchanged",
 			name, textfmt.Count(float64(stats.Lost)))
@@ -99,10 +96,6 @@ func (v *view) notes(r *Report, stats *gctrace.Stats) {
 	}
 	if stats.Lost > 0 {
 		note("collections whose lines are missing or could not be read: %s", textfmt.Count(float64(stats.Lost)))
-	}
-	if stats.FivePhases > 0 {
-		note("gctrace lines of Go 1.5, which have five phases and are not read: %s",
-			textfmt.Count(float64(stats.FivePhases)))
 	}
 	if stats.Truncated {
 		note("the log ends in the middle of a line")

@@ -160,8 +160,8 @@ func scan(in io.Reader) *scanner {
 	go func() {
 		defer close(l.cycles)
 		sc := gctrace.NewScanner(in)
-		for sc.Scan() {
-			l.cycles <- sc.Cycle()
+		for c := range sc.All() {
+			l.cycles <- c
 		}
 		l.stats, l.err = sc.Stats(), sc.Err()
 	}()

@@ -127,10 +127,7 @@ func marked(s *gctrace.Summary) (time.Duration, bool) {
 
 func ofLog(source string, in io.Reader) (*Plan, error) {
 	log := gctrace.NewScanner(in)
-	r := gclog.Part{}.Summarize(func(yield func(gctrace.Cycle) bool) {
-		for log.Scan() && yield(log.Cycle()) {
-		}
-	})
+	r := gclog.Part{}.Summarize(log.All())
 	if err := log.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
