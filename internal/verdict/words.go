@@ -356,10 +356,7 @@ func (n *NamedCause) kind() kind {
 	case n.Cause == reqtrace.CauseSleep && n.Inside != "" && (n.Op == "" || n.Op == "sleep"):
 		return libraryKind
 	}
-	return kindOf(n.Cause, n.Op)
-}
-
-func kindOf(c reqtrace.Cause, op string) kind {
+	c, op := n.Cause, n.Op
 	switch c {
 	case reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSleep:
 		if k, ok := kindsByOp[op]; ok {
