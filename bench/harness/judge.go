@@ -219,29 +219,29 @@ func interval(xs []float64) (low, high float64) {
 			ys[i] = math.Log(ys[i])
 		}
 	}
-	e, err := tailstat.SignedRank(ys, confidence)
+	low, high, err := tailstat.SignedRank(ys, confidence)
 	switch {
 	case err != nil:
 		return math.Inf(-1), math.Inf(1)
 	case positive:
-		return math.Exp(e.Low), math.Exp(e.High)
+		return math.Exp(low), math.Exp(high)
 	}
-	return e.Low, e.High
+	return low, high
 }
 
 // floor returns the smallest ratio above 1 that so many runs show in four of five trials, or 0.
 func floor(xs []float64) float64 {
 	var ones, runs []tailstat.Run
 	for i, x := range slices.Sorted(slices.Values(xs)) {
-		ones = append(ones, tailstat.Run{Round: i + 1, Throughput: 1})
-		runs = append(runs, tailstat.Run{Round: i + 1, Throughput: x})
+		ones = append(ones, tailstat.Run{Round: i + 1, Values: map[string]float64{"x": 1}})
+		runs = append(runs, tailstat.Run{Round: i + 1, Values: map[string]float64{"x": x}})
 	}
-	of := tailstat.Figure{Name: "x", Of: func(r *tailstat.Run) (float64, error) { return r.Throughput, nil }}
-	c, err := tailstat.Compare(ones, runs, tailstat.Options{Figures: []tailstat.Figure{of}, Confidence: confidence})
+	o := tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("x", false)}, Confidence: confidence}
+	c, err := tailstat.Compare(ones, runs, o)
 	if err != nil {
 		return 0
 	}
-	ratio, _ := c.Result[0].Detectable()
+	ratio, _ := c.Result[0].Detectable(0)
 	return ratio
 }
 

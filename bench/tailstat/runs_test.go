@@ -104,8 +104,11 @@ func record(ctx context.Context, r *harness.Run) error {
 		return fmt.Errorf("%v requests failed", n)
 	}
 	run := tailstat.Run{
-		Latency: &res.Latency, Throughput: res.Throughput(), PeakMemory: int64(r.Values["peak MB"] * 1e6),
-		CPU: time.Duration(r.Values["CPU µs/request"] * 1e3),
+		Latency: &res.Latency,
+		Values: map[string]float64{
+			"requests/s": res.Throughput(), "peak memory": r.Values["peak MB"] * 1e6,
+			"CPU/request": r.Values["CPU µs/request"] / 1e6,
+		},
 	}
 	for _, f := range tailstat.Figures() {
 		if x, err := f.Of(&run); err == nil { // of few requests there is no p99.9

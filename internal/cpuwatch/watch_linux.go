@@ -13,17 +13,16 @@ import (
 
 const (
 	every       = 10 * time.Millisecond
-	rescan      = 10     // moments after which to look for new threads
-	mostThreads = 256    // that are watched
-	mostMoments = 60_000 // that are kept with threads, ten minutes
-	fewMoments  = 4096   // that are kept without threads
+	rescan      = 10 // moments between searches for threads
+	mostThreads = 256
+	mostMoments = 60_000 // ten minutes
+	fewMoments  = 4096
 
 	longestRead = 2 * time.Millisecond // a longer read is repeated
 	mostTries   = 4
 )
 
-// Watch notes every 10 ms what the kernel has counted for a process, and keeps the last minutes.
-// End it with End.
+// Watch notes every 10 ms the kernel's counts for a process, and keeps the last minutes. Call End.
 type Watch struct {
 	mu      sync.Mutex // of cpu.Moments
 	cpu     CPU
@@ -33,8 +32,8 @@ type Watch struct {
 	done    chan struct{}
 }
 
-// Start begins to watch a process of this machine, with its threads if asked. The error says why
-// the quota is not known. Start watches the threads in any case.
+// Start begins to watch a process of this machine. The error says why the quota is not known. It
+// watches the threads in any case.
 func Start(pid int, withThreads bool) (*Watch, error) {
 	w := &Watch{stop: make(chan struct{}), done: make(chan struct{})}
 	g, err := openGroups(pid)
@@ -49,7 +48,7 @@ func Start(pid int, withThreads bool) (*Watch, error) {
 	return w, err
 }
 
-// Quota returns the quota in CPUs, or 0 if there is none or it is not known.
+// Quota returns CPUs, or 0 if there is no quota or it is not known.
 func (w *Watch) Quota() float64 { return w.cpu.Quota }
 
 // Recent returns the moments until now. Any goroutine may call it before End.
@@ -111,7 +110,7 @@ func (w *Watch) note() {
 	w.cpu.Moments = append(w.cpu.Moments, m)
 }
 
-// read reads the current counts. If this thread waits for a CPU, they are from different times.
+// If this thread waits for a CPU, the counts are from different times.
 func (w *Watch) read() Moment {
 	m := Moment{At: time.Now()}
 	if w.groups != nil {
@@ -124,12 +123,11 @@ func (w *Watch) read() Moment {
 	return m
 }
 
-// groups are the control groups that bound a process's CPU time. Only cpu.stat.local counts the
-// stops by a parent's quota.
+// Only cpu.stat.local counts the stops by a parent's quota.
 type groups struct {
-	quota float64    // the least, in CPUs; 0: none
-	stats []*os.File // cpu.stat of the groups with a quota, the process's own first
-	local *os.File   // of the process's own group; nil: none
+	quota float64 // least of them; 0: none
+	stats []*os.File
+	local *os.File
 }
 
 func openGroups(pid int) (*groups, error) {
@@ -210,8 +208,7 @@ func (g *groups) close() {
 	}
 }
 
-// threads reads the times of a process's threads. It keeps their files open, because opening one
-// takes 40 times as long as reading it.
+// Opening a thread's file takes 40 times as long as reading it, so files stay open.
 type threads struct {
 	dir  string
 	open map[int64]*thread
@@ -238,12 +235,11 @@ func (t *threads) scan() {
 	}
 }
 
-// read returns the threads whose times have changed.
 func (t *threads) read() (list []ThreadTime) {
 	var buf [128]byte
 	for id, x := range t.open {
 		n, err := x.file.ReadAt(buf[:], 0)
-		if n == 0 && err != nil { // ended
+		if n == 0 && err != nil {
 			x.file.Close()
 			delete(t.open, id)
 			continue
@@ -255,7 +251,6 @@ func (t *threads) read() (list []ThreadTime) {
 	return list
 }
 
-// keep remembers the times, so read returns only changes.
 func (t *threads) keep(list []ThreadTime) {
 	for _, now := range list {
 		if x := t.open[now.ID]; x != nil {
@@ -273,7 +268,7 @@ func (t *threads) close() {
 	}
 }
 
-// parseSchedstat reads how long a thread ran and waited for a CPU, in ns.
+// parseSchedstat reads nanoseconds.
 func parseSchedstat(id int64, text string) (ThreadTime, bool) {
 	f := strings.Fields(text)
 	if len(f) < 2 {

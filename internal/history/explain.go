@@ -311,6 +311,7 @@ const (
 	usualEnough = 200 // requests, after which older hours do not matter
 )
 
+// Usual is what usual requests took, by class.
 type Usual map[string]usualRequest
 
 // usualRequest is the sum of some requests around the median, without times in which the machine

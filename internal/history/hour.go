@@ -199,6 +199,7 @@ func (h *hour) merge(g *hour) {
 	}
 }
 
+// Count is slow requests that a service counted, and why some are not explained.
 type Count struct {
 	Slow    uint64 `json:"slow,omitempty"`    // all that took longer than the threshold
 	Kept    uint64 `json:"kept,omitempty"`    // in a snapshot that is kept, and not analysed
@@ -207,6 +208,7 @@ type Count struct {
 	Failed  uint64 `json:"failed,omitempty"`  // not written, not analysed, or too many
 }
 
+// Coverage says how many slow requests are explained.
 type Coverage struct {
 	Count
 	Seen uint64 `json:"seen,omitempty"` // explained

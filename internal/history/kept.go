@@ -9,6 +9,7 @@ import (
 	"evenkeel.dev/internal/cpuwatch"
 )
 
+// Kept is a snapshot that is not analysed.
 type Kept struct {
 	Snapshot string    `json:"snapshot"`
 	Taken    time.Time `json:"taken"`

@@ -135,6 +135,7 @@ func (h *History) weights(since time.Time) map[string]float64 {
 	return w
 }
 
+// Coverage returns the sum since a time.
 func (h *History) Coverage(since time.Time) (sum Coverage) {
 	for _, c := range h.CoverageByClass(since) {
 		sum.add(c)
@@ -142,6 +143,7 @@ func (h *History) Coverage(since time.Time) (sum Coverage) {
 	return sum
 }
 
+// CoverageByClass returns that of each class.
 func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 	sums := map[string]Coverage{}
 	for at, x := range h.hours {

@@ -51,6 +51,7 @@ type Change struct {
 	table *changeTable
 }
 
+// Side is one of the two versions.
 type Side struct {
 	Name     string         `json:"name"`
 	Traces   int            `json:"traces"`
@@ -60,6 +61,7 @@ type Side struct {
 	All      reqtrace.Parts `json:"all_ns"`
 }
 
+// Difference is what something takes on both sides, with an interval.
 type Difference struct {
 	Old  time.Duration `json:"old_ns"`
 	New  time.Duration `json:"new_ns"`
@@ -243,6 +245,7 @@ func (c *Change) classes() {
 	})
 }
 
+// Of returns the difference that some causes make together.
 func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
 	sum := c.table.newGroup(groupKey{})
 	for _, g := range c.table.sorted(c.table.byCause) {
@@ -295,6 +298,7 @@ func amount(d Difference) string {
 	return textfmt.Duration(d.More.Abs()) + " " + what
 }
 
+// Words describes the cause.
 func (x *CauseChange) Words() string {
 	t := x.Phrase
 	if x.Holder != "" {

@@ -128,6 +128,7 @@ func lineOf(site string) string {
 	return strings.TrimSuffix(line, ")")
 }
 
+// Row is what a cause takes of a request, on average.
 type Row struct {
 	Cause  reqtrace.Cause
 	Median time.Duration
@@ -148,6 +149,7 @@ func (v *Verdict) Table() (rows []Row) {
 	return rows
 }
 
+// Breakdown says what took most of a request.
 func Breakdown(q *reqtrace.Request) string {
 	causes := slices.Clone(causeOrder)
 	slices.SortStableFunc(causes, func(a, b reqtrace.Cause) int { return cmp.Compare(q.Parts.Of(b), q.Parts.Of(a)) })
@@ -229,6 +231,7 @@ func classCaveat(r *reqtrace.Report) string {
 		textfmt.Share(float64(top.Slow)/float64(slow)), top.Name, textfmt.Share(float64(unknown)/float64(all)))
 }
 
+// ClassRow is a class of requests.
 type ClassRow struct {
 	Name     string
 	Requests int
@@ -236,6 +239,7 @@ type ClassRow struct {
 	Slow     float64
 }
 
+// Classes returns nothing if there is one class.
 func (v *Verdict) Classes() []ClassRow {
 	if len(v.report.Classes) < 2 {
 		return nil
@@ -251,6 +255,7 @@ func (v *Verdict) Classes() []ClassRow {
 	return rows
 }
 
+// ClassText names a class.
 func ClassText(class string) string {
 	if class == "" {
 		return "not seen in a handler"

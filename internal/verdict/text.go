@@ -30,6 +30,7 @@ type Options struct {
 	Rows  int // of the table of causes, and nothing below it; 0: all
 }
 
+// WriteText writes the sentence and its figures.
 func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.v, t.r = v, v.report
@@ -257,6 +258,7 @@ const (
 	changeClasses = 8
 )
 
+// WriteText writes the sentence and its figures.
 func (c *Change) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.wrap("", c.Sentence, t.style.Bold)
@@ -275,6 +277,7 @@ func (c *Change) WriteText(w io.Writer, o Options) error {
 	return err
 }
 
+// Scope says what is compared.
 func (c *Change) Scope() string {
 	side := func(s *Side) string {
 		return fmt.Sprintf("%s: %s, %s in %s", s.Name, textfmt.Plural(s.Traces, "trace"),

@@ -100,6 +100,7 @@ func Of(r *reqtrace.Report) *Verdict {
 	return v
 }
 
+// Report returns the report.
 func (v *Verdict) Report() *reqtrace.Report { return v.report }
 
 func worth(r *reqtrace.Report) bool {
@@ -280,8 +281,10 @@ func machineCaveats(m *reqtrace.Machine) (list []string) {
 	return list
 }
 
+// Places returns the places of the slowest 1%.
 func (v *Verdict) Places() []Place { return places(v.report) }
 
+// Running returns the functions that the slowest 1% ran in.
 func (v *Verdict) Running() []reqtrace.Sample {
 	if sampled(&v.report.Tail) < enoughSamples {
 		return nil
@@ -289,6 +292,7 @@ func (v *Verdict) Running() []reqtrace.Sample {
 	return v.report.Tail.Samples
 }
 
+// Scope says what the report covers.
 func (v *Verdict) Scope() string {
 	r, how := v.report, "without marks"
 	if r.Marked {

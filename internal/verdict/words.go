@@ -37,6 +37,7 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseDescheduled:  {"waiting for a CPU (other processes ran)", 'D', "2;33"},
 }
 
+// Phrase names a cause in words.
 func Phrase(c reqtrace.Cause) string {
 	if int(c) < len(causeWords) {
 		return causeWords[c].phrase
@@ -75,6 +76,7 @@ var gcCauses = []reqtrace.Cause{
 	reqtrace.CauseRunqueueGC,
 }
 
+// Groups are causes that belong together.
 var Groups = []Group{
 	{"gc", gcCauses},
 	{"assists", []reqtrace.Cause{reqtrace.CauseAssistMark, reqtrace.CauseAssistWait}},
@@ -354,10 +356,7 @@ func (n *NamedCause) kind() kind {
 	case n.Cause == reqtrace.CauseSleep && n.Inside != "" && (n.Op == "" || n.Op == "sleep"):
 		return libraryKind
 	}
-	return kindOf(n.Cause, n.Op)
-}
-
-func kindOf(c reqtrace.Cause, op string) kind {
+	c, op := n.Cause, n.Op
 	switch c {
 	case reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSleep:
 		if k, ok := kindsByOp[op]; ok {

@@ -6,16 +6,16 @@ import (
 )
 
 // The budget counts CPU time, never elapsed time. The clock of the thread measures snapshots and
-// analyses. A model estimates tracing, with a cost per second, per goroutine and per event. The
-// bytes of a snapshot give the events per request. The recorder measures an event when it starts,
-// and later corrects the model ([pairs]).
+// analyses. A model estimates tracing, by second, goroutine and event. The bytes of a snapshot give
+// the events per request. The recorder measures an event when it starts, and later corrects the
+// model ([pairs]).
 const (
-	eventBytes    = 5.5                     // of a trace
+	eventBytes    = 5.5
 	listedBytes   = 17                      // of a trace, for a goroutine that did nothing
 	goroutineCost = time.Microsecond        // each second lists all goroutines
 	secondCost    = 2500 * time.Microsecond // of tracing
 	snapshotCost  = 300 * time.Microsecond
-	requestBytes  = 100 // until it is measured
+	requestBytes  = 100
 	analysisCost  = 40. // ns per byte, until it is measured
 
 	enoughRequests = 50 // to attribute all bytes to requests
@@ -34,7 +34,7 @@ type budget struct {
 	event      time.Duration
 	watching   time.Duration // per second, for watching the CPU quota
 	pairs      pairs
-	perRequest float64 // bytes
+	perRequest float64
 	others     float64 // bytes per second, if there were too few requests
 	perByte    float64 // ns of an analysis
 }
@@ -49,7 +49,7 @@ const (
 	fullShare      = .9  // of that, at which a longer slice begins too
 	sliceMost      = time.Minute
 	measureTime    = time.Second
-	measureAgain   = 5 * time.Second // if it was the first slice
+	measureAgain   = 5 * time.Second
 	measureEach    = time.Minute
 )
 
@@ -126,7 +126,7 @@ func (b *budget) learn(bytes int64, took time.Duration) {
 }
 
 func (b *budget) ending(bytes float64) time.Duration {
-	const fixed, written = time.Millisecond, .5 // ns per byte
+	const fixed, written = time.Millisecond, .5
 	return fixed + snapshotCost + time.Duration(bytes*written+min(bytes, maxAnalyzed)*b.perByte)
 }
 

@@ -158,10 +158,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // measure counts what the slice has recorded, without the lists of goroutines, which the model has.
 func (l *loop) measure(requests uint64, lasted time.Duration) {
 	var c counter
-	var m meter
-	m.start()
-	_, err := l.p.writeTo(&c)
-	l.budget.snapshot(m.stop())
+	_, err := l.writeTo(&c)
 	events := max(float64(c.n)-float64(c.generations)*listed(l.p.goroutines()), 0)
 	whole := c.n < int64(l.slice.bytes)*9/10
 	if err == nil && (whole || events > l.budget.bytes(requests, lasted)) {

@@ -49,8 +49,8 @@ func TestAllFiguresCount(t *testing.T) {
 func TestRequests(t *testing.T) {
 	r, sdk := newRecorder(t, 2)
 	metricsuite.Requests(t, metricsuite.Exporter{
-		Tell: r.add,
-		New:  func() float64 { return sdk.Samples(t)["evenkeel.recorder.causes.new{}"] },
+		Add: r.add,
+		New: func() float64 { return sdk.Samples(t)["evenkeel.recorder.causes.new{}"] },
 		Slow: func(class string) (requests, lost float64) {
 			attributes := fmt.Sprintf("{evenkeel.cause=lock,evenkeel.class=%s}", class)
 			samples := sdk.Samples(t)

@@ -11,10 +11,10 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Figure is a number that each run may have. It is a row of the table.
+// Figure is a row of the table. Runs may lack it.
 type Figure struct {
 	Name   string
-	Note   string // what it means exactly
+	Note   string
 	Format func(float64) string
 	Of     func(*runfile.Run) (float64, bool)
 }

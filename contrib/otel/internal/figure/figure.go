@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
+// Figure is a metric as a function of statistics.
 type Figure[S any] struct {
 	name, unit, help string
 	kind             Kind
@@ -19,6 +20,7 @@ type Figure[S any] struct {
 // PutFunc takes a point. It leaves out one that is Unknown.
 type PutFunc func(value float64, attributes ...attribute.KeyValue)
 
+// Kind is the kind of instrument.
 type Kind int
 
 const (
@@ -30,6 +32,7 @@ const (
 // Unknown is a value that is not known. It has no point.
 var Unknown = math.NaN()
 
+// One returns a figure of one point.
 func One[S any](name, unit, help string, k Kind, value func(*S) float64) Figure[S] {
 	return Many(name, unit, help, k, func(s *S, put PutFunc) { put(value(s)) })
 }
@@ -74,6 +77,7 @@ func Register[S any](m metric.Meter, figures []Figure[S], stats func() S) (metri
 	}, all...)
 }
 
+// Names returns the names of figures.
 func Names[S any](figures []Figure[S]) (names []string) {
 	for i := range figures {
 		names = append(names, figures[i].name)
@@ -97,6 +101,7 @@ func Seconds(d time.Duration) float64 {
 	return d.Seconds()
 }
 
+// Flag returns 1 for true.
 func Flag(b bool) float64 {
 	if b {
 		return 1

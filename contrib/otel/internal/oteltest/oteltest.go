@@ -31,6 +31,7 @@ func New() *SDK {
 	return s
 }
 
+// Point is a point of a metric.
 type Point struct {
 	Value    float64
 	Exemplar []byte // trace id
@@ -73,6 +74,7 @@ func pointsOf(t *testing.T, m metricdata.Metrics) []metricdata.DataPoint[float64
 	return nil
 }
 
+// Samples returns the values of Points.
 func (s *SDK) Samples(t *testing.T) metricsuite.Samples {
 	t.Helper()
 	list := metricsuite.Samples{}

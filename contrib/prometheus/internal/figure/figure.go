@@ -18,6 +18,7 @@ type Figure[S any] struct {
 // Unknown is a value that is not known. It has no sample.
 var Unknown = math.NaN()
 
+// Counter returns a figure that only rises.
 func Counter[S any](name, help string, value func(*S) float64) Figure[S] {
 	return Figure[S]{Describe(name, help), prom.CounterValue, value}
 }
@@ -27,6 +28,7 @@ func Gauge[S any](name, help string, value func(*S) float64) Figure[S] {
 	return Figure[S]{Describe(name, help), prom.GaugeValue, value}
 }
 
+// Describe describes a metric.
 func Describe(name, help string, labels ...string) *prom.Desc {
 	return prom.NewDesc(name, help, labels, nil)
 }
@@ -39,6 +41,7 @@ type Collector[S any] struct {
 	Put     func(s *S, to chan<- prom.Metric) // sends Others
 }
 
+// Describe implements prometheus.Collector.
 func (c *Collector[S]) Describe(to chan<- *prom.Desc) {
 	for _, f := range c.Figures {
 		to <- f.desc
@@ -48,6 +51,7 @@ func (c *Collector[S]) Describe(to chan<- *prom.Desc) {
 	}
 }
 
+// Collect implements prometheus.Collector.
 func (c *Collector[S]) Collect(to chan<- prom.Metric) {
 	if c.Stats == nil {
 		return
@@ -85,6 +89,7 @@ func Timestamp(t time.Time) float64 {
 	return float64(t.UnixMilli()) / 1000
 }
 
+// Flag returns 1 for true.
 func Flag(b bool) float64 {
 	if b {
 		return 1

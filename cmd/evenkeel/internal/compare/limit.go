@@ -1,5 +1,4 @@
-// Package judge has the flags and limits of compared runs.
-package judge
+package compare
 
 import (
 	"flag"
@@ -10,16 +9,19 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
-	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/tailstat"
 )
 
-// Limit is a -fail-if: how much a figure may change.
+// Limit is a -fail-if.
 type Limit struct {
-	compare.Limit
-	Text string
+	Text   string
+	Figure string
+	Ratio  float64 // to the base's
+	Less   bool    // exceeded below Ratio, not above it
 }
 
-// Limits are those of a command.
+// Limits belong to one command.
 type Limits []Limit
 
 const changeLimitForm = "write it as 'FIGURE > +N%' or 'FIGURE < -N%', such as 'p99.9 > +20%' or 'requests/s < -10%'"
@@ -32,7 +34,7 @@ func ParseLimit(s string) (Limit, error) {
 		return l, fmt.Errorf("neither < nor > in it; %s", changeLimitForm)
 	}
 	l.Figure, l.Less = strings.TrimSpace(s[:i]), s[i] == '<'
-	if err := compare.CheckFigures([]string{l.Figure}); err != nil {
+	if err := checkFigures([]string{l.Figure}); err != nil {
 		return l, err
 	}
 	number := strings.TrimSpace(s[i+1:])
@@ -64,42 +66,43 @@ func (l Limits) Figures() (names []string) {
 	return names
 }
 
-// Told reports whether each limit is decided.
-func (l Limits) Told(c *compare.Comparison) bool {
+// Decided reports whether each limit is decided.
+func (l Limits) Decided(c *Comparison) bool {
 	return !slices.ContainsFunc(l, func(x Limit) bool {
-		return slices.ContainsFunc(c.Check(x.Limit), func(f compare.Finding) bool {
-			return f.Outcome == compare.OutcomeUnknown
+		return slices.ContainsFunc(c.findings(x), func(f finding) bool {
+			return f.outcome == outcomeUnknown
 		})
 	})
 }
 
-// Undecided returns the limit that needs most rounds, and how many. 0 means none.
-func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
+// Undecided returns the limit that needs most rounds, and how many. 0: each is decided.
+func (l Limits) Undecided(c *Comparison) (most Limit, rounds int) {
 	for _, x := range l {
-		for _, f := range c.Check(x.Limit) {
-			if f.Rounds > rounds {
-				most, rounds = x, f.Rounds
+		for _, f := range c.findings(x) {
+			if f.rounds > rounds {
+				most, rounds = x, f.rounds
 			}
 		}
 	}
 	return most, rounds
 }
 
-// Check returns cli.ErrLimit if a limit is exceeded, else cli.ErrInconclusive if one is inconclusive.
-func (l Limits) Check(c *compare.Comparison) (lines []string, err error) {
+// Check returns cli.ErrLimit if a limit is exceeded, else cli.ErrInconclusive if one is
+// inconclusive.
+func (l Limits) Check(c *Comparison) (lines []string, err error) {
 	for _, x := range l {
-		for _, f := range c.Check(x.Limit) {
+		for _, f := range c.findings(x) {
 			what := "kept"
 			switch {
-			case f.Outcome == compare.OutcomeExceeded:
+			case f.outcome == outcomeExceeded:
 				what, err = "exceeded", cli.ErrLimit
-			case f.Outcome == compare.OutcomeUnknown:
+			case f.outcome == outcomeUnknown:
 				what = "inconclusive"
 				if err == nil {
 					err = cli.ErrInconclusive
 				}
 			}
-			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.Text, what, f.Text))
+			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.Text, what, f.text))
 		}
 	}
 	return lines, err
@@ -120,7 +123,7 @@ func (j *Flags) Register(fs *flag.FlagSet) {
 		"commas; fewer figures have narrower intervals")
 }
 
-// Check finds wrong figures, and fills in those of -fail-if.
+// Check also fills in the figures of -fail-if.
 func (j *Flags) Check() error {
 	limited := j.FailIf.Figures()
 	if j.Figures == "" {
@@ -129,7 +132,7 @@ func (j *Flags) Check() error {
 	if i := slices.IndexFunc(limited, func(n string) bool { return !slices.Contains(j.Names(), n) }); i >= 0 {
 		return fmt.Errorf("-fail-if is about %s, which -figures does not name", limited[i])
 	}
-	if err := compare.CheckFigures(j.Names()); err != nil {
+	if err := checkFigures(j.Names()); err != nil {
 		return fmt.Errorf("-figures: %w", err)
 	}
 	return nil
@@ -146,17 +149,75 @@ func (j *Flags) Names() (names []string) {
 	return names
 }
 
-func (j *Flags) Apply(c *compare.Comparison) error {
+func (j *Flags) Apply(c *Comparison) error {
 	if j.Figures != "" {
-		if err := c.SetFigures(j.Names()); err != nil {
+		if err := c.setFigures(j.Names()); err != nil {
 			return fmt.Errorf("-figures: %w", err)
 		}
 	}
 	if j.Base == "" {
 		return nil
 	}
-	if err := c.SetBase(j.Base); err != nil {
+	if err := c.setBase(j.Base); err != nil {
 		return fmt.Errorf("-base: %w", err)
 	}
 	return nil
+}
+
+type outcome uint8
+
+const (
+	outcomeKept outcome = iota
+	outcomeExceeded
+	outcomeUnknown // the limit lies within the interval, or there is no interval
+)
+
+type finding struct {
+	outcome outcome
+	text    string
+
+	// 0: not known or not needed; over tailstat.MaxNeeded: no number would decide
+	rounds int
+}
+
+func (c *Comparison) findings(l Limit) (list []finding) {
+	row := c.Row(l.Figure)
+	for k := range c.Columns {
+		if k == c.Base {
+			continue
+		}
+		f := finding{outcome: outcomeUnknown, text: "not known of two runs of each at least, with as many requests " +
+			"as it needs"}
+		if row != nil && row.results[k] != nil {
+			f = c.check(l, k, row.results[k])
+		}
+		f.text = fmt.Sprintf("%s of %q: %s", l.Figure, c.Columns[k].Label, f.text)
+		list = append(list, f)
+	}
+	return list
+}
+
+func (c *Comparison) check(l Limit, column int, r *tailstat.Result) finding {
+	bounds := Bounds(r)
+	if bounds == "" {
+		return finding{outcome: outcomeUnknown, text: c.whyInconclusive(column, r)}
+	}
+	is := fmt.Sprintf("%s of %q's, within %s", textfmt.Ratio(r.Ratio), c.Columns[c.Base].Label, bounds)
+	beyond, kept := r.Within.Low > l.Ratio, r.Within.High <= l.Ratio
+	if l.Less {
+		beyond, kept = r.Within.High < l.Ratio, r.Within.Low >= l.Ratio
+	}
+	switch {
+	case beyond:
+		return finding{outcome: outcomeExceeded, text: is}
+	case kept:
+		return finding{outcome: outcomeKept, text: is}
+	}
+	// As noisy runs decide if they show as large a change from 1.
+	text := is + "; the limit lies there"
+	if n, ok := r.Needed(math.Exp(math.Abs(math.Log(r.Ratio / l.Ratio)))); ok {
+		return finding{outcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n), n}
+	}
+	text = fmt.Sprintf("%s; %s runs of each would not tell", text, textfmt.Count(tailstat.MaxNeeded))
+	return finding{outcomeUnknown, text, tailstat.MaxNeeded + 1}
 }

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +19,154 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// A histogram log has a whole histogram for each interval of time, so its counts can be added.
-// Lines with a tag are a run of their own. It has no failures, no rate and no unit, but nanoseconds
-// are usual.
+// HdrHistogram's percentile distribution has values, percentiles, and how many are at or below. It
+// has no unit, no time and no failures.
+//
+//	       Value     Percentile TotalCount 1/(1-Percentile)
+//	       0.121 0.500000000000        500           2.00
+//	#[Max     =        9.000, Total count    =         1000]
+//
+// Java's library also writes CSV without a footer, and Python's footer says TotalCount.
+
+func hgrmHeader(line string) bool {
+	f := strings.Fields(uncomma(line))
+	return len(f) == 4 && f[0] == "Value" && f[1] == "Percentile" && f[2] == "TotalCount"
+}
+
+func uncomma(line string) string { return strings.NewReplacer(",", " ", `"`, "").Replace(line) }
+
+type distribution struct {
+	unit    time.Duration
+	h       fine
+	count   int64
+	q       float64
+	value   time.Duration
+	rows    int
+	csv     bool
+	ended   bool
+	started bool
+}
+
+var errNoFooter = errors.New("it ends before its footer (#[Max = ..., Total count = ...]): it was cut off; make it " +
+	"again")
+
+func (d *distribution) line(s string) error {
+	if d.csv {
+		s = uncomma(s)
+	}
+	f := strings.Fields(s)
+	switch {
+	case len(f) == 0:
+		return nil
+	case hgrmHeader(s):
+		if d.started {
+			return errors.New("a second table begins: give each as a file of its own")
+		}
+		d.started, d.csv = true, strings.Contains(s, ",")
+		return nil
+	case strings.HasPrefix(s, "#["):
+		if !d.started { // HistogramLogProcessor names its log above the table
+			return nil
+		}
+		return d.footer(s)
+	case !d.started || d.ended:
+		return fmt.Errorf("%.60q is not a line of a percentile distribution (Value Percentile TotalCount "+
+			"1/(1-Percentile))", s)
+	}
+	if len(f) < 3 || len(f) > 4 {
+		return fmt.Errorf("%d columns in place of 3 or 4: the line was cut off; make the file again", len(f))
+	}
+	v, err1 := strconv.ParseFloat(f[0], 64)
+	q, err2 := strconv.ParseFloat(f[1], 64)
+	n, err3 := strconv.ParseInt(f[2], 10, 64)
+	value, ok := duration(v, d.unit)
+	switch {
+	case errors.Join(err1, err2, err3) != nil || !ok || !(q >= 0 && q <= 1) || n < 0:
+		return fmt.Errorf("%.60q: write a value of 0 or more, a percentile from 0 to 1 and a count", s)
+	case value < d.value || q < d.q || n < d.count:
+		return errors.New("it falls below the line before it: values, percentiles and counts of a distribution rise; " +
+			"make the file again")
+	}
+	d.h.record(value, n-d.count)
+	d.ended = d.csv && q == 1
+	d.value, d.q, d.count = value, q, n
+	d.rows++
+	return nil
+}
+
+func (d *distribution) footer(s string) error {
+	_, text, found := strings.Cut(strings.Replace(s, "TotalCount", "Total count", 1), "Total count")
+	if !found {
+		return nil // mean, buckets or a comment
+	}
+	n, err := strconv.ParseInt(strings.Trim(text, " =]"), 10, 64)
+	if err != nil || n != d.count {
+		return fmt.Errorf("the footer counts %s, and the lines %d: the file was cut off or changed; make it again",
+			strings.Trim(text, " =]"), d.count)
+	}
+	d.ended = true
+	return nil
+}
+
+func (d *distribution) note() string {
+	return fmt.Sprintf("its percentile distribution has %d lines: a percentile between two of them reads as the "+
+		"upper one, and results cannot be added to it", d.rows)
+}
+
+func readHgrm(r io.Reader, o Options) ([]runfile.Run, error) {
+	unit, said := o.Unit, "as was said"
+	if unit == 0 {
+		unit, said = time.Millisecond, "say another with -unit"
+	}
+	d := distribution{unit: unit, h: newFine()}
+	if err := lines(r, d.line); err != nil {
+		return nil, err
+	}
+	if !d.ended {
+		return nil, errNoFooter
+	}
+	h, err := d.h.histogram()
+	if err != nil {
+		return nil, err
+	}
+	run := runfile.Run{
+		Label: o.Label, Load: &loadgen.Result{Answered: d.count, Rate: o.Rate, Latency: h},
+		Import: &runfile.Import{Format: string(FormatHgrm)},
+	}
+	run.Notes = []string{
+		d.note(),
+		fmt.Sprintf("a .hgrm does not say its unit, and its values were taken for %v (%s); nor duration, time, rate, "+
+			"targets, failures", unit, said),
+	}
+	return []runfile.Run{run}, nil
+}
+
+func hdrOf(h *loadgen.Histogram) (*hdr.Histogram, error) {
+	text, err := h.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var encoded string
+	if err := json.Unmarshal(text, &encoded); err != nil {
+		return nil, err
+	}
+	return hdr.Decode([]byte(encoded))
+}
+
+// for each halving of the rest to 100%, as other tools write
+const hgrmTicks = 5
+
+func writeHgrm(w io.Writer, run *runfile.Run) error {
+	h, err := hdrOf(&run.Load.Latency)
+	if err != nil {
+		return err
+	}
+	_, err = h.PercentilesPrint(w, hgrmTicks, float64(time.Millisecond))
+	return err
+}
+
+// A histogram log has a histogram for each interval. Lines with a tag are a run of their own. It
+// has no failures and no rate. Nanoseconds are usual.
 //
 //	#[Histogram log format version 1.3]
 //	#[StartTime: 1441812279.474 (seconds since epoch), ...]
@@ -36,24 +182,24 @@ var hlogHead = regexp.MustCompile(`^#\[(StartTime|BaseTime): ([-+.0-9eE]+)`)
 
 const (
 	maxIntervals = 1 << 20
-	year         = 365 * 24 * 3600. // seconds
+	year         = 365 * 24 * 3600.
 )
 
 type interval struct {
-	start, length float64 // start as the log has it
+	start, length float64
 	h             loadgen.Histogram
 }
 
 type histogramLog struct {
 	unit       time.Duration
-	start      float64 // seconds since 1970
-	base       float64 // what starts of intervals count from
+	start      float64
+	base       float64
 	hasStart   bool
 	hasBase    bool
 	tags       []string
 	byTag      map[string][]interval
 	n          int
-	otherSizes bool // some histograms had other bounds than loadgen's
+	otherSizes bool
 }
 
 func readHlog(r io.Reader, o Options) ([]runfile.Run, error) {
@@ -118,10 +264,10 @@ func (l *histogramLog) line(s string) error {
 		l.tags = append(l.tags, m[1])
 	}
 	l.byTag[m[1]] = append(l.byTag[m[1]], i)
-	if !l.hasStart { // HdrHistogram's own reader too takes the first interval's
+	if !l.hasStart { // as in HdrHistogram's own reader
 		l.start, l.hasStart = start, true
 	}
-	if !l.hasBase { // so too: starts over a year before the log's count from it
+	if !l.hasBase { // likewise: earlier starts count from the log's
 		if start < l.start-year {
 			l.base = l.start
 		}
@@ -167,7 +313,7 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 		end = max(end, all[i].start+all[i].length)
 	}
 	load.Duration = time.Duration((end - all[0].start) * 1e9)
-	if at := all[0].start + l.base; at > year { // otherwise the start is unknown
+	if at := all[0].start + l.base; at > year {
 		load.Started = time.UnixMilli(int64(math.Round(at * 1e3))).UTC()
 	}
 	run := runfile.Run{Load: load, Import: &runfile.Import{Format: string(FormatHlog), Exact: true}}
@@ -184,9 +330,9 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 	return run, nil
 }
 
-const maxPoints = 1000 // as many as can be added
+const maxPoints = 1000 // more cannot be added
 
-// points makes a series of intervals of one length, within 5%, that follow each other.
+// points needs intervals of one length, within 5%, that follow each other.
 func points(all []interval) loadgen.Series {
 	length := all[0].length
 	if length < 1e-3 {
@@ -197,7 +343,7 @@ func points(all []interval) loadgen.Series {
 	for i := range all {
 		at := (all[i].start - all[0].start) / length
 		k := int(math.Round(at))
-		last := i == len(all)-1 && all[i].length < length // the rest
+		last := i == len(all)-1 && all[i].length < length
 		if k != len(s.Points) && (k < len(s.Points) || k > maxPoints) || len(s.Points) >= maxPoints ||
 			math.Abs(all[i].length-length) > .05*length && !last {
 			return loadgen.Series{}
@@ -215,7 +361,6 @@ func points(all []interval) loadgen.Series {
 	return s
 }
 
-// writeHlog writes the window as one interval.
 func writeHlog(w io.Writer, run *runfile.Run) error {
 	h, err := hdrOf(&run.Load.Latency)
 	if err != nil {
@@ -234,7 +379,7 @@ func writeHlog(w io.Writer, run *runfile.Run) error {
 		startTime(w, from), log.OutputLegend(), log.OutputIntervalHistogram(h))
 }
 
-// startTime writes both times in milliseconds. The library's own lines have seconds.
+// startTime writes milliseconds. The library's own lines have seconds.
 func startTime(w io.Writer, ms int64) error {
 	_, err := fmt.Fprintf(w, "#[StartTime: %d.%03d (seconds since epoch), %s]\n#[BaseTime: %[1]d.%03[2]d (seconds "+
 		"since epoch)]\n",

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +14,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// wrk2 prints percentiles with -L (or --latency), and below them the lines of a .hgrm in
-// milliseconds. It says neither the rate that was asked for nor when it ran. wrk's own output has
-// the first table too, without "HdrHistogram", of latencies in a closed loop.
+// wrk2 prints percentiles with -L, and below them the lines of a .hgrm in milliseconds. It does not
+// say the rate that was asked for. wrk prints the first table too, without "HdrHistogram", of a
+// closed loop.
 //
 //	Running 2s test @ http://127.0.0.1:8080/
 //	  2 threads and 10 connections
@@ -23,7 +24,6 @@ import (
 //	 50.000%    1.00ms
 //	  Detailed Percentile spectrum:
 //	       Value   Percentile   TotalCount 1/(1-Percentile)
-//	  ...
 //	  1000 requests in 2.00s, 1.2MB read
 //	  Socket errors: connect 0, read 0, write 0, timeout 3
 //	  Non-2xx or 3xx responses: 5
@@ -41,11 +41,10 @@ var wrkUnits = map[string]time.Duration{
 	"m": time.Minute, "h": time.Hour,
 }
 
-// wrk2 reads the output line by line.
 type wrk2 struct {
 	run      runfile.Run
 	open     bool // latencies count from when requests were due
-	answered bool // the line with the number of requests has come
+	answered bool
 	known    []known
 	table    distribution
 	inTable  bool
@@ -101,7 +100,6 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{p.run}, nil
 }
 
-// closed makes the run one of wrk, which keeps no rate.
 func (p *wrk2) closed(o Options) ([]runfile.Run, error) {
 	if o.Rate > 0 {
 		return nil, errors.New("it is of wrk, which is a closed loop: leave out -rate")
@@ -198,4 +196,110 @@ func wrkBytes(number, unit string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a size", number+unit)
 	}
 	return int64(v), nil
+}
+
+// A list has a latency on each line, in the unit of -unit or with its own, such as 1.5ms. Lines
+// that begin with # do not count.
+var listLine = regexp.MustCompile(`^[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?(ns|us|µs|ms|s|m|h)?$`)
+
+func readList(r io.Reader, o Options) ([]runfile.Run, error) {
+	l := &loadgen.Result{Rate: o.Rate}
+	err := lines(r, func(s string) error {
+		s = strings.TrimSpace(s)
+		if s == "" || s[0] == '#' {
+			return nil
+		}
+		if !listLine.MatchString(s) {
+			return fmt.Errorf("%.40q is not a latency: write a number, or one with its unit, such as 1.5ms", s)
+		}
+		var d time.Duration
+		v, err := strconv.ParseFloat(s, 64)
+		if ok := false; err == nil {
+			if o.Unit == 0 {
+				return errors.New("a number without its unit: say it with -unit, such as -unit 1ms")
+			}
+			if d, ok = duration(v, o.Unit); !ok {
+				return fmt.Errorf("%.40q is not a latency", s)
+			}
+		} else if d, err = time.ParseDuration(s); err != nil {
+			return fmt.Errorf("%.40q is not a latency: %w", s, err)
+		}
+		l.Answered++
+		l.Latency.Record(d)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []runfile.Run{{
+		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatList), Exact: true},
+		Notes: []string{"a list of latencies says nothing but these: duration, rate, connections, failures, statuses " +
+			"are not known"},
+	}}, nil
+}
+
+func sniffList(text string) bool {
+	n := 0
+	for line := range strings.Lines(text) {
+		s := strings.TrimSpace(line)
+		if s == "" || s[0] == '#' {
+			continue
+		}
+		if !listLine.MatchString(s) {
+			return n > 0 && !strings.HasSuffix(line, "\n")
+		}
+		n++
+	}
+	return n > 0
+}
+
+// hey -o csv writes a line for each answer, with times in seconds. offset is when it was sent. It
+// has no failed requests and no date.
+//
+//	response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset
+//	0.0021,0.0004,0.0000,0.0000,0.0016,0.0001,200,0.0003
+const heyHeader = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
+
+func readHey(r io.Reader, o Options) ([]runfile.Run, error) {
+	if o.Rate > 0 {
+		return nil, errors.New("hey is a closed loop, also with -q: leave out -rate")
+	}
+	last := &lastByte{r: r}
+	d := csv.NewReader(last)
+	d.FieldsPerRecord, d.ReuseRecord = 8, true
+	if head, err := d.Read(); err != nil || strings.Join(head, ",") != heyHeader {
+		return nil, fmt.Errorf("its first line is not %q: write it again with hey -o csv", heyHeader)
+	}
+	l := &loadgen.Result{Statuses: map[int]int64{}}
+	for n := 2; ; n++ {
+		f, err := d.Read()
+		if err == io.EOF && last.b == '\n' {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: it was cut off or changed: write it again with hey -o csv", n)
+		}
+		took, err1 := strconv.ParseFloat(f[0], 64)
+		status, err2 := strconv.Atoi(f[6])
+		offset, err3 := strconv.ParseFloat(f[7], 64)
+		latency, ok1 := duration(took, time.Second)
+		sent, ok2 := duration(offset, time.Second)
+		if errors.Join(err1, err2, err3) != nil || !ok1 || !ok2 || status < 100 || status > 999 || took > year ||
+			offset > year {
+			return nil, fmt.Errorf("line %d: %s s with status %s, sent after %s s: the file was changed; write it "+
+				"again", n, f[0], f[6], f[7])
+		}
+		l.Answered++
+		l.Statuses[status]++
+		l.Latency.Record(latency)
+		l.Duration = max(l.Duration, sent+latency)
+	}
+	return []runfile.Run{{
+		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatHey), Exact: true},
+		Notes: []string{
+			"hey's CSV has answers alone. It lacks failed requests, when it ran, connections, " +
+				"targets, sizes",
+			"hey is a closed loop and counts from the sending, so it sends less while the service stalls",
+		},
+	}}, nil
 }

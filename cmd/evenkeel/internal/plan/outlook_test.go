@@ -1,4 +1,4 @@
-package outlook
+package plan
 
 import (
 	"math"
@@ -15,36 +15,36 @@ import (
 )
 
 // service is one whose collector takes much: 1.2 s a second at GOGC=100 before the knee.
-func service() Service {
-	return Service{
+func service() load {
+	return load{
 		AllocRate: 1e9, Requests: 10_000, Live: 300e6, Work: Range{4, 5},
-		MarkPerByte: Exactly(1.2e-9), Beside: 50e6, Procs: 1, Held: Range{0.3, 0.4},
+		MarkPerByte: exactly(1.2e-9), Beside: 50e6, Procs: 1, Held: Range{0.3, 0.4},
 	}
 }
 
 func TestCompare(t *testing.T) {
-	got, err := Compare(service(), Options{Replicas: 10})
+	got, err := lookAhead(service(), limits{Replicas: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	room := 0.95 * 300e6
 	want := []Outlook{
 		{
-			Way: "GOGC=100", Needed: Range{7, 8}, Replicas: Exactly(10), Memory: Range{650e6, 782e6},
+			Way: "GOGC=100", Needed: Range{7, 8}, Replicas: exactly(10), Memory: Range{650e6, 782e6},
 			MemoryInAll: Range{6.5e9, 7.82e9},
 			CPU:         Range{5.2e-4, 6.56e-4},
 			Collector:   Range{1.2 / 6.2, 1.56 / 5.56},
 			Headroom:    Range{8.5 / 6.56, 8.5 / 5.2},
 		},
 		{
-			Way: "GOGC=400", Needed: Range{6, 7}, Replicas: Exactly(10), Memory: Range{1.55e9, 1.88e9},
+			Way: "GOGC=400", Needed: Range{6, 7}, Replicas: exactly(10), Memory: Range{1.55e9, 1.88e9},
 			MemoryInAll: Range{15.5e9, 18.8e9},
 			CPU:         Range{4.3e-4, 5.39e-4},
 			Collector:   Range{.3 / 5.3, .39 / 4.39},
 			Headroom:    Range{8.5 / 5.39, 8.5 / 4.3},
 		},
 		{
-			Way: "gated", Needed: Range{7, 8}, Replicas: Exactly(10), Memory: Range{650e6, 640e6*1.22 + 50e6},
+			Way: "gated", Needed: Range{7, 8}, Replicas: exactly(10), Memory: Range{650e6, 640e6*1.22 + 50e6},
 			MemoryInAll: Range{6.5e9, 8.308e9},
 			CPU:         Range{(4 + 1.2/.95) / 1e4, (5 + 1.2/.95) / 1e4},
 			Collector:   Range{1.2 / .95 / (5 + 1.2/.95), 1.2 / .95 / (4 + 1.2/.95)},
@@ -62,8 +62,8 @@ func TestCompare(t *testing.T) {
 // TestCompareSmall: the runtime lets a small heap grow to 4 MiB, at GOGC=400 to 16, before it
 // collects.
 func TestCompareSmall(t *testing.T) {
-	s := Service{AllocRate: 30 << 20, Live: 1 << 20, Work: Exactly(1), MarkPerByte: Exactly(1e-9)}
-	got, err := Compare(s, Options{})
+	s := load{AllocRate: 30 << 20, Live: 1 << 20, Work: exactly(1), MarkPerByte: exactly(1e-9)}
+	got, err := lookAhead(s, limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestCompareSmall(t *testing.T) {
 func TestCompareKnowsWhatItDoesNotKnow(t *testing.T) {
 	s := service()
 	s.Work, s.Requests = Range{}, 0
-	got, err := Compare(s, Options{})
+	got, err := lookAhead(s, limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestCompareKnowsWhatItDoesNotKnow(t *testing.T) {
 // not fit is said.
 func TestCompareWithMemory(t *testing.T) {
 	s := service()
-	plain, err := Compare(s, Options{Replicas: 10})
+	plain, err := lookAhead(s, limits{Replicas: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.AllocRate = 5e9
-	large, err := Compare(s, Options{Replicas: 10, Memory: 4e9})
+	large, err := lookAhead(s, limits{Replicas: 10, Memory: 4e9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestCompareWithMemory(t *testing.T) {
 	if large[GOGC400].TooLarge || large[Gated].Memory.Low > 4e9 {
 		t.Errorf("too large: %+v", large)
 	}
-	small, err := Compare(s, Options{Replicas: 10, Memory: 1e9})
+	small, err := lookAhead(s, limits{Replicas: 10, Memory: 1e9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestCompareWithMemory(t *testing.T) {
 func TestSpareEndsBeforeTheRuntime(t *testing.T) {
 	s := service()
 	for _, memory := range []float64{0.7e9, 0.8e9, 1e9, 2e9} {
-		got, err := Compare(s, Options{Replicas: 1, Memory: memory})
+		got, err := lookAhead(s, limits{Replicas: 1, Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,37 +143,37 @@ func TestWorkAtKnee(t *testing.T) {
 	for _, tt := range []struct{ measured, procs, low float64 }{
 		{1, 10, 124. / 181}, {1, 3, 124. / 181}, {0.85, 1, 0.85}, {2, 1, 2},
 	} {
-		if got := WorkAtKnee(tt.measured, tt.procs); math.Abs(got.Low-tt.low) > 1e-9 || got.High != tt.measured {
+		if got := workAtKnee(tt.measured, tt.procs); math.Abs(got.Low-tt.low) > 1e-9 || got.High != tt.measured {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}
-	if got := WorkAtKnee(0, 4); !got.IsZero() {
+	if got := workAtKnee(0, 4); !got.IsZero() {
 		t.Errorf("unknown: %v", got)
 	}
 }
 
 func TestRefusals(t *testing.T) {
-	for field, s := range map[string]Service{
+	for field, s := range map[string]load{
 		"AllocRate": {Live: 1}, "Live": {AllocRate: 1, Live: math.NaN()}, "Procs": {AllocRate: 1, Live: 1, Procs: -1},
 		"Work": {AllocRate: 1, Live: 1, Work: Range{0, 1}}, "Held": {AllocRate: 1, Live: 1, Held: Range{-1, 1}},
 		"MarkPerByte": {AllocRate: 1, Live: 1, MarkPerByte: Range{2, 1}},
 		"Requests":    {AllocRate: 1, Live: 1, Requests: math.Inf(1)},
 	} {
-		if _, err := Compare(s, Options{}); err == nil || !strings.HasPrefix(err.Error(), field+": ") {
+		if _, err := lookAhead(s, limits{}); err == nil || !strings.HasPrefix(err.Error(), field+": ") {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	for option, o := range map[string]Options{
+	for option, o := range map[string]limits{
 		"Replicas": {Replicas: -1}, "Turns": {Turns: 2e6},
 		"Memory": {Memory: -1},
 	} {
-		if _, err := Compare(service(), o); err == nil || !strings.HasPrefix(err.Error(), option+": ") {
+		if _, err := lookAhead(service(), o); err == nil || !strings.HasPrefix(err.Error(), option+": ") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }
 
-// TestCompareKnowsTheGate: Compare has the thresholds of a gate with its default options.
+// TestCompareKnowsTheGate: a plan has the thresholds of a gate with its default options.
 func TestCompareKnowsTheGate(t *testing.T) {
 	const mib, memory, replicas = 1 << 20, 2 << 30, 8
 	for _, live := range []uint64{20, 100, 300} {
@@ -193,9 +193,9 @@ func TestCompareKnowsTheGate(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := float64(stats.Hard-stats.Trigger) / capacity.CarriedRate(rate, replicas, 1)
-				got, err := Compare(Service{
-					Live: float64(live * mib), AllocRate: rate * replicas, Procs: 1, Held: Exactly(.5),
-				}, Options{Memory: memory, Replicas: replicas})
+				got, err := lookAhead(load{
+					Live: float64(live * mib), AllocRate: rate * replicas, Procs: 1, Held: exactly(.5),
+				}, limits{Memory: memory, Replicas: replicas})
 				if err != nil {
 					t.Fatal(err)
 				}
