@@ -168,8 +168,9 @@ func stallQuantile(q float64) time.Duration {
 // stallCase shows that an open loop measures a stalling service as its clients see it.
 func stallCase() harness.Case {
 	c := harness.Case{
-		Name:   "load/stall",
-		What:   "a service that stalls for 200 ms each second, 500 requests/s: percentiles next to the computed ones, in %",
+		Name: "load/stall",
+		What: "a service that stalls for 200 ms each second, 500 requests/s: " +
+			"percentiles next to the computed ones, in %",
 		Rounds: 5, Length: 20 * time.Second, Ways: []string{"hey", evenkeel, overHTTP2, loadgenCalls},
 		Claims: []harness.Claim{{Way: "hey", Figure: off("p95"), Target: harness.AtMost(-5), Unit: "%"}},
 	}

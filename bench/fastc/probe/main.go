@@ -169,7 +169,8 @@ func inlined() error {
 	defer f.Close()
 	symbols, err := f.Symbols()
 	for _, name := range []string{"Spin", "MeasuredSpin"} {
-		if slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == "evenkeel.dev/bench/fastc/sig."+name }) {
+		symbol := "evenkeel.dev/bench/fastc/sig." + name
+		if slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == symbol }) {
 			return fmt.Errorf("sig.%s is not inlined; probe/default.pgo has to name the lines of the calls", name)
 		}
 	}
