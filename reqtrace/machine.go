@@ -17,9 +17,7 @@ type Machine struct {
 	Longest  time.Duration `json:"longest_ns"`
 	Requests int           `json:"requests"`
 	Spans    []Span        `json:"spans,omitempty"`
-	// From Options.Beside; 0: none, or not known.
-	Late  int     `json:"late,omitempty"`
-	Steal float64 `json:"steal,omitempty"` // share of processor time that the hypervisor took, from 0 to 1
+	Steal    float64       `json:"steal,omitempty"` // share of processor time that the hypervisor took, from 0 to 1
 
 	// stalls that ended on a grid of 100 ms, as a quota's do; 0 if the quota is known
 	Grid    int `json:"grid,omitempty"`
@@ -282,8 +280,6 @@ type Quota struct {
 	Throttled int           `json:"throttled,omitempty"`
 	Time      time.Duration `json:"time_ns,omitempty"` // summed over CPUs
 	Silences  int           `json:"silences,omitempty"`
-	Silent    time.Duration `json:"silent_ns,omitempty"`
-	Spans     []Span        `json:"spans,omitempty"`
 }
 
 // throttle assigns the quota's time until a moment to the longest silence that ends in the window
@@ -315,11 +311,7 @@ func (k *kernel) throttle(m *model, i int) {
 func (m *model) throttled(a, b int64) {
 	q := &m.kernel.report
 	q.Silences++
-	q.Silent += dur(b - a)
 	span := m.span(a, b)
-	if len(q.Spans) < maxStalls {
-		q.Spans = append(q.Spans, span)
-	}
 	c := &m.clock
 	at, found := slices.BinarySearchFunc(c.stalls, a, func(s stall, a int64) int { return int(min(max(s.a-a, -1), 1)) })
 	if !found {

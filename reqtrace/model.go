@@ -102,8 +102,7 @@ func newModel(o Options) (*model, error) {
 		blamer: blamer{clock: &m.clock, known: m.sites},
 	}
 	if o.Beside != nil {
-		m.late = o.Beside.Late
-		m.machine.Late, m.machine.Steal = len(o.Beside.Late), o.Beside.Steal
+		m.late, m.machine.Steal = o.Beside.Late, o.Beside.Steal
 		if m.kernel = newKernel(o.Beside.CPU, &m.clock); m.kernel != nil {
 			m.turns.kernel, m.turns.blamer.kernel = m.kernel, m.kernel
 		}

@@ -18,7 +18,7 @@ import (
 var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and wait for its end")
 
 // Read hands out the requests of an execution trace in the order of their ends. It stops at the
-// first error. A trace without requests ends with [ErrNoRequests]. One that is cut off or corrupt
+// first error. A trace without requests ends with a [NoRequestsError]. One that is cut off or corrupt
 // ends with [ErrBroken], after the requests of its complete generations, of up to a second each.
 //
 // Read reads r ahead in another goroutine, unless Options.Yield is set. If you leave the loop
