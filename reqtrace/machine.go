@@ -79,7 +79,6 @@ func (s *stall) end() int64 {
 	return min(latest, max(s.drained, s.b))
 }
 
-// stalled returns for how long from a to b the machine stood still or the quota was used up.
 func (c *clock) stalled(a, b int64) (ns int64) {
 	var p Parts
 	return c.addStalls(&p, a, b)
@@ -125,7 +124,7 @@ type quiet struct {
 	ran      int // not by the collector's workers
 	assisted int
 	runnable int
-	stuck    int  // of ran: sysmon should have interrupted it, and the window has nothing of it
+	stuck    int  // of ran: sysmon should have interrupted it
 	called   bool // a call keeps its processor for a while
 	late     bool
 	resumed  int // of ran: it goes on in the window
@@ -196,7 +195,6 @@ func (q *quiet) ends(m *model, next []trace.Event) {
 	}
 }
 
-// stuck returns 1 if g has run for too long to be interruptible.
 func (g *goroutine) stuck(a int64) int {
 	if a-g.segments[len(g.segments)-1].start >= quietSysmon {
 		return 1
@@ -227,7 +225,6 @@ func (m *model) machineStalled(q *quiet) bool {
 	return long >= 2*quietLeast && m.beside(q.a, q.b)
 }
 
-// unlikely reports whether a silence is too long for chance, by the rate of wake-ups.
 func (m *model) unlikely(long int64) bool {
 	passed := m.now - m.origin - int64(m.machine.Time)
 	if m.looks < looksLeast || passed <= 0 {
@@ -236,7 +233,6 @@ func (m *model) unlikely(long int64) bool {
 	return float64(m.looks)/float64(passed)*float64(long) >= math.Log(float64(m.looks))+improbable
 }
 
-// beside reports whether the process next to this one was late for most of a silence.
 func (m *model) beside(a, b int64) bool {
 	if m.snapshot == nil {
 		return false
@@ -347,12 +343,11 @@ func (c *clock) drains(s stall, at int) stall {
 const (
 	quotaPeriod = 100 * time.Millisecond
 	gridLeast   = 6
-	gridSure    = 6 // stalls without a grid end so close together with a chance of e^-gridSure
+	gridSure    = 6 // e^-gridSure is chance
 	gridClose   = .8
 )
 
-// grid returns how many stalls there are if they ended on a grid of quotaPeriod, by Rayleigh's test
-// of their phases, or else 0.
+// grid is Rayleigh's test of the stalls' phases.
 func grid(stalls []Span) int {
 	var x, y float64
 	for _, s := range stalls {

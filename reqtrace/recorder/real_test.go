@@ -152,7 +152,8 @@ func TestReal(t *testing.T) {
 	}
 	for _, path := range []string{"snapshot", "snapshot/" + q.Snapshot} {
 		_, body := s.get(t, "/debug/evenkeel/"+path)
-		if _, err := reqtrace.Analyze(t.Context(), bytes.NewReader(body), reqtrace.Options{}); err != nil && !isNoRequests(err) {
+		_, err := reqtrace.Analyze(t.Context(), bytes.NewReader(body), reqtrace.Options{})
+		if err != nil && !isNoRequests(err) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
