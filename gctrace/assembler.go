@@ -63,8 +63,7 @@ func (a *assembler) foreign(b []byte) {
 	}
 }
 
-// take reports whether b holds a cycle or part of one. at is the index of the first "gc " or -1.
-// inside says that b does not start a line.
+// at is the index of the first "gc " or -1. inside says that b does not start a line.
 func (a *assembler) take(b []byte, at int, inside bool) bool {
 	var v values
 	p, start := a.bestStart(&v, b, at, inside)
@@ -114,7 +113,7 @@ func (a *assembler) bestStart(v *values, b []byte, at int, inside bool) (best pr
 	return best, start
 }
 
-// expected reports whether n may be the next number. A program may also say "gc 42 @home".
+// A program may say "gc 42 @home".
 func (a *assembler) expected(n int64, front bool) bool {
 	return n == a.hints.lastN+1 || front && n > a.hints.lastN
 }

@@ -49,8 +49,7 @@ func (k *broken) search(v *values, h *hints, b []byte) (best progress, start int
 	return best, start
 }
 
-// trust reports whether tokens behind other text belong to the broken line. A program may write "
-// MB goal, ", but hardly two distinct tokens.
+// A program may write " MB goal, ", but hardly two distinct tokens.
 func (k *broken) trust(v *values, h *hints, from position, p progress, complete bool) bool {
 	n := 0
 	for pos := from; pos < p.next; pos++ {
@@ -112,7 +111,6 @@ func (a *assembler) lastLine(b []byte) {
 	a.stats.Truncated = true
 }
 
-// cutOff reports whether b ends in the middle of a gctrace line, and drops that part.
 func (a *assembler) cutOff(b []byte) bool {
 	var v values
 	if p, start := a.bestStart(&v, b, findGC(b), a.long); p.next >= posSpaceAt {
@@ -149,7 +147,7 @@ func begins(pos position, rest []byte) bool {
 
 // Loggers and Docker put lines into strings of JSON. docker compose and kubectl prefix them.
 
-// unquote cuts b behind the JSON string around the gctrace line at index at. It changes b.
+// unquote cuts b behind the JSON string around index at. It changes b.
 func unquote(b []byte, at int) []byte {
 	if end := bytes.IndexByte(b[at:], '"'); end >= 0 {
 		b = b[:at+end]

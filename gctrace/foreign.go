@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// hints tell a number from foreign digits behind it by what the log has shown so far.
 type hints struct {
 	lastN     int64
 	lastAt    time.Duration
@@ -67,8 +66,7 @@ func placesLen(text []byte, places int) int {
 	return 0
 }
 
-// millisLen is the length of a time as the runtime's fmtNSAsMS writes it: 0, 0.071, 0.56, 3.1, and
-// whole from 10 on.
+// The runtime's fmtNSAsMS writes 0, 0.071, 0.56, 3.1, and whole numbers from 10 on.
 func millisLen(text, rest []byte) int {
 	switch {
 	case text[0] == '0' && (len(text) == 1 || text[1] != '.'):
@@ -153,7 +151,7 @@ func (s *shape) learn(b []byte) {
 	}
 }
 
-// foreignIn returns where a foreign line starts in the digits of a number of n bytes, or -1.
+// foreignIn returns where a foreign line starts in the digits of a number, or -1.
 func (s *shape) foreignIn(b []byte, n int) int {
 	end := n + digits(b[n:])
 	for _, d := range dates {

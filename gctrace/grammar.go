@@ -160,8 +160,7 @@ type progress struct {
 	cut  bool // foreign text begins right there
 }
 
-// match reads tokens from position from on at the start of b into v. others finds foreign digits in
-// a line that may be torn.
+// others finds foreign digits in a line that may be torn.
 func match(v *values, from position, b []byte, others *shape) progress {
 	p := progress{next: from}
 	for p.next < posEnd {
@@ -228,7 +227,6 @@ func (p progress) number(v *values, rest []byte, n int) progress {
 
 func (p progress) complete(b []byte) bool { return p.next >= posForced && p.used == len(b) }
 
-// number returns the length and the value of the longest number at the start of b.
 func (t *token) number(b []byte) (n int, x int64) {
 	for n < len(b) && isDigit(b[n]) {
 		next := x*10 + int64(b[n]-'0')

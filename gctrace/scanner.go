@@ -155,7 +155,7 @@ func (s *Scanner) fill() {
 	s.eof, s.err = true, io.ErrNoProgress
 }
 
-// dropPiece takes most of a full buffer, and leaves what may start a gctrace line.
+// dropPiece leaves what may start a gctrace line.
 func (s *Scanner) dropPiece() {
 	cut := len(s.buf) - len("gc ") + 1
 	if i := findGC(s.buf[len(s.buf)-keepBytes:]); i >= 0 {

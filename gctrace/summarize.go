@@ -60,7 +60,7 @@ type tally struct {
 	alloc                     allocs
 }
 
-// add counts a cycle. since is the end of the cycle before, or the window's start.
+// since is the end of the cycle before, or the window's start.
 func (t *tally) add(c Cycle, since time.Duration) {
 	if t.n > 0 {
 		t.missing += max(c.N-t.last.N-1, 0)

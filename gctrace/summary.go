@@ -67,8 +67,7 @@ func (c CPUPhases) pause() time.Duration { return c.SweepTermination + c.MarkTer
 // End returns when the collection ended, since the start of the runtime, up to 4 ms early.
 func (c Cycle) End() time.Duration { return c.At + c.Wall.Total() }
 
-// noGoalBytes is more than any real goal. Without GOGC and GOMEMLIMIT the pacer's is just below
-// math.MaxInt64.
+// Without GOGC and GOMEMLIMIT the pacer's goal is just below math.MaxInt64.
 const noGoalBytes = 1 << 62
 
 func knownGoal(n int64) Value[int64] {

@@ -165,7 +165,7 @@ func analysisCase() harness.Case {
 	return c
 }
 
-// traceOf takes a trace once and keeps it in a file, to keep the heap small.
+// A file keeps the heap small.
 func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]byte, error) {
 	if name, ok := files[r.Load]; ok {
 		return os.ReadFile(name)
@@ -228,7 +228,7 @@ func readAlone(b []byte) error {
 	return err
 }
 
-// cost sets the time that f takes, and the growth of the heap relative to the trace.
+// the growth is relative to the trace
 func cost(r *harness.Run, bytes int, f func() error) error {
 	runtime.GC()
 	before, err := cpuTime()

@@ -98,7 +98,6 @@ func calls() harness.Case {
 	return c
 }
 
-// stop measures how long loops of calls on all processors delay the collector and a timer.
 func stop() harness.Case {
 	c := harness.Case{
 		Name: "fastc/stop",
@@ -141,7 +140,6 @@ func stop() harness.Case {
 	return c
 }
 
-// budget measures how long the collector waits for calls of a millisecond with a budget of 200 µs.
 func budget() harness.Case {
 	return harness.Case{
 		Name: "fastc/budget",

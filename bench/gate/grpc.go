@@ -79,7 +79,7 @@ type callers struct {
 	running sync.WaitGroup
 }
 
-// dialReplicas opens clients and streams. With wait a call waits for a replica that serves.
+// With wait a call waits for a replica that serves.
 func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 	c := new(callers)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -87,7 +87,7 @@ func raftGroup() group {
 	}
 }
 
-// collects reports whether a collection is under way, for which the leader may have handed over.
+// The leader may have handed over for it.
 func (st *stats) collects() bool { return st.Gate != nil && st.Gate.State >= gcgate.StateAnnouncing }
 
 // openLed starts a group whose first member leads.

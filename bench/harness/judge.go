@@ -119,7 +119,7 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 	s.add(f)
 }
 
-// share adds a share of trials. Its interval holds the true share with 95% on either side.
+// The interval holds the true share with 95% on either side.
 func (s *set) share(c Claim, hits, trials int) {
 	low, high := c.Target.bounds()
 	from, to := wilson(hits, trials)

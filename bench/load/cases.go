@@ -156,7 +156,7 @@ const (
 
 var quantiles = map[string]float64{"p50": .5, "p90": .9, "p95": .95, "p99": .99, "p99.9": .999}
 
-// stallQuantile is the computed latency. One request in five waits for up to a stall, evenly.
+// One request in five waits for up to a stall, evenly.
 func stallQuantile(q float64) time.Duration {
 	calm := 1 - float64(stallLength)/float64(stallPeriod)
 	if q <= calm {
@@ -165,7 +165,6 @@ func stallQuantile(q float64) time.Duration {
 	return (stallService + time.Duration((q-calm)/(1-calm)*float64(stallLength))).Round(time.Microsecond)
 }
 
-// stallCase shows that an open loop measures a stalling service as its clients see it.
 func stallCase() harness.Case {
 	c := harness.Case{
 		Name: "load/stall",

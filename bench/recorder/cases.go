@@ -189,7 +189,7 @@ func costCase() harness.Case {
 	}
 }
 
-// analysisCase measures how analyses in the process slow requests down, with one processor for all.
+// One processor is for all.
 func analysisCase() harness.Case {
 	const kept, inProcess = "kept", "analyzed in the process"
 	loads := map[string][]string{"one core": nil, "one core, 64 MB live": {"-ballast", "64"}}
@@ -225,8 +225,7 @@ func analysisCase() harness.Case {
 
 var snapshotTook = regexp.MustCompile(`msg="recorder: a snapshot" took=(\S+)`)
 
-// snapshotsCase measures snapshots of a process with parked goroutines. With 100,000 of them the
-// recorder has its default budget.
+// With 100,000 parked goroutines the recorder has its default budget.
 func snapshotsCase() harness.Case {
 	const most = "100000 parked"
 	const p99 = "p99 of snapshots, ms"

@@ -80,7 +80,7 @@ func (f *fleet) send(i int, at int64) error {
 	return nil
 }
 
-// turn reads what has arrived. With again it sends the next message after each whole answer.
+// With again it sends the next message after each whole answer.
 func (f *fleet) turn(again bool) (answered int, err error) {
 	events, err := f.poll.wait()
 	if err != nil {

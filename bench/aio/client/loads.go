@@ -139,7 +139,7 @@ func (b *burster) advance(i int, events uint32) error {
 	return nil
 }
 
-// bulk measures one connection while c.conns others send as fast as they can and read the echo.
+// c.conns others send as fast as they can and read the echo.
 func bulk(c *config) (values, error) {
 	const chunk = 64 << 10
 	f, err := newFleet(c)

@@ -33,7 +33,6 @@ func serveAio(c config, ready func(net.Addr)) error {
 	})
 }
 
-// listenAio passes connections to begin and other results to each, until one of them fails.
 func listenAio(
 	w *aio.Watcher, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error,
 ) error {

@@ -85,8 +85,7 @@ func deadlinesAio(c config, ready func(net.Addr)) error {
 	select {}
 }
 
-// queuedAio submits c.count writes on each connection but the first. It prints the latency of small
-// writes on the first one.
+// queuedAio prints the latency of small writes on the first connection.
 func queuedAio(c config, ready func(net.Addr)) error {
 	w, conns, err := gather(c, ready)
 	if err != nil {
@@ -129,7 +128,6 @@ func queuedAio(c config, ready func(net.Addr)) error {
 	select {}
 }
 
-// unreadAio sends c.count writes to peers that do not read, and echoes on the other connections.
 func unreadAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
