@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,15 +25,13 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 			bySource[e.Source] = append(bySource[e.Source], e)
 		}
 	}
-	names := make([]string, 0, len(bySource))
 	for n, es := range bySource {
-		names = append(names, n)
 		slices.SortStableFunc(es, func(a, b runfile.Event) int { return a.Time.Compare(b.Time) })
 		bySource[n] = slices.CompactFunc(es, func(a, b runfile.Event) bool {
 			return a.Time.Equal(b.Time) && a.State == b.State
 		})
 	}
-	slices.SortFunc(names, compareNatural)
+	names := slices.SortedFunc(maps.Keys(bySource), compareNatural)
 	c.lanes = map[*runfile.Run][]Lane{}
 	for i := range c.Columns {
 		for _, r := range c.Columns[i].Runs {

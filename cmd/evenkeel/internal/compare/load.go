@@ -244,15 +244,9 @@ func addClass(to, from *loadgen.TargetClass) {
 
 // classCells writes "-" for a figure that one of the runs does not have.
 func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
-	bad := int64(0)
-	for s, n := range c.Statuses {
-		if s < 200 || s >= 400 {
-			bad += n
-		}
-	}
 	cells := []string{
 		textfmt.Percent(c.Share * 100), textfmt.Count(float64(c.Answered + c.Failed)),
-		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(bad)),
+		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(notOK(c.Statuses))),
 	}
 	add := func(known bool, text string) {
 		if !known {

@@ -190,7 +190,10 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		if r.Total > 1 {
-			fmt.Fprintf(v.app.Stdout, "%sprocess %d of %d: ", lineUnless(i == 0), r.Total-len(r.Processes)+i+1, r.Total)
+			if i > 0 {
+				fmt.Fprintln(v.app.Stdout)
+			}
+			fmt.Fprintf(v.app.Stdout, "process %d of %d: ", r.Total-len(r.Processes)+i+1, r.Total)
 		}
 		fmt.Fprintf(v.app.Stdout, "%s\n\n", p.head())
 		if err := WriteSummary(v.app.Stdout, &p.Summary, p.Util, v.app.Style); err != nil {
@@ -199,13 +202,6 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	}
 	v.notes(r, &stats)
 	return nil
-}
-
-func lineUnless(first bool) string {
-	if first {
-		return ""
-	}
-	return "\n"
 }
 
 // Of several processes it has no single summary, so that nobody takes a part for the whole.

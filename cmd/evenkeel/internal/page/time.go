@@ -105,10 +105,7 @@ func newPageSeries(s *loadgen.Series) pageSeries {
 		}
 		r.P50, r.P99, r.Max = append(r.P50, us(p.P50)), append(r.P99, us(p.P99)), append(r.Max, us(p.Max))
 		if p.Failed > 0 {
-			if r.Failed == nil {
-				r.Failed = map[string]int64{}
-			}
-			r.Failed[strconv.Itoa(i)] = p.Failed
+			r.Failed = set(r.Failed, i, p.Failed)
 		}
 	}
 	return r

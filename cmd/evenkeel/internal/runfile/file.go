@@ -4,6 +4,7 @@ package runfile
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -347,7 +348,7 @@ func parseEvent(text []byte) (Event, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
 		return Event{}, fmt.Errorf(`not one JSON object: write {"t":"2026-11-21T10:00:00.5Z","source":"NAME",`+
-			`"state":"WORD"} on a line of its own%s`, because(err))
+			`"state":"WORD"} on a line of its own (%w)`, cmp.Or(err, errNull))
 	}
 	var ev Event
 	var t string
@@ -374,9 +375,4 @@ func parseEvent(text []byte) (Event, error) {
 	return ev, nil
 }
 
-func because(err error) string {
-	if err == nil {
-		return ""
-	}
-	return " (" + err.Error() + ")"
-}
+var errNull = errors.New("it is null")
