@@ -14,8 +14,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// of a prefix, the last ones
-const maxProcesses = 100
+const maxProcesses = 100 // of a prefix, the last ones
 
 // Part selects a process's collections.
 type Part struct {

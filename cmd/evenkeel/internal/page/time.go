@@ -22,7 +22,6 @@ type panel struct {
 	Heap    *chart.Chart
 }
 
-// panels draws the median run of each column on the same axes.
 func panels(c *compare.Comparison, d *pageData) []panel {
 	latency, heap := latencyOverTimeAxis(c), heapAxis(c)
 	variants := pageVariants(c)
@@ -201,7 +200,7 @@ type gcSpan struct {
 	low, high int64
 }
 
-// mergeCollections returns a span for each collection, or for each of gcSpans stretches.
+// mergeCollections returns at most gcSpans stretches.
 func mergeCollections(gc *runfile.GC, end float64) []gcSpan {
 	if gc == nil {
 		return nil

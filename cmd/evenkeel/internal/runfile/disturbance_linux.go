@@ -14,8 +14,7 @@ import (
 	"evenkeel.dev/gctrace"
 )
 
-// of times in proc(5), a constant of the kernel's interface
-const userHertz = 100
+const userHertz = 100 // of times in proc(5), a constant of the kernel's interface
 
 func usageOf(service Watched) usage {
 	stat, err := os.ReadFile("/proc/stat")
