@@ -59,7 +59,7 @@ type Interval struct {
 // Contains reports whether x lies in i, bounds included.
 func (i Interval) Contains(x float64) bool { return i.Low <= x && x <= i.High }
 
-// HalfWidth returns how far the bounds lie from their middle. 0.1 means 10% each way.
+// HalfWidth returns how far the bounds lie from their middle. 0.1 means 10%.
 func (i Interval) HalfWidth() float64 {
 	if i.Low <= 0 {
 		return math.Inf(1)

@@ -56,8 +56,7 @@ func Value(name string, more bool) Figure {
 	}}
 }
 
-// requests at least as slow as a quantile
-const leastBeyond = 10
+const leastBeyond = 10 // requests at least as slow as a quantile
 
 // Quantile returns the latency in seconds that a share q of the requests does not exceed, as p99.9
 // for q = 0.999.

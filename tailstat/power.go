@@ -8,11 +8,9 @@ import (
 	"sort"
 )
 
-// the share of trials that must show a difference
-const power = .8
+const power = .8 // the share of trials that must show a difference
 
-// an answer is right within some 4% of the runs
-const trials = 400
+const trials = 400 // an answer is right within some 4% of the runs
 
 // MaxNeeded is the number of runs beyond which Needed gives up.
 const MaxNeeded = 1000
@@ -103,7 +101,7 @@ func (n *noise) looseTrial(rng *rand.Rand, base, head int, shift float64) func()
 	for p, i := range order {
 		sorted[p] = n.base[i]
 	}
-	at := make([]int, len(n.head)) // place in sorted of a value of head
+	at := make([]int, len(n.head))
 	for i, v := range n.head {
 		at[i] = sort.SearchFloat64s(sorted, shift+v)
 	}
@@ -124,7 +122,6 @@ func (n *noise) looseTrial(rng *rand.Rand, base, head int, shift float64) func()
 	}
 }
 
-// place is the position of each index in order.
 func places(values []float64, compare func(i, j int) int) (place, order []int) {
 	for i := range values {
 		order = append(order, i)

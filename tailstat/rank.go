@@ -88,7 +88,6 @@ func newEstimate(all []float64, null distribution, alpha float64) estimate {
 // distribution has cumulative probabilities of a symmetric statistic, to its centre at least.
 type distribution []float64
 
-// twoSided returns the probability of k or something further from the centre.
 func (d distribution) twoSided(k int) float64 {
 	if k < 0 {
 		return 0
@@ -193,7 +192,7 @@ func cumulate(p []float64) distribution {
 	return p
 }
 
-// with the usual correction for steps
+// normal has the usual correction for steps.
 func normal(most int, deviation float64) distribution {
 	d := make(distribution, most/2+1)
 	for k := range d {
@@ -237,8 +236,8 @@ func smallest(rounds int) []float64 {
 		var s signs
 		w := 0
 		for n := 1; n <= rounds; n++ {
-			rank := rng.IntN(n) // of the new size among the n, from 0
-			w += s.above(rank)  // each greater positive one moves up by a rank
+			rank := rng.IntN(n)
+			w += s.above(rank) // each greater positive one moves up by a rank
 			positive := rng.IntN(2) == 1
 			s.insert(rank, positive)
 			if positive {
@@ -268,7 +267,6 @@ func (s *signs) above(rank int) int {
 	return n
 }
 
-// insert moves the ranks from rank on up by one.
 func (s *signs) insert(rank int, positive bool) {
 	at := rank / 64
 	for i := len(s) - 1; i > at; i-- {

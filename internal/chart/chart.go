@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fine enough to zoom
+// Plots have so many units, so that you can zoom.
 const (
 	PlotWidth  = 10000
 	PlotHeight = 1000
@@ -277,7 +277,7 @@ func LinearTicks(lo, hi, step float64) []float64 {
 	return ts
 }
 
-// above 5 seconds
+// timeSteps are those above 5 seconds.
 var timeSteps = []float64{10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200}
 
 // TimeStep returns the smallest round step, in seconds, that divides span into at most n.

@@ -95,47 +95,42 @@ func ratio(quota, period string) (cpus float64, ok bool) {
 	return max(q/p, 0), true
 }
 
-type counts struct {
-	periods, throttled int64
-	waited             time.Duration
-}
-
-func (c *counts) line(key, value string) bool {
+// line reads one of cpu.stat, and reports whether it is valid.
+func (m *Moment) line(key, value string) bool {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 0 {
 		return false
 	}
 	switch key {
 	case "nr_periods":
-		c.periods = n
+		m.Periods = n
 	case "nr_throttled":
-		c.throttled = n
+		m.Throttled = n
 	case "throttled_time":
-		c.waited = time.Duration(n)
+		m.Waited = time.Duration(n)
 	case "throttled_usec":
-		c.waited = time.Duration(n) * time.Microsecond
+		m.Waited = time.Duration(n) * time.Microsecond
 	}
 	return true
 }
 
-func parseStat(text string) (c counts) {
+func parseStat(text string) (m Moment) {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			c.line(key, value)
+			m.line(key, value)
 		}
 	}
-	return c
+	return m
 }
 
 // ReadLog reads cpu.max, and then the time in seconds since 1970 and cpu.stat, again and again. A
 // line such as "quota 0.15" may replace cpu.max.
 func ReadLog(r io.Reader) (*CPU, error) {
 	cpu := &CPU{Grouped: true}
-	var last counts
+	var last Moment
 	add := func() {
-		if n := len(cpu.Moments); n > 0 {
-			cpu.Moments[n-1].Periods, cpu.Moments[n-1].Throttled, cpu.Moments[n-1].Waited = last.periods,
-				last.throttled, last.waited
+		if !last.At.IsZero() {
+			cpu.Moments = append(cpu.Moments, last)
 		}
 	}
 	lines := bufio.NewScanner(r)
@@ -148,11 +143,11 @@ func ReadLog(r io.Reader) (*CPU, error) {
 		case isMax:
 			cpu.Quota = quota
 		case err == nil:
-			add()
-			if k := len(cpu.Moments); k > 0 && !at.After(cpu.Moments[k-1].At) {
+			if !at.After(last.At) {
 				return nil, fmt.Errorf("line %d: the time %s is not after the one before", n, line)
 			}
-			cpu.Moments = append(cpu.Moments, Moment{At: at})
+			add()
+			last.At = at
 		case key == "quota":
 			q, err := strconv.ParseFloat(value, 64)
 			if err != nil || q < 0 {

@@ -1,6 +1,7 @@
 package cpuwatch
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +79,8 @@ func TestParse(t *testing.T) {
 	}
 	v1, v2 := "nr_periods 7\nnr_throttled 3\nthrottled_time 2000\n",
 		"usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 2\nnr_bursts 0\n"
-	if want := (counts{7, 3, 2 * time.Microsecond}); parseStat(v1) != want || parseStat(v2) != want {
+	want := Moment{Periods: 7, Throttled: 3, Waited: 2 * time.Microsecond}
+	if !reflect.DeepEqual(parseStat(v1), want) || !reflect.DeepEqual(parseStat(v2), want) {
 		t.Error(parseStat(v1), parseStat(v2))
 	}
 }

@@ -112,11 +112,9 @@ func (w *Watch) note() {
 
 // If this thread waits for a CPU, the counts are from different times.
 func (w *Watch) read() Moment {
-	m := Moment{At: time.Now()}
-	if w.groups != nil {
-		c := w.groups.read()
-		m.Periods, m.Throttled, m.Waited = c.periods, c.throttled, c.waited
-	}
+	at := time.Now()
+	m := w.groups.read()
+	m.At = at
 	if w.threads != nil {
 		m.Threads = w.threads.read()
 	}
@@ -176,7 +174,10 @@ func quotaOf(dir string, v2 bool) (float64, bool) {
 	return ratio(read("cpu.cfs_quota_us"), read("cpu.cfs_period_us"))
 }
 
-func (g *groups) read() (sum counts) {
+func (g *groups) read() (sum Moment) {
+	if g == nil {
+		return sum
+	}
 	var buf [1024]byte
 	text := func(f *os.File) string {
 		n, _ := f.ReadAt(buf[:], 0)
@@ -184,13 +185,13 @@ func (g *groups) read() (sum counts) {
 	}
 	for _, f := range g.stats {
 		c := parseStat(text(f))
-		sum.periods = max(sum.periods, c.periods)
-		sum.throttled += c.throttled
-		sum.waited += c.waited
+		sum.Periods = max(sum.Periods, c.Periods)
+		sum.Throttled += c.Throttled
+		sum.Waited += c.Waited
 	}
 	if g.local != nil {
-		if c := parseStat(text(g.local)); c.waited > 0 { // waits of this group only, whichever quota it was
-			sum.waited = c.waited
+		if c := parseStat(text(g.local)); c.Waited > 0 { // waits of this group only, whichever quota it was
+			sum.Waited = c.Waited
 		}
 	}
 	return sum

@@ -13,13 +13,11 @@ import (
 
 // Bytes writes binary units with three digits.
 func Bytes(b float64) string {
-	for _, u := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
-		if math.Abs(b) < 999.5 || u == "TiB" {
-			return digits(b) + " " + u
-		}
-		b /= 1024
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	for len(units) > 1 && math.Abs(b) >= 999.5 {
+		b, units = b/1024, units[1:]
 	}
-	panic("unreachable")
+	return digits(b) + " " + units[0]
 }
 
 // Duration writes three digits in a unit that fits.

@@ -36,7 +36,7 @@ type Row struct {
 	Figure
 	Cells []Cell
 
-	floor       *tailstat.Result // of one variant against itself; nil: not measured
+	floor       *tailstat.Result // nil: not measured
 	floorRounds int
 	floorLeast  float64 // 0: these rounds show nothing
 

@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,15 +25,13 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 			bySource[e.Source] = append(bySource[e.Source], e)
 		}
 	}
-	names := make([]string, 0, len(bySource))
 	for n, es := range bySource {
-		names = append(names, n)
 		slices.SortStableFunc(es, func(a, b runfile.Event) int { return a.Time.Compare(b.Time) })
 		bySource[n] = slices.CompactFunc(es, func(a, b runfile.Event) bool {
 			return a.Time.Equal(b.Time) && a.State == b.State
 		})
 	}
-	slices.SortFunc(names, compareNatural)
+	names := slices.SortedFunc(maps.Keys(bySource), compareNatural)
 	c.lanes = map[*runfile.Run][]Lane{}
 	for i := range c.Columns {
 		for _, r := range c.Columns[i].Runs {
@@ -48,7 +47,6 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 // Lanes returns what SetEvents placed on a run.
 func (c *Comparison) Lanes(r *runfile.Run) []Lane { return c.lanes[r] }
 
-// misplaced says why no event of a file lies within a run, or "".
 func (c *Comparison) misplaced(f *runfile.Events) string {
 	if len(f.List) == 0 {
 		return f.Name + ": no events in it"
@@ -148,7 +146,7 @@ func (c *Comparison) eventsText(b *strings.Builder, s textfmt.Style) {
 	}
 }
 
-// EventsText describes what was placed on a run.
+// EventsText describes a run's events.
 func (c *Comparison) EventsText(r *runfile.Run) string {
 	ts := c.tallies([]*runfile.Run{r})
 	var parts []string
@@ -162,8 +160,7 @@ func (c *Comparison) EventsText(r *runfile.Run) string {
 	return strings.Join(parts, " ")
 }
 
-// the normal state, which is not drawn and not counted
-const serving = "serving"
+const serving = "serving" // the normal state, which is not drawn and not counted
 
 const (
 	maxNameRunes = 100
@@ -171,7 +168,7 @@ const (
 	farAway      = 876000 * time.Hour
 )
 
-// Lane is what one source did within the window of a run.
+// Lane is one source within the window of a run.
 type Lane struct {
 	Source string
 	Known  time.Duration
@@ -179,7 +176,7 @@ type Lane struct {
 	Open   bool
 }
 
-// Span is a state of a source, or several that are drawn as one.
+// Span is a state, or several that are drawn as one.
 type Span struct {
 	State, Note string
 	From, To    time.Duration // since the window's start; may outlast the window

@@ -108,7 +108,7 @@ func (l Limits) Check(c *Comparison) (lines []string, err error) {
 	return lines, err
 }
 
-// Flags choose what is judged, and against what.
+// Flags choose what to judge.
 type Flags struct {
 	Base    string
 	Figures string

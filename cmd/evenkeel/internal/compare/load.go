@@ -74,7 +74,7 @@ func sourceLines(r *runfile.Run) (lines []string) {
 	return lines
 }
 
-// MixText says where requests are from, or "" for those of the command line.
+// MixText says where requests are from, or "" for the command line's.
 func MixText(m *runfile.Mix) string {
 	if m == nil {
 		return ""
@@ -169,7 +169,7 @@ func histogramText(b *strings.Builder, h *loadgen.Histogram) {
 // ClassTable has a row for all requests of a column, and for each class.
 type ClassTable struct {
 	Column int
-	Pooled string // how its figures differ from the first table's, or ""
+	Pooled string // differs from the first table, or ""
 	Rows   []ClassRow
 }
 
@@ -242,17 +242,10 @@ func addClass(to, from *loadgen.TargetClass) {
 	}
 }
 
-// classCells writes "-" for a figure that one of the runs does not have.
 func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
-	bad := int64(0)
-	for s, n := range c.Statuses {
-		if s < 200 || s >= 400 {
-			bad += n
-		}
-	}
 	cells := []string{
 		textfmt.Percent(c.Share * 100), textfmt.Count(float64(c.Answered + c.Failed)),
-		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(bad)),
+		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(notOK(c.Statuses))),
 	}
 	add := func(known bool, text string) {
 		if !known {

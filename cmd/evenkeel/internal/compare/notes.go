@@ -12,7 +12,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// note is shown once for all of its runs.
 type note struct {
 	key  string
 	text string // of the run with the largest figure

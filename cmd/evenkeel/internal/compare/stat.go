@@ -111,7 +111,7 @@ func Change(ratio float64) string {
 	return fmt.Sprintf("%+.0f%%", percent)
 }
 
-// All differences are noise, because one variant was measured twice in each round.
+// One variant was measured twice in each round, so all differences are noise.
 func (c *Comparison) measureFloor(figures []Figure) {
 	for i := range c.Rows {
 		c.Rows[i].floor = nil
@@ -187,7 +187,7 @@ func (c *Comparison) HasFloor() bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
 }
 
-// Floor returns the smallest ratio above 1 that the compared rounds show.
+// Floor is the smallest ratio above 1 that the compared rounds show.
 func (r *Row) Floor() (ratio float64, ok bool) {
 	return r.floorLeast, r.floor != nil && r.floorLeast > 0
 }
@@ -195,7 +195,7 @@ func (r *Row) Floor() (ratio float64, ok bool) {
 // FloorResult compares one variant with itself, or is nil.
 func (r *Row) FloorResult() *tailstat.Result { return r.floor }
 
-// FloorText writes "+12%", "none" if so few rounds show nothing, or "" without a floor.
+// FloorText writes "+12%", "none" if so few rounds show nothing, or "".
 func (r *Row) FloorText() string {
 	if r.floor == nil {
 		return ""
@@ -206,7 +206,7 @@ func (r *Row) FloorText() string {
 	return "none"
 }
 
-// Shown returns the verdict that colours a figure. A change below the floor has no colour.
+// Shown returns the verdict that colours a figure, inconclusive below the floor.
 func (r *Row) Shown(column int) tailstat.Verdict {
 	x := r.results[column]
 	if x == nil {

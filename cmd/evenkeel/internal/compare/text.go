@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Text writes the table, with footnotes and notes below it.
+// Text writes the table and its notes.
 func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	head := []string{""}
 	for k, col := range c.Columns {
@@ -191,7 +191,7 @@ type runData struct {
 type figureData struct {
 	Name string `json:"name"`
 	Note string `json:"note"`
-	// smallest ratio above 1 that this machine shows, by one variant against itself
+	// Floor is the smallest ratio above 1 that this machine shows.
 	Floor *float64   `json:"floor,omitempty"`
 	Cells []cellData `json:"cells"`
 }
@@ -209,7 +209,7 @@ type changeData struct {
 	Text    string            `json:"text"`            // "0.82x", or "~"
 	Within  tailstat.Interval `json:"within"`
 	P       float64           `json:"p"`
-	// smallest ratio above 1 that as many runs, as noisy as these, show
+	// Detectable is the smallest ratio above 1 that such runs show.
 	Detectable *float64 `json:"detectable,omitempty"`
 }
 

@@ -306,7 +306,7 @@ func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 	return made, qs, err
 }
 
-// exactly 0.999 for 99.9
+// quantile returns exactly 0.999 for 99.9.
 func quantile(percent float64) float64 { return math.Round(percent*1e7) / 1e9 }
 
 func percents(qs []float64) string {

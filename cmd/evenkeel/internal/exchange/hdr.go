@@ -153,8 +153,7 @@ func hdrOf(h *loadgen.Histogram) (*hdr.Histogram, error) {
 	return hdr.Decode([]byte(encoded))
 }
 
-// for each halving of the rest to 100%, as other tools write
-const hgrmTicks = 5
+const hgrmTicks = 5 // for each halving of the rest to 100%, as other tools write
 
 func writeHgrm(w io.Writer, run *runfile.Run) error {
 	h, err := hdrOf(&run.Load.Latency)

@@ -14,8 +14,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// of a prefix, the last ones
-const maxProcesses = 100
+const maxProcesses = 100 // of a prefix, the last ones
 
 // Part selects a process's collections.
 type Part struct {
@@ -190,7 +189,10 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		if r.Total > 1 {
-			fmt.Fprintf(v.app.Stdout, "%sprocess %d of %d: ", lineUnless(i == 0), r.Total-len(r.Processes)+i+1, r.Total)
+			if i > 0 {
+				fmt.Fprintln(v.app.Stdout)
+			}
+			fmt.Fprintf(v.app.Stdout, "process %d of %d: ", r.Total-len(r.Processes)+i+1, r.Total)
 		}
 		fmt.Fprintf(v.app.Stdout, "%s\n\n", p.head())
 		if err := WriteSummary(v.app.Stdout, &p.Summary, p.Util, v.app.Style); err != nil {
@@ -199,13 +201,6 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	}
 	v.notes(r, &stats)
 	return nil
-}
-
-func lineUnless(first bool) string {
-	if first {
-		return ""
-	}
-	return "\n"
 }
 
 // Of several processes it has no single summary, so that nobody takes a part for the whole.

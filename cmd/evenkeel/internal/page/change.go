@@ -22,7 +22,6 @@ type changes struct {
 	Spoilt []string
 }
 
-// changesOf returns nil if no figure is judged.
 func changesOf(c *compare.Comparison) *changes {
 	lead := c.Lead()
 	if !c.Judged() || lead == nil {
@@ -53,13 +52,12 @@ var ratioScales = []ratioScale{
 	{1000, []float64{30, 1000}},
 }
 
-// in pixels, of the forest plot
+// Pixels of the forest plot.
 const (
 	forestLine = 16
 	forestGap  = 14
 )
 
-// forest draws a band for each judged figure, with a line for each variant.
 func forest(c *compare.Comparison) chart.Chart {
 	var rows []*compare.Row
 	reach := 1.
@@ -175,7 +173,6 @@ func inOrder(c *compare.Comparison, row *compare.Row) (list []measured) {
 	return list
 }
 
-// runsChart draws the runs in the order in which they were measured, and marks the spoilt ones.
 func runsChart(c *compare.Comparison, row *compare.Row) (chart.Chart, []string) {
 	runs := inOrder(c, row)
 	y, ticks := valueAxis(runs)

@@ -36,7 +36,7 @@ const minPart = .0005
 // Trace is the trace of a verdict.
 type Trace struct {
 	Name string
-	File string // for go tool trace; "" if it was not kept
+	File string // for go tool trace, or ""
 }
 
 type explainPage struct {

@@ -97,7 +97,6 @@ func set[V any](m map[string]V, index int, v V) map[string]V {
 	return m
 }
 
-// busiest returns the n lanes with the most spans.
 func busiest(lanes []compare.Lane, n int) []compare.Lane {
 	if len(lanes) <= n {
 		return slices.Clone(lanes)

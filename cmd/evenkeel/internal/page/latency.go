@@ -59,7 +59,7 @@ type pageSeries struct {
 	Failed map[string]int64 `json:"failed,omitempty"` // by index
 }
 
-// pageGC has collections in order of time, or stretches with several each.
+// pageGC has collections, or stretches with several.
 type pageGC struct {
 	At    []float64 `json:"at"`
 	Count []int     `json:"count"`
@@ -100,7 +100,6 @@ func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	}
 }
 
-// leastShare returns a power of ten for the axis of n requests.
 func leastShare(n int64) float64 {
 	return math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(n))-1e-9)), 2), 5))
 }
@@ -182,7 +181,6 @@ type pageLane struct {
 	spans []compare.Span
 }
 
-// as shares of slower requests
 var percentiles = []struct {
 	slower float64
 	name   string

@@ -71,7 +71,7 @@ func newPageCause(c reqtrace.Cause) pageCause {
 	return pageCause{causeClass(c), c.String(), verdict.Phrase(c)}
 }
 
-// of [chart.CauseStyle]
+// causeClass is of [chart.CauseStyle].
 func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 
 type pageVariant struct {

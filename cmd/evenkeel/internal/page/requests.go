@@ -67,7 +67,6 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	return list
 }
 
-// behind draws the collector's marking, stops, and when the machine stood still.
 func behind(r *reqtrace.Report, from, to time.Duration, x chart.Axis, height, leastStop int) []chart.Line {
 	var mark, stop, still chart.Path
 	draw := func(p *chart.Path, s reqtrace.Span, least int) {
@@ -234,8 +233,7 @@ func overview(r *reqtrace.Report) chart.Chart {
 	return c
 }
 
-// of go tool trace, unless the field has another
-const viewerPort = 8765
+const viewerPort = 8765 // of go tool trace
 
 // viewer is the command for go tool trace. /trace?goid=7 shows goroutine 7, /trace?view=proc all
 // processors, and #FROM:TO marks a time in milliseconds.

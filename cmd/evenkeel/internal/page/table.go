@@ -93,8 +93,7 @@ func classesOf(c *compare.Comparison) (tables []pageClasses) {
 	return tables
 }
 
-// others share an entry of the legend
-const maxStates = 24
+const maxStates = 24 // others share an entry of the legend
 
 // A collection under gcgate has these states. page.css has e0 to e4 for them, and o0 to o7 for
 // others.
@@ -167,7 +166,7 @@ func (st *states) index(state string) int {
 
 const maxTargets = 20
 
-// pageSetup has once what is the same for all variants.
+// pageSetup has what all variants share once.
 type pageSetup struct {
 	Shared   []fact
 	Variants []variantFacts

@@ -22,7 +22,6 @@ type panel struct {
 	Heap    *chart.Chart
 }
 
-// panels draws the median run of each column on the same axes.
 func panels(c *compare.Comparison, d *pageData) []panel {
 	latency, heap := latencyOverTimeAxis(c), heapAxis(c)
 	variants := pageVariants(c)
@@ -105,10 +104,7 @@ func newPageSeries(s *loadgen.Series) pageSeries {
 		}
 		r.P50, r.P99, r.Max = append(r.P50, us(p.P50)), append(r.P99, us(p.P99)), append(r.Max, us(p.Max))
 		if p.Failed > 0 {
-			if r.Failed == nil {
-				r.Failed = map[string]int64{}
-			}
-			r.Failed[strconv.Itoa(i)] = p.Failed
+			r.Failed = set(r.Failed, i, p.Failed)
 		}
 	}
 	return r
@@ -204,7 +200,7 @@ type gcSpan struct {
 	low, high int64
 }
 
-// mergeCollections returns a span for each collection, or for each of gcSpans stretches.
+// mergeCollections returns at most gcSpans stretches.
 func mergeCollections(gc *runfile.GC, end float64) []gcSpan {
 	if gc == nil {
 		return nil

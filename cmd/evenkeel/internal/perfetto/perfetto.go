@@ -33,8 +33,7 @@ type event struct {
 	Args     map[string]any `json:"args,omitempty"`
 }
 
-// written to the nanosecond, without a float's rounding
-type microseconds time.Duration
+type microseconds time.Duration // written to the nanosecond, without a float's rounding
 
 func (m microseconds) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%d.%03d", int64(m)/1000, int64(m)%1000), nil

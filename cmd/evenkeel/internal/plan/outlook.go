@@ -8,7 +8,7 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// indexes of [lookAhead]'s result
+// They index [lookAhead]'s result.
 const (
 	GOGC100 = iota
 	GOGC400
@@ -74,8 +74,7 @@ func (s load) stock(o limits, way string, growth float64) Outlook {
 	return out
 }
 
-// the runtime's least goal at GOGC=100; it grows with GOGC
-const runtimeFloor = 4 << 20
+const runtimeFloor = 4 << 20 // the least goal at GOGC=100; it grows with GOGC
 
 func (s load) gated(o limits) Outlook {
 	out := Outlook{Way: "gated"}

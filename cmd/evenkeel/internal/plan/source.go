@@ -213,5 +213,4 @@ func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 
 const noCPU = "the replicas needed and the CPU of a request are not known"
 
-// makes one that overlaps an end of the window negligible
-const enoughCycles = 5
+const enoughCycles = 5 // makes one that overlaps an end of the window negligible

@@ -1,6 +1,9 @@
 package runfile
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"evenkeel.dev/gctrace"
@@ -135,4 +138,12 @@ func (u usage) until(end usage) *Disturbance {
 
 func cpuTime(seconds float64) gctrace.Value[time.Duration] {
 	return gctrace.Of(time.Duration(seconds*1e6) * time.Microsecond)
+}
+
+func names(processes map[int]processUsage) string {
+	list := map[string]bool{}
+	for _, p := range processes {
+		list[p.name] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(list)), ", ")
 }

@@ -2,10 +2,8 @@ package runfile
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,8 +12,7 @@ import (
 	"evenkeel.dev/gctrace"
 )
 
-// of times in proc(5), a constant of the kernel's interface
-const userHertz = 100
+const userHertz = 100 // of times in proc(5), a constant of the kernel's interface
 
 func usageOf(service Watched) usage {
 	stat, err := os.ReadFile("/proc/stat")
@@ -125,12 +122,4 @@ func parseProcess(stat string) (p processUsage, ok bool) {
 		p.seconds += float64(n) / userHertz
 	}
 	return p, true
-}
-
-func names(processes map[int]processUsage) string {
-	list := map[string]bool{}
-	for _, p := range processes {
-		list[p.name] = true
-	}
-	return strings.Join(slices.Sorted(maps.Keys(list)), ", ")
 }

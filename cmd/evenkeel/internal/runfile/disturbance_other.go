@@ -3,5 +3,3 @@
 package runfile
 
 func usageOf(Watched) usage { return usage{} }
-
-func names(map[int]processUsage) string { return "" }

@@ -4,6 +4,7 @@ package runfile
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Version is that of run.json. A field that changes its meaning raises it.
+// Version rises when a field changes its meaning.
 const Version = 1
 
 const maxFileBytes = 1 << 30
@@ -36,7 +37,7 @@ type File struct {
 	Runs    []Run   `json:"runs"`
 }
 
-// Plan is the order of the runs and how to judge them.
+// Plan orders the runs, and says how to judge them.
 type Plan struct {
 	Variants []string `json:"variants"` // in the order of the command line
 
@@ -46,7 +47,7 @@ type Plan struct {
 	Base    string   `json:"base,omitempty"`    // that ratios refer to; "": the first
 	Figures []string `json:"figures,omitempty"` // default tailstat's
 
-	// Looks is after how many rounds, at most, -until judged the runs. 0: a fixed number of rounds.
+	// Looks is after how many rounds, at most, -until judged the runs.
 	Looks int `json:"looks,omitempty"`
 }
 
@@ -58,10 +59,9 @@ type Floor struct {
 
 // Run is one load on one variant. nil means not measured.
 type Run struct {
-	Label  string `json:"label"`  // runs of one label are repeats
-	Repeat int    `json:"repeat"` // from 1
-	// from 1; 0: not in rounds
-	Round   int      `json:"round,omitempty"`
+	Label   string   `json:"label"`           // runs of one label are repeats
+	Repeat  int      `json:"repeat"`          // from 1
+	Round   int      `json:"round,omitempty"` // from 1; 0: not in rounds
 	Command []string `json:"command,omitempty"`
 	Env     []string `json:"env,omitempty"`
 
@@ -83,7 +83,7 @@ type Run struct {
 	Import *Import `json:"import,omitempty"`
 }
 
-// Window returns when a run was measured. ok is false if its file does not say.
+// Window returns when a run was measured, if its file says so.
 func (r *Run) Window() (from, to time.Time, ok bool) {
 	from = r.Load.Started
 	return from, from.Add(r.Load.Duration), !from.IsZero() && r.Load.Duration > 0
@@ -118,12 +118,10 @@ type Alloc struct {
 	Bytes  int64  `json:"bytes"`
 	Source string `json:"source"`
 
-	// from the profile, which samples
-	Sampled    int64  `json:"sampled_bytes,omitempty"`
+	Sampled    int64  `json:"sampled_bytes,omitempty"` // from the profile, which samples
 	Flat       []Site `json:"flat,omitempty"`
 	Cumulative []Site `json:"cumulative,omitempty"`
-	// by Flat, innermost outside the standard library
-	Lines []Site `json:"lines,omitempty"`
+	Lines      []Site `json:"lines,omitempty"` // by Flat, innermost outside the standard library
 }
 
 // Sources of GC.
@@ -301,7 +299,7 @@ type Events struct {
 	Notes []string // what was left out, and why
 }
 
-// ReadEvents reads a JSON object from each line. Errors say NAME:LINE.
+// ReadEvents reads a JSON object from each line.
 func ReadEvents(r io.Reader, name string) (*Events, error) {
 	e := &Events{Name: name}
 	in := bufio.NewReaderSize(io.LimitReader(r, maxEventsBytes+1), maxEventLine)
@@ -347,7 +345,7 @@ func parseEvent(text []byte) (Event, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
 		return Event{}, fmt.Errorf(`not one JSON object: write {"t":"2026-11-21T10:00:00.5Z","source":"NAME",`+
-			`"state":"WORD"} on a line of its own%s`, because(err))
+			`"state":"WORD"} on a line of its own (%w)`, cmp.Or(err, errNull))
 	}
 	var ev Event
 	var t string
@@ -374,9 +372,4 @@ func parseEvent(text []byte) (Event, error) {
 	return ev, nil
 }
 
-func because(err error) string {
-	if err == nil {
-		return ""
-	}
-	return " (" + err.Error() + ")"
-}
+var errNull = errors.New("it is null")

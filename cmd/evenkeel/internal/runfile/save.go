@@ -135,8 +135,7 @@ func (t *target) beside() (*os.File, error) {
 	return nil, fmt.Errorf("%s is full of files .evenkeel-*.tmp: remove them", dir)
 }
 
-// for tests
-var rename = os.Rename
+var rename = os.Rename // for tests
 
 func (t *target) place(whole string) error {
 	err := rename(whole, t.path)
