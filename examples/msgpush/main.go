@@ -25,6 +25,7 @@ import (
 type msgpush struct {
 	size, batch, length int
 	shape               string
+	warm                uint // MiB
 	window              *window.Window
 	recorder            record.Flags
 }
@@ -46,6 +47,7 @@ func (m *msgpush) flags(fs *flag.FlagSet) {
 	fs.IntVar(&m.batch, "batch", 64, "`messages` that a request pushes")
 	fs.IntVar(&m.length, "window", 300_000, "`messages` that live")
 	fs.StringVar(&m.shape, "shape", "ptr", "`shape` of a message, one of "+strings.Join(window.Shapes, ", "))
+	fs.UintVar(&m.warm, "warm", 0, "`MiB` that are taken from the system at the start, so that later memory is pre-faulted")
 	m.recorder.Register(fs)
 }
 
@@ -61,6 +63,7 @@ func (m *msgpush) check() error {
 
 // prepare fills the window, so that the gate finds the heap as it will be.
 func (m *msgpush) prepare(log *slog.Logger) error {
+	window.Warm(int(m.warm) << 20)
 	start := time.Now()
 	m.window = window.New(m.shape, m.size, m.length)
 	log.Info("filled", "bytes", m.window.Live(), "shape", m.shape, "took", time.Since(start))

@@ -35,6 +35,7 @@ type raftkv struct {
 	members string
 	length  int
 	batch   int
+	warm    uint // MiB
 	noTurn  bool
 
 	transfer time.Duration
@@ -60,6 +61,7 @@ func (r *raftkv) flags(fs *flag.FlagSet) {
 	fs.Uint64Var(&r.id, "id", 1, "`number` of this member, from 1")
 	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303",
 		"`URLs` of all members, in the order of their numbers")
+	fs.UintVar(&r.warm, "warm", 0, "`MiB` that are taken from the system at the start, so that later memory is pre-faulted")
 	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
 	fs.IntVar(&r.batch, "batch", 64, "`messages` that each write replaces")
 	fs.DurationVar(&r.transfer, "transfer-timeout", 0,
@@ -94,6 +96,7 @@ func (r *raftkv) check() (err error) {
 }
 
 func (r *raftkv) prepare(log *slog.Logger) error {
+	window.Warm(int(r.warm) << 20)
 	ballast := window.New("ptr", messageSize, r.length)
 	members := strings.Split(r.members, ",")
 	node, err := kv.Start(kv.Config{ID: r.id, Members: members, Applied: func() { ballast.Push(r.batch) }, Log: log})
