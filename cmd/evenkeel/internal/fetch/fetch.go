@@ -17,7 +17,8 @@ import (
 	"unicode"
 )
 
-// Page returns a page of at most so many bytes. wanted says what to do if the status is not 200.
+// Page returns a page of at most so many bytes. wanted says what to do about another status than
+// 200.
 func Page(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
