@@ -152,10 +152,10 @@ func TestCycleMethods(t *testing.T) {
 	if got, want := c.Wall.Pause(), 80*µs; got != want {
 		t.Errorf("Wall.Pause = %v, want %v", got, want)
 	}
-	if got, want := c.CPU.Total(), 718*µs; got != want {
+	if got, want := c.CPU.total(), 718*µs; got != want {
 		t.Errorf("CPU.Total = %v, want %v: idle workers take nothing from the program", got, want)
 	}
-	if got, want := c.CPU.Pause(), 158*µs; got != want {
+	if got, want := c.CPU.pause(), 158*µs; got != want {
 		t.Errorf("CPU.Pause = %v, want %v", got, want)
 	}
 }
@@ -172,7 +172,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.End() < c.At || c.CPU.Total() < 0 || c.HeapBefore < 0 || c.HeapAfter < 0 || c.HeapLive < 0 {
+		if c.End() < c.At || c.CPU.total() < 0 || c.HeapBefore < 0 || c.HeapAfter < 0 || c.HeapLive < 0 {
 			t.Fatalf("overflow in %+v", c)
 		}
 		printed := format(c)
@@ -263,7 +263,7 @@ func checkLog(t *testing.T, log string, g recorded) {
 	if forced, _ := g.Summary.Forced.Get(); forced == 0 && !st.Truncated {
 		t.Error("no forced collection")
 	}
-	if off := strings.Contains(log, "-off"); off == g.Summary.Heap.Goal.Last.Known() {
+	if off := strings.Contains(log, "-off"); off != g.Summary.Heap.Goal.Last.IsZero() {
 		t.Errorf("goal %+v", g.Summary.Heap.Goal.Last)
 	}
 }

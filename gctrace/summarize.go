@@ -109,8 +109,8 @@ func (t *tally) summary(from, to time.Duration) Summary {
 			Background:       Of(t.cpu.Background),
 			Idle:             Of(t.cpu.Idle),
 			MarkTermination:  Of(t.cpu.MarkTermination),
-			Pause:            Of(t.cpu.Pause()),
-			Total:            Of(t.cpu.Total()),
+			Pause:            Of(t.cpu.pause()),
+			Total:            Of(t.cpu.total()),
 		},
 	}
 	if t.n == 0 {
@@ -128,7 +128,7 @@ func (t *tally) summary(from, to time.Duration) Summary {
 		s.Procs = Of(t.last.Procs)
 		capacity := t.capacity + float64(to-t.lastEnd)*float64(t.last.Procs)
 		if capacity > 0 {
-			s.CPUPercent = Of(float64(t.cpu.Total()) / capacity * 100)
+			s.CPUPercent = Of(float64(t.cpu.total()) / capacity * 100)
 		}
 	}
 	return s

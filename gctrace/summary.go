@@ -2,7 +2,6 @@ package gctrace
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -58,13 +57,12 @@ type CPUPhases struct {
 	MarkTermination  time.Duration `json:"mark_termination_ns"`
 }
 
-// Total returns the CPU time of all but Idle.
-func (c CPUPhases) Total() time.Duration {
+// total leaves out Idle.
+func (c CPUPhases) total() time.Duration {
 	return c.SweepTermination + c.Assist + c.Background + c.MarkTermination
 }
 
-// Pause returns the CPU time of both stop-the-world phases.
-func (c CPUPhases) Pause() time.Duration { return c.SweepTermination + c.MarkTermination }
+func (c CPUPhases) pause() time.Duration { return c.SweepTermination + c.MarkTermination }
 
 // End returns when the collection ended, since the start of the runtime, up to 4 ms early.
 func (c Cycle) End() time.Duration { return c.At + c.Wall.Total() }
@@ -175,19 +173,8 @@ func Of[T any](v T) Value[T] { return Value[T]{v: v, known: true} }
 // Get returns the figure, and whether it is known.
 func (v Value[T]) Get() (T, bool) { return v.v, v.known }
 
-// Known reports whether the figure is known.
-func (v Value[T]) Known() bool { return v.known }
-
 // IsZero reports whether the figure is absent.
 func (v Value[T]) IsZero() bool { return !v.known }
-
-// String returns the figure, or "absent".
-func (v Value[T]) String() string {
-	if !v.known {
-		return "absent"
-	}
-	return fmt.Sprint(v.v)
-}
 
 // MarshalJSON writes the figure, or null if it is absent.
 func (v Value[T]) MarshalJSON() ([]byte, error) {

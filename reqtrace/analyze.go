@@ -254,8 +254,7 @@ func (b Band) MarshalJSON() ([]byte, error) {
 	}{fields(b), shares})
 }
 
-// edges returns the indexes of a band's first request and of the first behind it. The last band and
-// the median always have a request.
+// The last band and the median always have a request.
 func (a *analysis) edges(from, to float64) (i, j int) {
 	n := float64(len(a.requests))
 	i, j = int(math.Floor(from*n)), int(math.Floor(to*n))

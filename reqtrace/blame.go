@@ -153,7 +153,6 @@ func (x *blamer) run() {
 	}
 }
 
-// take adds p's own time, and puts what other goroutines caused on the list.
 func (x *blamer) take(p *piece) {
 	x.steps--
 	if p.acquireSite != 0 {
@@ -229,7 +228,6 @@ func (x *blamer) acquired(p *piece) {
 	}
 }
 
-// unknownHolder gives the time until b to a holder that is not known.
 func (x *blamer) unknownHolder(p piece, b int64) {
 	p.holder, p.writer = 0, 0
 	stalled := x.clock.addStalls(&x.parts, p.a, b)
@@ -386,7 +384,6 @@ func (x *blamer) wait(p *piece, s *segment, a, b int64) {
 	}
 }
 
-// spend adds ns until b, which p's goroutine spent on own in s.
 func (x *blamer) spend(p *piece, own Cause, s *segment, b, ns int64) {
 	if p.cause == CauseRunning && own == CauseRunning { // it has no place
 		x.parts.ns[CauseRunning] += dur(ns)
@@ -405,7 +402,7 @@ func (x *blamer) add(w wait, ns int64) {
 	x.place(w, ns, ns)
 }
 
-// place adds to the times of a place. stretch is its longest time in one piece.
+// stretch is the longest time in one piece.
 func (x *blamer) place(w wait, ns, stretch int64) {
 	if ns > x.largest.time {
 		x.largest = blameOf{w, ns, stretch}

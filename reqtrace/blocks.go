@@ -10,7 +10,7 @@ import (
 const (
 	numBlocks    = 40
 	blockClasses = 16
-	blockPlaces  = 24 // by time in the slowest 1%, and as many by time in all requests
+	blockPlaces  = 24 // in the slowest 1%, and as many in all requests
 	blockSlow    = 4096
 	slowFrom     = .97 // two traces may share a higher threshold
 )
@@ -42,7 +42,7 @@ type BlockClass struct {
 	Slow     int    `json:"slow,omitempty"` // of the trace's slowest 1%
 }
 
-// BlockPart is the time that a cause took at a place, in all requests and in the slowest 1%.
+// BlockPart is the time that a cause took at a place.
 type BlockPart struct {
 	Class  string        `json:"class,omitempty"`
 	Cause  Cause         `json:"cause"`

@@ -1,12 +1,8 @@
 package reqtrace
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"iter"
-	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/internal/enum"
@@ -74,8 +70,7 @@ type Parts struct {
 	ns [numCauses]time.Duration
 }
 
-// PartsOf returns Parts with these times.
-func PartsOf(times map[Cause]time.Duration) (p Parts) {
+func partsOf(times map[Cause]time.Duration) (p Parts) {
 	for c, d := range times {
 		p.Add(c, d)
 	}
@@ -132,27 +127,6 @@ func (p *Parts) AddAll(q Parts) {
 	}
 }
 
-// String lists the causes, the largest first.
-func (p Parts) String() string {
-	type part struct {
-		c Cause
-		d time.Duration
-	}
-	var parts []part
-	for c, d := range p.All() {
-		parts = append(parts, part{c, d})
-	}
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.d, a.d) })
-	var list []string
-	for _, q := range parts {
-		list = append(list, fmt.Sprintf("%v %v", q.c, q.d))
-	}
-	if len(list) == 0 {
-		return "no time"
-	}
-	return strings.Join(list, ", ")
-}
-
 // MarshalJSON writes the causes that have a time.
 func (p Parts) MarshalJSON() ([]byte, error) {
 	times := map[Cause]time.Duration{}
@@ -168,7 +142,7 @@ func (p *Parts) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &times); err != nil {
 		return err
 	}
-	*p = PartsOf(times)
+	*p = partsOf(times)
 	return nil
 }
 

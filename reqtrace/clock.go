@@ -69,7 +69,7 @@ func (p *proc) takes(g *goroutine, from trace.GoState, t int64) {
 	}
 }
 
-// leaves records that the goroutine leaves p, unless it may be back after a system call.
+// After a system call it may be back before another goroutine.
 func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 	p.last = site
 	if !forCall && t-p.since >= longRun && p.who != 0 && site != 0 {
@@ -234,7 +234,6 @@ func (c *clock) prune(horizon int64) {
 	c.stalls = slices.DeleteFunc(c.stalls, func(s stall) bool { return s.end() < horizon })
 }
 
-// dropUntil drops elements from the front of a list until one is needed.
 func dropUntil[T any](list []T, needed func(*T) bool) []T {
 	return slices.Delete(list, 0, sort.Search(len(list), func(i int) bool { return needed(&list[i]) }))
 }

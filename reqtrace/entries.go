@@ -188,12 +188,11 @@ func isClosure(name string) bool {
 		strings.Trim(last, "0123456789") == ""
 }
 
-// ErrNoRequests is the error of a trace without requests.
-var ErrNoRequests = errors.New("reqtrace: the trace has no requests that are known without marks (HTTP, gRPC): " +
+const noRequests = "reqtrace: the trace has no requests that are known without marks (HTTP, gRPC): " +
 	"take it under load, name the function that waits for work (Options.Requests), wrap the handlers with " +
-	"region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)")
+	"region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)"
 
-// NoRequestsError is what [Read] and [Analyze] return. It is [ErrNoRequests].
+// NoRequestsError is the error of a trace without requests.
 type NoRequestsError struct {
 	// likeliest first, at most 8
 	Candidates []Candidate
@@ -211,13 +210,10 @@ const (
 	leastWaitShare = .01 // of the first candidate's
 )
 
-// Is reports whether target is ErrNoRequests.
-func (e *NoRequestsError) Is(target error) bool { return target == ErrNoRequests }
-
 // Error has a line for each candidate.
 func (e *NoRequestsError) Error() string {
 	var b strings.Builder
-	b.WriteString(ErrNoRequests.Error())
+	b.WriteString(noRequests)
 	if len(e.Candidates) > 0 {
 		b.WriteString("; these waited again and again:")
 	}

@@ -156,7 +156,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 }
 
-// waits begins a wait of g, which began at began and is reported at t.
+// began may be before t.
 func (m *model) waits(g *goroutine, reason string, info *stackInfo, began, t int64) {
 	s := waitState(reason)
 	if info.has(roleGC) && s == stateLock {
@@ -261,7 +261,6 @@ func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
 	m.turns.enter(g, info, t)
 }
 
-// other returns the goroutine on which e happened, or nil for g and none.
 func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
 	if id := e.Goroutine(); id != trace.NoGoroutine && int64(id) != g.id {
 		return m.goroutine(int64(id))
@@ -398,8 +397,7 @@ func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
 	return m.goroutine(int64(id))
 }
 
-// asker returns the place that asked for a stop of the world, or the range's name for the
-// collector's.
+// asker returns what asked for a stop of the world.
 func (s *sites) asker(name string, stack trace.Stack) siteID {
 	if strings.HasPrefix(name, rangeStopGC) {
 		return s.intern(name)

@@ -12,7 +12,7 @@ type place struct {
 	// the program's innermost function (file:line), or a library's, or ""
 	site string
 	call string // what site called: os.(*File).Sync, C.step
-	// a system call, a function of C, or a kind of thing, or ""
+	// what is asked for, or ""
 	op       string
 	handler  string // if it is not site
 	owner    owner
@@ -91,8 +91,7 @@ func unescape(module string) string {
 	return strings.Join(parts, "")
 }
 
-// placeOf returns the place of a stack, innermost frame first, and the index of the library's frame
-// that sleeps, or -1. h is the handler's index.
+// placeOf returns a stack's place, and the index of the library's frame that sleeps, or -1.
 func placeOf(frames []frame, h int) (p place, inside int) {
 	at := innermost(frames)
 	if at < 0 {
@@ -129,7 +128,7 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 	return p, inside
 }
 
-// innermost returns the index of the program's innermost frame, or of a library's, or -1.
+// innermost prefers the program's frames to a library's.
 func innermost(frames []frame) int {
 	at, best := -1, ownerShim
 	for i := range frames {
@@ -172,7 +171,7 @@ func isVersion(f string) bool {
 	return ok && len(version) > 1 && version[0] == 'v' && strings.Trim(version[1:], "0123456789") == ""
 }
 
-// plainName restores dots, which the linker writes as %2e in the last element of a path.
+// The linker writes dots in the last element of a path as %2e.
 func plainName(f string) string { return strings.ReplaceAll(f, "%2e", ".") }
 
 func packageOf(function string) string {
@@ -258,7 +257,7 @@ type call struct {
 	caller, callee string
 }
 
-// callsSeveral reports whether the call in f also calls other functions. A line may have two calls.
+// A line may have two calls.
 func (s *sites) callsSeveral(f *frame, callee string) bool {
 	at := line{f.File, f.Line}
 	c, known := s.calls[at]
@@ -310,7 +309,6 @@ func dispatches(f *frame) bool {
 	return false
 }
 
-// stdHandler reports whether a dispatcher of net/http calls a handler, and not its own function.
 func stdHandler(outer string, inner *frame) bool {
 	if inner.owner == ownerRuntime {
 		return false

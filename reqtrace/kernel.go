@@ -102,7 +102,7 @@ func (k *kernel) counted(first, last int) {
 		b.Waited-a.Waited
 }
 
-// delay returns the threads' waits for a CPU that are neither the quota's nor descheduled.
+// delay leaves out what is the quota's or descheduled.
 func (k *kernel) delay(first, last int) time.Duration {
 	sum := -k.lost
 	for i := first + 1; i <= last; i++ {
@@ -122,13 +122,12 @@ func (k *kernel) sync(s *trace.ClockSnapshot) {
 	}
 }
 
-// window returns the time before a moment, and whether it is short enough.
 func (k *kernel) window(i int) (w stretch, ok bool) {
 	w = stretch{k.at[i-1], k.at[i]}
 	return w, w.b-w.a <= longestWindow
 }
 
-// passes records that no event happened from a to b. It reports whether windows were settled.
+// passes reports whether windows were settled.
 func (k *kernel) passes(m *model, a, b int64) bool {
 	if k == nil || k.next >= len(k.at) { // also before sync
 		return false
@@ -298,8 +297,7 @@ func (k *kernel) deschedule(i int, now int64) {
 	}
 }
 
-// outside cuts silences out of stretches. It returns those that are long enough, and the sum of
-// all.
+// outside cuts silences out of stretches.
 func (k *kernel) outside(list []stretch, all []threadWindow, i int) (long []stretch, sum int64) {
 	for _, s := range list {
 		a := s.a
@@ -324,7 +322,6 @@ func (k *kernel) outside(list []stretch, all []threadWindow, i int) (long []stre
 	return long, sum
 }
 
-// spread assigns up to ns of a thread's waits to stretches, by their lengths.
 func (k *kernel) spread(x *onThread, list []stretch, all []threadWindow, i int, ns int64) (off offCPU) {
 	sum := int64(0)
 	for _, s := range list {
@@ -340,7 +337,6 @@ func (k *kernel) spread(x *onThread, list []stretch, all []threadWindow, i int, 
 	return off
 }
 
-// take assigns up to ns of a thread's waits that reach into a window.
 func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	for j := i; j < len(all) && j < i+farthest && ns > 0; j++ {
 		w := &all[j]
@@ -376,7 +372,7 @@ func (k *kernel) quotas(i int) float64 {
 	return float64(d) / float64(sum)
 }
 
-// within takes a thread's stretches out of a window. now is the end of one that goes on.
+// now is the end of a stretch that goes on.
 func (x *onThread) within(w stretch, now int64) (runs, calls []stretch) {
 	add := func(s threadStretch) {
 		a, b := max(s.a, w.a), min(s.b, w.b)
@@ -415,7 +411,6 @@ func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	return off
 }
 
-// offIn returns how long a goroutine was off its CPU from a to b, with stalls.
 func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 	for i := max(g.at(a), 0); i < len(g.segments); i++ {
 		s, end := g.segment(i, b)
@@ -428,7 +423,7 @@ func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 	return ns + k.clock.stalled(a, b)
 }
 
-// longer than a goroutine's way to an idle processor or a stop of the world, unless a thread waits
+// longer than a goroutine's way to an idle processor
 const wakeLeast = time.Millisecond
 
 // waited moves parts of a wait from a to b to throttled and descheduled. Behind busy processors,

@@ -115,8 +115,7 @@ func TestThrottled(t *testing.T) {
 				q.Throttled != len(tt.grows) {
 				t.Errorf("quota %+v, machine %+v", q, s.m.machine)
 			}
-			if q.Silences > 0 && (q.Silent != 50*time.Millisecond || len(q.Spans) != 1 || len(s.m.machine.Spans) != 0 ||
-				s.m.machine.Longest != 0) {
+			if q.Silences > 0 && (len(s.m.machine.Spans) != 0 || s.m.machine.Longest != 0) {
 				t.Errorf("quota %+v, machine %+v", q, s.m.machine)
 			}
 		})

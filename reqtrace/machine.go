@@ -17,9 +17,7 @@ type Machine struct {
 	Longest  time.Duration `json:"longest_ns"`
 	Requests int           `json:"requests"`
 	Spans    []Span        `json:"spans,omitempty"`
-	// From Options.Beside; 0: none, or not known.
-	Late  int     `json:"late,omitempty"`
-	Steal float64 `json:"steal,omitempty"` // share of processor time that the hypervisor took, from 0 to 1
+	Steal    float64       `json:"steal,omitempty"` // share of processor time that the hypervisor took, from 0 to 1
 
 	// stalls that ended on a grid of 100 ms, as a quota's do; 0 if the quota is known
 	Grid    int `json:"grid,omitempty"`
@@ -81,7 +79,6 @@ func (s *stall) end() int64 {
 	return min(latest, max(s.drained, s.b))
 }
 
-// stalled returns for how long from a to b the machine stood still or the quota was used up.
 func (c *clock) stalled(a, b int64) (ns int64) {
 	var p Parts
 	return c.addStalls(&p, a, b)
@@ -127,7 +124,7 @@ type quiet struct {
 	ran      int // not by the collector's workers
 	assisted int
 	runnable int
-	stuck    int  // of ran: sysmon should have interrupted it, and the window has nothing of it
+	stuck    int  // of ran: sysmon should have interrupted it
 	called   bool // a call keeps its processor for a while
 	late     bool
 	resumed  int // of ran: it goes on in the window
@@ -198,7 +195,6 @@ func (q *quiet) ends(m *model, next []trace.Event) {
 	}
 }
 
-// stuck returns 1 if g has run for too long to be interruptible.
 func (g *goroutine) stuck(a int64) int {
 	if a-g.segments[len(g.segments)-1].start >= quietSysmon {
 		return 1
@@ -229,7 +225,6 @@ func (m *model) machineStalled(q *quiet) bool {
 	return long >= 2*quietLeast && m.beside(q.a, q.b)
 }
 
-// unlikely reports whether a silence is too long for chance, by the rate of wake-ups.
 func (m *model) unlikely(long int64) bool {
 	passed := m.now - m.origin - int64(m.machine.Time)
 	if m.looks < looksLeast || passed <= 0 {
@@ -238,7 +233,6 @@ func (m *model) unlikely(long int64) bool {
 	return float64(m.looks)/float64(passed)*float64(long) >= math.Log(float64(m.looks))+improbable
 }
 
-// beside reports whether the process next to this one was late for most of a silence.
 func (m *model) beside(a, b int64) bool {
 	if m.snapshot == nil {
 		return false
@@ -282,8 +276,6 @@ type Quota struct {
 	Throttled int           `json:"throttled,omitempty"`
 	Time      time.Duration `json:"time_ns,omitempty"` // summed over CPUs
 	Silences  int           `json:"silences,omitempty"`
-	Silent    time.Duration `json:"silent_ns,omitempty"`
-	Spans     []Span        `json:"spans,omitempty"`
 }
 
 // throttle assigns the quota's time until a moment to the longest silence that ends in the window
@@ -315,11 +307,7 @@ func (k *kernel) throttle(m *model, i int) {
 func (m *model) throttled(a, b int64) {
 	q := &m.kernel.report
 	q.Silences++
-	q.Silent += dur(b - a)
 	span := m.span(a, b)
-	if len(q.Spans) < maxStalls {
-		q.Spans = append(q.Spans, span)
-	}
 	c := &m.clock
 	at, found := slices.BinarySearchFunc(c.stalls, a, func(s stall, a int64) int { return int(min(max(s.a-a, -1), 1)) })
 	if !found {
@@ -355,12 +343,11 @@ func (c *clock) drains(s stall, at int) stall {
 const (
 	quotaPeriod = 100 * time.Millisecond
 	gridLeast   = 6
-	gridSure    = 6 // stalls without a grid end so close together with a chance of e^-gridSure
+	gridSure    = 6 // e^-gridSure is chance
 	gridClose   = .8
 )
 
-// grid returns how many stalls there are if they ended on a grid of quotaPeriod, by Rayleigh's test
-// of their phases, or else 0.
+// grid is Rayleigh's test of the stalls' phases.
 func grid(stalls []Span) int {
 	var x, y float64
 	for _, s := range stalls {

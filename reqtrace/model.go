@@ -102,8 +102,7 @@ func newModel(o Options) (*model, error) {
 		blamer: blamer{clock: &m.clock, known: m.sites},
 	}
 	if o.Beside != nil {
-		m.late = o.Beside.Late
-		m.machine.Late, m.machine.Steal = len(o.Beside.Late), o.Beside.Steal
+		m.late, m.machine.Steal = o.Beside.Late, o.Beside.Steal
 		if m.kernel = newKernel(o.Beside.CPU, &m.clock); m.kernel != nil {
 			m.turns.kernel, m.turns.blamer.kernel = m.kernel, m.kernel
 		}
@@ -148,7 +147,6 @@ func (m *model) run(g *goroutine, t int64) {
 	g.segments[len(g.segments)-1].thread = g.thread
 }
 
-// prune forgets what was over before the oldest active goroutine began its turn.
 func (m *model) prune() {
 	const patience = int64(50 * time.Millisecond) // with a goroutine that waits outside of a request
 	horizon := m.turns.since(m.now)
@@ -199,7 +197,7 @@ const (
 	stateDead
 )
 
-// segment is a piece of a goroutine's time, until the next one's start.
+// segment lasts until the next one's start.
 type segment struct {
 	start   int64
 	waker   *goroutine
@@ -212,8 +210,7 @@ type segment struct {
 	thread  int32 // 0: none, or not known
 }
 
-// goroutine is what the trace says about one goroutine. The fields of every event come first,
-// because most goroutines are in no cache when they wake up.
+// The fields of every event come first, because most goroutines are in no cache when they wake up.
 type goroutine struct {
 	id       int64
 	segments []segment // by time

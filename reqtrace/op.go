@@ -56,7 +56,6 @@ var innerOps = map[string]string{
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
 }
 
-// hasOneHolder reports whether one goroutine at a time holds what seg waits for.
 func (s *sites) hasOneHolder(seg *segment) bool {
 	p := &s.places[seg.site]
 	return p.resource || seg.state == stateChannel && seg.held || p.op == opMutex || p.op == opRWMutex
@@ -76,7 +75,6 @@ func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	return seg.site == what || s.places[seg.site].resource && s.places[seg.site].op == op
 }
 
-// sameRelease reports whether what seg waited for was released where the holder released it.
 func (s *sites) sameRelease(seg *segment, holder siteID) bool {
 	return seg.waker != nil && (seg.state == stateLock || seg.state == stateChannel) && seg.release == holder &&
 		s.name(holder) != ""
@@ -172,8 +170,7 @@ const (
 	opSQLite  = "SQLite lock"
 )
 
-// naps says what functions of libraries sleep for in their own body. A dot at the end stands for
-// all that begin so.
+// A dot at the end stands for all that begin so.
 var naps = map[string]string{
 	"github.com/aws/aws-sdk-go/aws.SleepWithContext":                  opRetry,
 	"github.com/aws/smithy-go/time.SleepWithContext":                  opRetry,
@@ -207,14 +204,12 @@ var naps = map[string]string{
 // sleepers sleep for other libraries.
 var sleepers = []string{"github.com/benbjohnson/clock.", "k8s.io/utils/clock.", "golang.org/x/time/rate."}
 
-// busyHandler ends the name of the function that calls SQLite's busy handler, at most maxBusyFrames
-// outward of the sleep.
+// busyHandler ends the name of the function that calls SQLite's busy handler.
 const (
 	busyHandler   = "InvokeBusyHandler"
 	maxBusyFrames = 6
 )
 
-// napOf returns what the innermost library's function sleeps for, and its index, or -1.
 func napOf(inner []frame) (op string, at int) {
 	at = slices.IndexFunc(inner, func(f frame) bool { return f.owner >= ownerLibrary || !maySleep(&f) })
 	if at < 0 || inner[at].owner != ownerLibrary {
@@ -284,8 +279,7 @@ func (x *blamer) prune(horizon int64) {
 	x.commits = dropUntil(x.commits, func(c *commit) bool { return c.at >= horizon })
 }
 
-// transaction returns the commit of the goroutine that holds SQLite's lock while g sleeps from a
-// on, or nil.
+// transaction returns the commit that ends the sleep of g from a on, or nil.
 func (x *blamer) transaction(g *goroutine, a int64) *commit {
 	first := searchBack(len(x.commits), func(i int) bool { return x.commits[i].at >= a })
 	for i := first; i < min(len(x.commits), first+maxCommits); i++ {
@@ -300,8 +294,7 @@ func (x *blamer) transaction(g *goroutine, a int64) *commit {
 	return nil
 }
 
-// busy follows the holder of SQLite's lock while p's goroutine sleeps for it in s, and returns how
-// far.
+// busy follows the holder of SQLite's lock while p's goroutine sleeps, and returns how far.
 func (x *blamer) busy(p *piece, s *segment, a, b int64) (until int64) {
 	if s.waker != nil || s.state != stateSleep && s.state != stateChannel || x.known.places[s.site].op != opSQLite {
 		return a

@@ -18,7 +18,7 @@ import (
 var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and wait for its end")
 
 // Read hands out the requests of an execution trace in the order of their ends. It stops at the
-// first error. A trace without requests ends with [ErrNoRequests]. One that is cut off or corrupt
+// first error. A trace without requests ends with a [NoRequestsError]. One that is cut off or corrupt
 // ends with [ErrBroken], after the requests of its complete generations, of up to a second each.
 //
 // Read reads r ahead in another goroutine, unless Options.Yield is set. If you leave the loop
@@ -57,7 +57,6 @@ func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error]
 
 var errStopped = errors.New("stopped")
 
-// read feeds the trace to m, and calls flush when requests may be done.
 func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func() bool) error {
 	from := &source{r: r}
 	next, stop := batches(ctx, from, yield)
@@ -166,15 +165,14 @@ func (e *brokenError) where() string {
 		strings.TrimSuffix(why, ":"))
 }
 
-// batch is some events, in order. Only the last one has an error, which may be io.EOF.
+// Only the last batch has an error, which may be io.EOF.
 type batch struct {
 	events []trace.Event
 	err    error
 	free   chan *batch
 }
 
-// batches returns a function that hands out the trace. With yield it reads in the caller's
-// goroutine.
+// With yield it reads in the caller's goroutine.
 func batches(ctx context.Context, r *source, yield func()) (next func() (*batch, error), stop func()) {
 	if yield == nil {
 		ahead, stop := readAhead(ctx, r)
@@ -261,8 +259,7 @@ func (b *batch) fill(tr *trace.Reader) {
 	}
 }
 
-// take takes events until one has ended a request. more is false if it needs later events to judge
-// a silence. last says that there are none.
+// take stops after a request. more is false if it needs later events to judge a silence.
 func (m *model) take(events []trace.Event, last bool) (n int, more bool, err error) {
 	defer recovered(&err) // stacks and strings are decoded late
 	for n < len(events) && len(m.turns.done) == 0 {
@@ -322,5 +319,5 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stop lets no more Read begin, and reports whether one is under way.
+// stop reports whether a Read is under way.
 func (s *source) stop() (reading bool) { return s.state.Swap(sourceStopped) == sourceReads }

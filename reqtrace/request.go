@@ -104,7 +104,7 @@ type Blame struct {
 	Op string `json:"op,omitempty"`
 	// the library's function in which the request or the holder sleeps
 	Inside string `json:"inside,omitempty"`
-	// the request's handler, if it is not Site, or where it waited for others
+	// if it is not Site, or where it waited for others
 	Handler string `json:"handler,omitempty"`
 
 	// The holder of what was waited for, at the root of the chain.

@@ -31,7 +31,7 @@ type sampled struct {
 	n    int
 }
 
-// sample records a sample of a CPU profile. One without a goroutine is the scheduler's or C's.
+// A sample without a goroutine is the scheduler's or C's.
 func (m *model) sample(e *trace.Event, t int64) {
 	m.samples++
 	m.turns.blamer.profiled = m.kernel == nil || len(m.kernel.waits) == 0
@@ -46,7 +46,7 @@ func (m *model) sample(e *trace.Event, t int64) {
 	g.samples = append(g.samples, stackSample{t, info.site})
 }
 
-// sample adds the samples of g from a to b. A preemption counts too.
+// A preemption counts as a sample.
 func (x *blamer) sample(g *goroutine, a, b int64) {
 	x.samples = countIn(x.samples, g.samples, a, b)
 	x.ran = countIn(countIn(x.ran, g.samples, a, b), g.stops, a, b)
@@ -80,14 +80,13 @@ func mostSampled(at []sampled) (site siteID) {
 	return site
 }
 
-// holding says how long the holders that released at a place ran, and how many samples they have.
+// holding is the time and the samples of the holders that released at a place.
 type holding struct {
 	until   int64
 	ran     int64
 	samples int
 }
 
-// noteHolder records that g ran from a to b, and released at a place later.
 func (s *sites) noteHolder(at siteID, g *goroutine, a, b int64) {
 	h := s.holds[at]
 	if h == nil {
@@ -108,8 +107,7 @@ func (s *sites) noteHolder(at siteID, g *goroutine, a, b int64) {
 
 const samplePeriod = 10 * time.Millisecond
 
-// descheduled reports whether the holders were off their CPUs for more than half of that time,
-// within two standard deviations.
+// descheduled holds for more than half of the time, within two standard deviations.
 func (h *holding) descheduled() bool {
 	if h == nil {
 		return false
@@ -148,8 +146,7 @@ func functionOf(site string) string {
 	return f
 }
 
-// wilson returns the interval of a share, n of all, at 95% confidence (E. B. Wilson, JASA 22,
-// 1927).
+// 95% confidence (E. B. Wilson, JASA 22, 1927)
 func wilson(n, all int) (low, high float64) {
 	const z = 1.96
 	if all == 0 {

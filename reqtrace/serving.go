@@ -47,16 +47,14 @@ func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
 	g.classify(info)
 }
 
-// classify records a class. The longest stack counts, because middleware lies outward of the
-// handler.
+// The longest stack counts, because middleware lies outward of the handler.
 func (g *goroutine) classify(info *stackInfo) {
 	if info.class != 0 && info.depth > g.classDepth {
 		g.class, g.classDepth = info.class, info.depth
 	}
 }
 
-// forWorkAt reports whether a wait is for work. A library that waits without the program on the
-// stack was not called for a request.
+// A library that waits without the program on the stack was not called for a request.
 func (g *goroutine) forWorkAt(s state, reason string, info *stackInfo) bool {
 	if !mayBeForWork(s, reason, info) {
 		return false
@@ -98,7 +96,7 @@ func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t 
 	return true
 }
 
-// calls records a system call. A read after an answer looks for the next request.
+// A read after an answer looks for the next request.
 func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 	if info.has(roleAnswer) {
 		x.step(g, turnAnswers, t)
@@ -138,7 +136,7 @@ func (x *turns) seek(g *goroutine, t int64) {
 	}
 }
 
-// die ends the turn of a goroutine. One of wayTurns had no work if it only closed its connection.
+// One of wayTurns had no work if it only closed its connection.
 func (x *turns) die(g *goroutine, t int64) {
 	switch {
 	case g.phase == phaseServing && (g.way == wayLife || g.did && (!g.closed || g.answered)):
@@ -179,8 +177,8 @@ const minJobs = 8
 
 func (j *jobsOf) steady() bool { return j.once >= minJobs && j.once >= 4*j.often }
 
-// lastTwo returns the indexes of the last wait of g up to i, after since, and of the one before it
-// at the same place, or -1.
+// lastTwo returns the indexes of the last wait of g since since, and of the one before at the same
+// place.
 func (g *goroutine) lastTwo(i int, since int64) (last, before int) {
 	last, before = -1, -1
 	for ; i >= 0 && g.segments[i].start >= since; i-- {
@@ -195,8 +193,7 @@ func (g *goroutine) lastTwo(i int, since int64) (last, before int) {
 	return last, before
 }
 
-// worksSince returns since when w, which ends a wait of g at b, works for g: since it woke another
-// goroutine, or since a steady worker's last job, or 0.
+// worksSince returns since when w, which ends a wait of g at b, works for g, or 0.
 func (s *sites) worksSince(w, g *goroutine, b int64) int64 {
 	since := w.wokeBefore(b)
 	if !w.jobs.steady() {

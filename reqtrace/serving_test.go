@@ -279,7 +279,7 @@ func TestCandidates(t *testing.T) {
 	}
 	err := s.m.sites.noRequests()
 	var none *NoRequestsError
-	if !errors.Is(err, ErrNoRequests) || !errors.As(err, &none) || len(none.Candidates) != 1 ||
+	if !errors.As(err, &none) || len(none.Candidates) != 1 ||
 		none.Candidates[0] != (Candidate{"main.(*pool).worker", 20}) {
 		t.Fatalf("%+v", err)
 	}

@@ -11,8 +11,7 @@ import (
 // siteID is an index of sites.places, or 0.
 type siteID uint32
 
-// sites knows the stacks of a trace by their place. It reads a stack once in each generation, which
-// is how long the reader's handles live.
+// sites reads a stack once in each generation, which is how long the reader's handles live.
 type sites struct {
 	places  []place
 	byPlace map[place]siteID
@@ -183,8 +182,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 // InStandardLibrary reports whether a function is the standard library's, by its full name.
 func InStandardLibrary(function string) bool { return stdRoots[pathRoot(function)] }
 
-// stdRoots has the first elements of the standard library's import paths. A test compares them with
-// go list std.
+// A test compares them with go list std.
 var stdRoots = func() map[string]bool {
 	m := map[string]bool{}
 	for _, s := range strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed
@@ -196,7 +194,6 @@ var stdRoots = func() map[string]bool {
 	return m
 }()
 
-// pathRoot returns the first element of the import path of a function's package.
 func pathRoot(function string) string {
 	pkg, _, _ := strings.Cut(function, "[")
 	root, _, ok := strings.Cut(pkg, "/")
@@ -254,8 +251,7 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 	return b
 }
 
-// blames returns means of n requests, the largest first, and joins those that look the same.
-// slowest limits their stretches.
+// blames joins those that look the same. slowest limits their stretches.
 func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
 	type shown struct{ time, longest int64 }
 	all := map[Blame]shown{}
@@ -290,8 +286,7 @@ func (s *sites) opOf(op, at siteID) string {
 	return s.places[at].op
 }
 
-// spentBy returns the wait on which p's goroutine spent time in seg. own is the cause, or what the
-// holder did.
+// own is the cause, or what the holder did.
 func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 	at := seg.site
 	if p.cause == CauseRunning {
@@ -318,9 +313,8 @@ func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 	return w
 }
 
-// follow returns the piece of the time of the goroutine that ended seg, from a to b. What the
-// request waits for remains the same in a chain, so a convoy leads to the goroutine that began it.
-// held says that the goroutine held what was waited for, and did not make it.
+// What the request waits for remains the same in a chain, so a convoy leads to the goroutine that
+// began it. held says that the goroutine held what was waited for, and did not make it.
 func (s *sites) follow(p *piece, seg *segment, a, b int64, cause Cause, held bool) piece {
 	next := piece{g: seg.waker, a: a, b: b, cause: cause, site: p.site, from: p.from, inside: p.inside}
 	next.held, next.holder, next.hold = p.held || held, p.holder, p.hold

@@ -203,12 +203,11 @@ func (g *goroutine) turnOf() uint64 {
 	return g.owner
 }
 
-// maxFollowed is how long the past of a request without a region is kept.
 const maxFollowed = int64(time.Minute)
 
 func (g *goroutine) serving() bool { return g.start != 0 || g.serve && g.woken != 0 }
 
-// since returns from when on a request of g's may need the past.
+// since returns from when on a request may need the past.
 func (g *goroutine) since(now, patience int64) (int64, bool) {
 	switch {
 	case g.measures:

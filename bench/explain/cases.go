@@ -99,7 +99,7 @@ func refreshed(ctx context.Context, r *harness.Run, url string) error {
 		return err
 	}
 	report, err := reqtrace.Analyze(ctx, bytes.NewReader(taken), reqtrace.Options{})
-	if r.Quick && errors.Is(err, reqtrace.ErrNoRequests) {
+	if _, none := errors.AsType[*reqtrace.NoRequestsError](err); none && r.Quick {
 		return nil
 	}
 	if err != nil {

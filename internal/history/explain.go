@@ -274,8 +274,9 @@ func (s Step) with(t Step) Step {
 func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
 	o.Beside = &cpuwatch.Beside{CPU: h.CPU}
 	e, err := explain(reqtrace.Read(ctx, r, o), &h.Trace)
+	_, none := errors.AsType[*reqtrace.NoRequestsError](err)
 	switch {
-	case errors.Is(err, reqtrace.ErrNoRequests):
+	case none:
 		return &Explained{}, nil
 	case errors.Is(err, reqtrace.ErrBroken) && e.Requests+len(e.Slow) > 0:
 		return e, nil

@@ -271,7 +271,7 @@ func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) e
 	} else {
 		line("time in GC", value(s.CPUPercent, textfmt.Percent)+procs)
 	}
-	if s.AllocBytes.Known() {
+	if !s.AllocBytes.IsZero() {
 		line("allocated", value(s.AllocBytes, bytesText)+of)
 	} else {
 		line("allocated", "-")

@@ -129,7 +129,7 @@ func (v *view) refresh() {
 		if !v.app.View {
 			window, _ := s.Window.Get()
 			percent, _ := s.CPUPercent.Get()
-			if s.Read.Known() {
+			if !s.Read.IsZero() {
 				percent = float64(last.UtilPercent)
 			}
 			live, _ := s.Heap.Live.Last.Get()
