@@ -106,9 +106,6 @@ func Visible(s string, most int) string {
 	if utf8.RuneCountInString(s) > most {
 		s = string([]rune(s)[:most-1]) + "…"
 	}
-	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
-		return s
-	}
 	var b strings.Builder
 	for _, r := range s {
 		if unicode.IsPrint(r) {

@@ -182,20 +182,18 @@ func (c *Comparison) Footnotes() (list []string) {
 	}
 	heads := len(c.Columns) - 1
 	lead := c.Lead()
-	if !c.Judged() && c.Repeats() > 1 {
-		add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it in " +
-			"each (use a longer -z)")
-		return list
-	}
 	if !c.Judged() {
-		known := c.known(c.toJudge())
-		if len(known) == 0 {
-			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use a " +
-				"longer -z)")
-			return list
+		switch known := c.known(c.toJudge()); {
+		case c.Repeats() > 1:
+			add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it " +
+				"in each (use a longer -z)")
+		case len(known) == 0:
+			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use " +
+				"a longer -z)")
+		default:
+			add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures %s -repeat %d",
+				c.fewest(len(known)*heads), alone(known), c.fewest(heads))
 		}
-		add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures %s -repeat %d",
-			c.fewest(len(known)*heads), alone(known), c.fewest(heads))
 		return list
 	}
 	together := "brackets hold the true ratio with a probability of 95%"

@@ -174,23 +174,18 @@ func pathRows(q *reqtrace.Request) []pathRow {
 		least = lengths[maxPathRows/2] // joined pieces may follow each row that is kept
 	}
 	var rows []pathRow
+	short := func(t reqtrace.Tile) bool { return least > 0 && t.End-t.Start <= least }
 	for i := 0; i < len(tiles); {
-		t := tiles[i]
-		if t.End-t.Start > least || least == 0 {
-			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), tileWhere(&t)))
-			i++
-			continue
-		}
-		from := i
-		for i < len(tiles) && tiles[i].End-tiles[i].Start <= least {
+		t, from := tiles[i], i
+		for i++; short(tiles[from]) && i < len(tiles) && short(tiles[i]); i++ {
 			t.End = tiles[i].End
-			i++
 		}
-		if i-from == 1 {
-			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), tileWhere(&t)))
-			continue
+		cause, where := newPageCause(t.Cause), tileWhere(&t)
+		if i-from > 1 {
+			cause, where = pageCause{Text: textfmt.Plural(i-from, "shorter piece")}, ""
 		}
-		rows = append(rows, newPathRow(q, t, pageCause{Text: textfmt.Plural(i-from, "shorter piece")}, ""))
+		at, took := "+"+textfmt.Duration(t.Start-q.Start), textfmt.Duration(t.End-t.Start)
+		rows = append(rows, pathRow{cause, at, took, where})
 	}
 	return rows
 }
@@ -205,10 +200,6 @@ func tileWhere(t *reqtrace.Tile) string {
 		return ""
 	}
 	return verdict.Where(&reqtrace.Blame{Cause: t.Cause, Site: t.Site, Op: t.Op, Holder: t.Holder, Doing: t.Doing})
-}
-
-func newPathRow(q *reqtrace.Request, t reqtrace.Tile, c pageCause, site string) pathRow {
-	return pathRow{c, "+" + textfmt.Duration(t.Start-q.Start), textfmt.Duration(t.End - t.Start), site}
 }
 
 func overview(r *reqtrace.Report) chart.Chart {
