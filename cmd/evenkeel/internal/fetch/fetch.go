@@ -33,7 +33,7 @@ func Page(ctx context.Context, c *http.Client, page string, most int64, wanted s
 	if resp.StatusCode != http.StatusOK {
 		err := fmt.Errorf("it answered %s%s: %s", resp.Status, FirstLine(resp.Body), wanted)
 		if resp.StatusCode == http.StatusNotFound {
-			err = goneError{err}
+			err = notFoundError{err}
 		}
 		return nil, err
 	}
@@ -44,9 +44,9 @@ func Page(ctx context.Context, c *http.Client, page string, most int64, wanted s
 	return b, nil
 }
 
-type goneError struct{ error }
+type notFoundError struct{ error }
 
-func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
+func (notFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // IsURL reports whether a name has a scheme.
 func IsURL(name string) bool { return strings.Contains(name, "://") }

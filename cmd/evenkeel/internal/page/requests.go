@@ -29,7 +29,7 @@ type slowRequest struct {
 	Path                   []pathRow
 	Sites                  []siteRow
 	Desc                   string
-	Leads                  []lead
+	Links                  []traceLink
 }
 
 type tilePath struct{ Class, D, Tip string }
@@ -48,7 +48,7 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	for i := range r.Slowest[:min(len(r.Slowest), maxPageRequests)] {
 		q := &r.Slowest[i]
 		s := slowRequest{
-			Leads: v.leads(q), ID: q.ID, Time: textfmt.Duration(q.Duration()),
+			Links: v.links(q), ID: q.ID, Time: textfmt.Duration(q.Duration()),
 			Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q),
 		}
 		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
@@ -259,15 +259,15 @@ func quoted(file string) string {
 	return "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 }
 
-type lead struct{ URL, Text string }
+type traceLink struct{ URL, Text string }
 
-func (v *viewer) leads(q *reqtrace.Request) []lead {
+func (v *viewer) links(q *reqtrace.Request) []traceLink {
 	if v == nil {
 		return nil
 	}
 	ms := func(d time.Duration) string { return fmt.Sprintf("%d.%06d", d/time.Millisecond, d%time.Millisecond) }
 	at, when := fmt.Sprintf("http://localhost:%d/trace?", v.Port), "#"+ms(q.Start)+":"+ms(q.End)
-	return []lead{
+	return []traceLink{
 		{at + fmt.Sprintf("goid=%d", q.Goroutine) + when, fmt.Sprintf("goroutine %d", q.Goroutine)},
 		{at + "view=proc" + when, "all processors"},
 	}
