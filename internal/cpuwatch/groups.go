@@ -1,5 +1,5 @@
-// Package cpuwatch reads how often a process's quota stopped it (cpu.stat), and how long its
-// threads ran and waited for a CPU (schedstat).
+// Package cpuwatch reads how a process's quota stopped it (cpu.stat), and how its threads waited
+// for a CPU (schedstat).
 package cpuwatch
 
 import (
@@ -17,7 +17,7 @@ import (
 
 type place struct {
 	dir string
-	top string // the outermost group that the reader sees
+	top string
 	v2  bool
 }
 
@@ -182,10 +182,10 @@ func parseTime(text string) (time.Time, error) {
 	return time.Unix(s, int64(math.Round(f*1e9))), nil
 }
 
-// Beside is what a process on the same machine saw while another one was traced.
+// Beside is what another process saw during a trace.
 type Beside struct {
 	Late  []Interval // when it was late itself
-	Steal float64    // share of the processors' time that the hypervisor took, from 0 to 1
+	Steal float64    // share of the processors' time that the hypervisor took
 	CPU   *CPU       // nil: not known
 }
 

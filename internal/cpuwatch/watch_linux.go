@@ -32,8 +32,8 @@ type Watch struct {
 	done    chan struct{}
 }
 
-// Start begins to watch a process of this machine. The error says why the quota is not known. It
-// watches the threads in any case.
+// Start begins to watch a process. The error says why the quota is not known. Threads are watched
+// in any case.
 func Start(pid int, withThreads bool) (*Watch, error) {
 	w := &Watch{stop: make(chan struct{}), done: make(chan struct{})}
 	g, err := openGroups(pid)

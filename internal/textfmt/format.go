@@ -71,7 +71,7 @@ func Ratio(r float64) string {
 	if r >= 9.95 {
 		return fmt.Sprintf("%.1fx", r)
 	}
-	if r > 0 && r < .00995 { // not 0
+	if r > 0 && r < .00995 {
 		return strconv.FormatFloat(r, 'g', 2, 64) + "x"
 	}
 	return fmt.Sprintf("%.2fx", r)
@@ -85,7 +85,7 @@ func Share(share float64) string {
 	return fmt.Sprintf("%.0f%%", share*100)
 }
 
-// Plural writes a number of things, such as "2,000 requests".
+// Plural writes "2,000 requests", say.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -105,9 +105,6 @@ func SignedDuration(d time.Duration) string {
 func Visible(s string, most int) string {
 	if utf8.RuneCountInString(s) > most {
 		s = string([]rune(s)[:most-1]) + "…"
-	}
-	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
-		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
@@ -135,7 +132,7 @@ func digits(x float64) string {
 
 // Style is plain by default.
 type Style struct {
-	Color bool // ANSI attributes
+	Color bool
 }
 
 // Bold sets t in bold.
@@ -144,7 +141,7 @@ func (s Style) Bold(t string) string { return s.Attr("1", t) }
 // Dim sets t faintly.
 func (s Style) Dim(t string) string { return s.Attr("2", t) }
 
-// Attr sets t with the ANSI attributes of code, such as "1;31".
+// Attr takes ANSI attributes such as "1;31".
 func (s Style) Attr(code, t string) string {
 	if !s.Color || t == "" {
 		return t
@@ -171,7 +168,7 @@ type Table struct {
 type tableRow struct {
 	cells []string
 	style func(string) string
-	marks map[int]func(string) string // of single cells
+	marks map[int]func(string) string
 }
 
 // NewTable returns a table of so many columns.

@@ -139,8 +139,8 @@ func (r *Row) Result(column int) *tailstat.Result { return r.results[column] }
 // Judged reports whether any figure has a verdict.
 func (c *Comparison) Judged() bool { return c.verdicts > 0 }
 
-// Lead returns the judged row to name first, p99 if possible.
-func (c *Comparison) Lead() *Row {
+// MainRow returns the judged row to name first, p99 if possible.
+func (c *Comparison) MainRow() *Row {
 	var first *Row
 	for i := range c.Rows {
 		r := &c.Rows[i]
@@ -172,7 +172,7 @@ func (c *Comparison) Footnotes() (list []string) {
 		}
 		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
-	if x := c.Lead(); x != nil && x.floor != nil {
+	if x := c.MainRow(); x != nil && x.floor != nil {
 		add("floor: the smallest change that %s show on this machine in four of five cases; smaller ones have no "+
 			"colour",
 			textfmt.Plural(x.floorRounds, "round"))
@@ -181,21 +181,19 @@ func (c *Comparison) Footnotes() (list []string) {
 		return list
 	}
 	heads := len(c.Columns) - 1
-	lead := c.Lead()
-	if !c.Judged() && c.Repeats() > 1 {
-		add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it in " +
-			"each (use a longer -z)")
-		return list
-	}
+	lead := c.MainRow()
 	if !c.Judged() {
-		known := c.known(c.toJudge())
-		if len(known) == 0 {
-			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use a " +
-				"longer -z)")
-			return list
+		switch known := c.known(c.toJudge()); {
+		case c.Repeats() > 1:
+			add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it " +
+				"in each (use a longer -z)")
+		case len(known) == 0:
+			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use " +
+				"a longer -z)")
+		default:
+			add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures %s -repeat %d",
+				c.fewest(len(known)*heads), alone(known), c.fewest(heads))
 		}
-		add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures %s -repeat %d",
-			c.fewest(len(known)*heads), alone(known), c.fewest(heads))
 		return list
 	}
 	together := "brackets hold the true ratio with a probability of 95%"

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -176,10 +177,7 @@ func (c *Comparison) rounds(otherwise int) int {
 			n = min(a.Base, a.Head)
 		}
 	}
-	if n == 0 {
-		return otherwise
-	}
-	return n
+	return cmp.Or(n, otherwise)
 }
 
 // HasFloor reports whether a floor was measured.

@@ -17,7 +17,8 @@ import (
 	"unicode"
 )
 
-// Page returns a page of at most so many bytes. wanted says what to do if the status is not 200.
+// Page returns a page of at most so many bytes. wanted says what to do about another status than
+// 200.
 func Page(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -32,7 +33,7 @@ func Page(ctx context.Context, c *http.Client, page string, most int64, wanted s
 	if resp.StatusCode != http.StatusOK {
 		err := fmt.Errorf("it answered %s%s: %s", resp.Status, FirstLine(resp.Body), wanted)
 		if resp.StatusCode == http.StatusNotFound {
-			err = goneError{err}
+			err = notFoundError{err}
 		}
 		return nil, err
 	}
@@ -43,9 +44,9 @@ func Page(ctx context.Context, c *http.Client, page string, most int64, wanted s
 	return b, nil
 }
 
-type goneError struct{ error }
+type notFoundError struct{ error }
 
-func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
+func (notFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // IsURL reports whether a name has a scheme.
 func IsURL(name string) bool { return strings.Contains(name, "://") }

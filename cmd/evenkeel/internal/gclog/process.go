@@ -32,7 +32,7 @@ type Report struct {
 
 // Process is a process in a log.
 type Process struct {
-	Source  string          `json:"source,omitempty"` // prefix of its lines
+	Source  string          `json:"source,omitempty"`
 	First   int64           `json:"first_gc"`
 	Last    int64           `json:"last_gc"`
 	From    time.Duration   `json:"from_ns"`
@@ -41,13 +41,13 @@ type Process struct {
 	Summary gctrace.Summary `json:"summary"`
 
 	read  int64
-	until time.Duration // end of the last of them
+	until time.Duration
 }
 
 type source struct {
 	name      string
 	last      gctrace.Cycle
-	cycles    chan gctrace.Cycle // of the running process
+	cycles    chan gctrace.Cycle
 	summary   chan Process
 	processes []Process
 }

@@ -23,7 +23,7 @@ type changes struct {
 }
 
 func changesOf(c *compare.Comparison) *changes {
-	lead := c.Lead()
+	lead := c.MainRow()
 	if !c.Judged() || lead == nil {
 		return nil
 	}

@@ -54,7 +54,7 @@ type explainPage struct {
 	Overview   chart.Chart
 	Viewer     *viewer
 	Requests   []slowRequest
-	Still      bool
+	Stalled    bool
 	Sites      []siteRow
 	Running    []runningRow
 	Limits     []string
@@ -156,7 +156,7 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 			rangeText(textfmt.Share(x.Low), textfmt.Share(x.High)), textfmt.Count(float64(x.Count)), where,
 		})
 	}
-	p.Still = len(r.Machine.Spans) > 0
+	p.Stalled = len(r.Machine.Spans) > 0
 	p.Overview, p.Requests = overview(r), slowRequests(r, p.Viewer)
 }
 

@@ -98,15 +98,12 @@ func set[V any](m map[string]V, index int, v V) map[string]V {
 }
 
 func busiest(lanes []compare.Lane, n int) []compare.Lane {
-	if len(lanes) <= n {
-		return slices.Clone(lanes)
-	}
 	by := make([]int, len(lanes))
 	for i := range by {
 		by[i] = i
 	}
 	slices.SortStableFunc(by, func(a, b int) int { return len(lanes[b].Spans) - len(lanes[a].Spans) })
-	by = by[:n]
+	by = by[:min(n, len(by))]
 	slices.Sort(by)
 	var kept []compare.Lane
 	for _, i := range by {

@@ -29,7 +29,7 @@ type slowRequest struct {
 	Path                   []pathRow
 	Sites                  []siteRow
 	Desc                   string
-	Leads                  []lead
+	Links                  []traceLink
 }
 
 type tilePath struct{ Class, D, Tip string }
@@ -48,7 +48,7 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	for i := range r.Slowest[:min(len(r.Slowest), maxPageRequests)] {
 		q := &r.Slowest[i]
 		s := slowRequest{
-			Leads: v.leads(q), ID: q.ID, Time: textfmt.Duration(q.Duration()),
+			Links: v.links(q), ID: q.ID, Time: textfmt.Duration(q.Duration()),
 			Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q),
 		}
 		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
@@ -174,23 +174,18 @@ func pathRows(q *reqtrace.Request) []pathRow {
 		least = lengths[maxPathRows/2] // joined pieces may follow each row that is kept
 	}
 	var rows []pathRow
+	short := func(t reqtrace.Tile) bool { return least > 0 && t.End-t.Start <= least }
 	for i := 0; i < len(tiles); {
-		t := tiles[i]
-		if t.End-t.Start > least || least == 0 {
-			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), tileWhere(&t)))
-			i++
-			continue
-		}
-		from := i
-		for i < len(tiles) && tiles[i].End-tiles[i].Start <= least {
+		t, from := tiles[i], i
+		for i++; short(tiles[from]) && i < len(tiles) && short(tiles[i]); i++ {
 			t.End = tiles[i].End
-			i++
 		}
-		if i-from == 1 {
-			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), tileWhere(&t)))
-			continue
+		cause, where := newPageCause(t.Cause), tileWhere(&t)
+		if i-from > 1 {
+			cause, where = pageCause{Text: textfmt.Plural(i-from, "shorter piece")}, ""
 		}
-		rows = append(rows, newPathRow(q, t, pageCause{Text: textfmt.Plural(i-from, "shorter piece")}, ""))
+		at, took := "+"+textfmt.Duration(t.Start-q.Start), textfmt.Duration(t.End-t.Start)
+		rows = append(rows, pathRow{cause, at, took, where})
 	}
 	return rows
 }
@@ -205,10 +200,6 @@ func tileWhere(t *reqtrace.Tile) string {
 		return ""
 	}
 	return verdict.Where(&reqtrace.Blame{Cause: t.Cause, Site: t.Site, Op: t.Op, Holder: t.Holder, Doing: t.Doing})
-}
-
-func newPathRow(q *reqtrace.Request, t reqtrace.Tile, c pageCause, site string) pathRow {
-	return pathRow{c, "+" + textfmt.Duration(t.Start-q.Start), textfmt.Duration(t.End - t.Start), site}
 }
 
 func overview(r *reqtrace.Report) chart.Chart {
@@ -268,15 +259,15 @@ func quoted(file string) string {
 	return "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 }
 
-type lead struct{ URL, Text string }
+type traceLink struct{ URL, Text string }
 
-func (v *viewer) leads(q *reqtrace.Request) []lead {
+func (v *viewer) links(q *reqtrace.Request) []traceLink {
 	if v == nil {
 		return nil
 	}
 	ms := func(d time.Duration) string { return fmt.Sprintf("%d.%06d", d/time.Millisecond, d%time.Millisecond) }
 	at, when := fmt.Sprintf("http://localhost:%d/trace?", v.Port), "#"+ms(q.Start)+":"+ms(q.End)
-	return []lead{
+	return []traceLink{
 		{at + fmt.Sprintf("goid=%d", q.Goroutine) + when, fmt.Sprintf("goroutine %d", q.Goroutine)},
 		{at + "view=proc" + when, "all processors"},
 	}

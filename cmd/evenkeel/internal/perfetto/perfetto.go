@@ -1,13 +1,12 @@
 // Package perfetto writes the slowest requests of a report as tracks, in Chrome's trace event
-// format (JSON), which ui.perfetto.dev and chrome://tracing open.
+// format (JSON).
 //
 //	process 1     the collector      thread 1  it marks            thread 2  the world is stopped
 //	              and the machine    thread 3  it stood still
 //	process 2     slowest request    thread 1  its goroutine       thread 2  who it waited for
 //	process 3     the next one       …
 //
-// A slice of a request's goroutine lies within the slice of the whole request, and slices of a
-// thread do not overlap otherwise. Times count from the start of the trace, as in the report.
+// Slices of a thread do not overlap, but for those within their request's.
 package perfetto
 
 import (

@@ -90,7 +90,7 @@ func (r *Runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration
 	fmt.Fprintf(r.app.Stderr, "%s against itself, %s: the smallest changes that %s show on this machine: %s\n",
 		label, textfmt.Plural(len(floor.First), "round"), textfmt.Plural(rounds, "such round"),
 		strings.Join(shown, ", "))
-	lead := c.Lead()
+	lead := c.MainRow()
 	if lead == nil {
 		return
 	}

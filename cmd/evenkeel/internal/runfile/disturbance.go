@@ -18,14 +18,14 @@ type Disturbance struct {
 	Service string `json:"service,omitempty"`
 
 	// Other is without evenkeel, the service and interrupts. It is absent if processes of the
-	// service may run here unknown.
+	// service are not known.
 	Other gctrace.Value[float64] `json:"other_percent,omitzero"`
 
 	// CPU time, of the service to 10 ms.
 	EvenkeelCPU gctrace.Value[time.Duration] `json:"evenkeel_cpu_ns,omitzero"`
 	ServiceCPU  gctrace.Value[time.Duration] `json:"service_cpu_ns,omitzero"`
 
-	// Steal is what the hypervisor gave to others while this machine had work to do.
+	// Steal is what the hypervisor gave to others.
 	Steal gctrace.Value[float64] `json:"steal_percent,omitzero"`
 
 	// Pressure is how much of the window something waited for a processor (PSI, "some").
