@@ -47,7 +47,8 @@ func (m *msgpush) flags(fs *flag.FlagSet) {
 	fs.IntVar(&m.batch, "batch", 64, "`messages` that a request pushes")
 	fs.IntVar(&m.length, "window", 300_000, "`messages` that live")
 	fs.StringVar(&m.shape, "shape", "ptr", "`shape` of a message, one of "+strings.Join(window.Shapes, ", "))
-	fs.UintVar(&m.warm, "warm", 0, "`MiB` that are taken from the system at the start, so that later memory is pre-faulted")
+	fs.UintVar(&m.warm, "warm", 0,
+		"`MiB` that are taken from the system at the start, so that later memory is pre-faulted")
 	m.recorder.Register(fs)
 }
 

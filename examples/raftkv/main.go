@@ -61,7 +61,8 @@ func (r *raftkv) flags(fs *flag.FlagSet) {
 	fs.Uint64Var(&r.id, "id", 1, "`number` of this member, from 1")
 	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303",
 		"`URLs` of all members, in the order of their numbers")
-	fs.UintVar(&r.warm, "warm", 0, "`MiB` that are taken from the system at the start, so that later memory is pre-faulted")
+	fs.UintVar(&r.warm, "warm", 0,
+		"`MiB` that are taken from the system at the start, so that later memory is pre-faulted")
 	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
 	fs.IntVar(&r.batch, "batch", 64, "`messages` that each write replaces")
 	fs.DurationVar(&r.transfer, "transfer-timeout", 0,
