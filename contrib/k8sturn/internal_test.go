@@ -32,7 +32,7 @@ func TestLogIsTheGates(t *testing.T) {
 	})
 }
 
-// pod lays out what the kubelet gives a pod, for a server.
+// pod writes the files that the kubelet gives a pod.
 func pod(t *testing.T, server *httptest.Server) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -51,8 +51,7 @@ func pod(t *testing.T, server *httptest.Server) (dir string) {
 	return dir
 }
 
-// TestInCluster asks a server with TLS as a pod does. When the token is refused, as one that has
-// expired is, the file is read again.
+// TestInCluster tests that the token's file is read again when the server refuses the token.
 func TestInCluster(t *testing.T) {
 	var valid atomic.Value // the token
 	valid.Store("first")
@@ -93,7 +92,6 @@ func TestInCluster(t *testing.T) {
 	}
 }
 
-// TestNoAccount says what is missing.
 func TestNoAccount(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()

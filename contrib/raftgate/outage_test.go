@@ -11,11 +11,9 @@ import (
 	"time"
 )
 
-// stillRaft is a group that never changes.
 type stillRaft struct{ Raft }
 
-// TestMemberThatComesAndGoes tests that the log has at most one line a minute about a member, and
-// one when it answers again.
+// TestMemberThatComesAndGoes tests that the log has at most one line a minute about a member.
 func TestMemberThatComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
