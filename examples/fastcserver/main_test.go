@@ -15,7 +15,6 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// fetch gets a path from a running server, on a connection of its own.
 func fetch(t *testing.T, p *program.Program, path string) string {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -39,7 +38,7 @@ func TestFastcserver(t *testing.T) {
 	t.Run("run_once.sh", func(t *testing.T) { testRunOnce(t, path) })
 }
 
-// testAnswers wants the same answers with and without the short way.
+// testAnswers wants the same answers with FASTC=off.
 func testAnswers(t *testing.T, path string) {
 	answers := map[string]string{}
 	for _, way := range []string{"", "off"} {
@@ -78,7 +77,6 @@ func testRefuses(t *testing.T, path string) {
 	p.Stop(syscall.SIGINT)
 }
 
-// testRunOnce runs the script in a second terminal, for a moment, against the server of the first.
 func testRunOnce(t *testing.T, path string) {
 	for _, tool := range []string{"bash", "go"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -87,7 +85,7 @@ func testRunOnce(t *testing.T, path string) {
 	}
 	once := func(addr string, args ...string) (string, error) {
 		cmd := exec.Command("bash", append([]string{"tests/run_once.sh"}, args...)...)
-		// With the same flags, what this test was built of is compiled.
+		// The same flags reuse what this test was built of.
 		cmd.Env = append(os.Environ(), "SERVER="+addr, "GOFLAGS="+testutil.RaceFlag)
 		text, err := cmd.CombinedOutput()
 		return string(text), err
@@ -128,7 +126,6 @@ func testRunOnce(t *testing.T, path string) {
 	}
 }
 
-// TestWithoutCgo wants the package to build, and the program to say what is missing.
 func TestWithoutCgo(t *testing.T) {
 	testutil.Long(t, "it compiles much of the standard library again")
 	if testutil.RaceFlag == "-race=true" {
