@@ -120,11 +120,11 @@ func newTurns(t testing.TB, o etcdturn.Options) *etcdturn.Turns {
 	if o.Group == "" {
 		o.Group = "g"
 	}
-	o.Logger = quiet
 	turns, err := etcdturn.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	turns.LogTo(quiet)
 	t.Cleanup(func() { turns.Close() })
 	return turns
 }

@@ -55,14 +55,12 @@ func newTurns(t testing.TB, s *server, o k8sturn.Options) *k8sturn.Turns {
 	if o.Client == nil {
 		o.Client = &http.Client{Transport: &http.Transport{}}
 	}
-	if o.Logger == nil {
-		o.Logger = quiet
-	}
 	o.URL = s.url
 	turns, err := k8sturn.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	turns.LogTo(quiet)
 	t.Cleanup(func() {
 		turns.Close()
 		o.Client.CloseIdleConnections()

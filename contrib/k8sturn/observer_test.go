@@ -39,7 +39,6 @@ func TestWatchEndsAtOnce(t *testing.T) {
 				serve := &transport{s: s}
 				var text bytes.Buffer
 				turns := newTurns(t, s, k8sturn.Options{
-					Logger: slog.New(slog.NewTextHandler(&text, nil)),
 					Client: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 						if r.URL.Query().Get("watch") != "" && !watches.Load() {
 							return &http.Response{StatusCode: code, Body: http.NoBody}, nil
@@ -47,6 +46,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 						return serve.RoundTrip(r)
 					})},
 				})
+				turns.LogTo(slog.New(slog.NewTextHandler(&text, nil)))
 				turnsuite.Release(t, turnsuite.Take(t, turns))
 				time.Sleep(during)
 				synctest.Wait()
@@ -77,7 +77,6 @@ func TestWatchComesAndGoes(t *testing.T) {
 		serve := &transport{s: s}
 		var text bytes.Buffer
 		turns := newTurns(t, s, k8sturn.Options{
-			Logger: slog.New(slog.NewTextHandler(&text, nil)),
 			Client: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Query().Get("watch") != "" && refuses.Load() {
 					return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody}, nil
@@ -85,6 +84,7 @@ func TestWatchComesAndGoes(t *testing.T) {
 				return serve.RoundTrip(r)
 			})},
 		})
+		turns.LogTo(slog.New(slog.NewTextHandler(&text, nil)))
 		turnsuite.Release(t, turnsuite.Take(t, turns))
 		for range 5 { // two minutes
 			refuses.Store(true)

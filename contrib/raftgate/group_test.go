@@ -67,7 +67,7 @@ func newGroup(t testing.TB, ids ...string) *group {
 	for _, id := range ids {
 		m := &member{group: g, id: id}
 		var err error
-		m.Member, err = raftgate.New(raftgate.Options{Raft: m, Ask: g.ask, Logger: quiet})
+		m.Member, err = raftgate.New(raftgate.Options{Raft: m, Ask: g.ask})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -186,7 +186,7 @@ func (stopped) Status() raftgate.Status                { return raftgate.Status{
 func (stopped) Transfer(context.Context, string) error { return errModel }
 
 func TestStoppedNodeLeadsNobody(t *testing.T) {
-	m, err := raftgate.New(raftgate.Options{Raft: stopped{}, Ask: newGroup(t, "a").ask, Logger: quiet})
+	m, err := raftgate.New(raftgate.Options{Raft: stopped{}, Ask: newGroup(t, "a").ask})
 	if err != nil {
 		t.Fatal(err)
 	}

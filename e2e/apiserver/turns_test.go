@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -52,7 +51,7 @@ func TestAPIServer(t *testing.T) {
 	token := c.tokenOf(t, "msgpush")
 	replica := func(t *testing.T, client *http.Client, o k8sturn.Options) *k8sturn.Turns {
 		t.Helper()
-		o.URL, o.Client, o.Logger = c.url, client, slog.New(slog.DiscardHandler)
+		o.URL, o.Client = c.url, client
 		turns, err := k8sturn.New(o)
 		if err != nil {
 			t.Fatal(err)

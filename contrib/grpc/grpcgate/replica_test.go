@@ -152,13 +152,12 @@ func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service
 		t.Fatal(err)
 	}
 	r.addr = l.Addr().String()
-	o.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
 	if r.signal, err = grpcgate.New(o); err != nil {
 		t.Fatal(err)
 	}
 	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, heap,
 		r.onEvent
-	gate.Logger, gate.Period = o.Logger, -1
+	gate.Logger, gate.Period = slog.New(slog.NewTextHandler(&r.log, nil)), -1
 	if r.gate, err = gcgate.Start(t.Context(), gate); err != nil {
 		t.Fatal(err)
 	}

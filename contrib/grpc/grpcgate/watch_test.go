@@ -104,6 +104,11 @@ func (f *fakeWatch) wants(t *testing.T, want ...grpc_health_v1.HealthCheckRespon
 // newSignal returns one whose gate does not collect.
 func newSignal(t *testing.T, o Options) *Signal {
 	t.Helper()
+	return newSignalLogging(t, o, quiet)
+}
+
+func newSignalLogging(t *testing.T, o Options, log *slog.Logger) *Signal {
+	t.Helper()
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +116,7 @@ func newSignal(t *testing.T, o Options) *Signal {
 	heap := gcgatetest.NewHeap()
 	heap.Rate = 0
 	g, err := gcgate.Start(t.Context(),
-		gcgate.Options{Collector: heap, Policy: gcgate.PolicyThrough, Period: -1, Logger: quiet})
+		gcgate.Options{Collector: heap, Policy: gcgate.PolicyThrough, Period: -1, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +266,7 @@ func TestAShortTimeWithoutACallSaysNothing(t *testing.T) {
 // TestIdleClientsHoldUpNoCollection tests that collections may be close if no client calls.
 func TestIdleClientsHoldUpNoCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{Logger: quiet})
+		s, err := New(Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +350,7 @@ func TestCheckIsNoPlaceForADrain(t *testing.T) {
 func TestClientsThatDoNotWatchAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		s := newSignal(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := newSignalLogging(t, Options{}, slog.New(slog.NewTextHandler(&log, nil)))
 		if err := s.CanConfirm(time.Second); err == nil || !strings.Contains(err.Error(), "no client watches") {
 			t.Errorf("CanConfirm returned %v although nobody watches", err)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -434,7 +433,7 @@ func TestMember(t *testing.T) {
 	members := map[string]*raftgate.Member{}
 	for _, nd := range c.nodes {
 		m, err := raftgate.New(raftgate.Options{
-			Raft: etcdraft.New(nd), TransferTimeout: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
+			Raft: etcdraft.New(nd), TransferTimeout: 5 * time.Second,
 			Ask: func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
 		})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"sync"
 	"testing"
@@ -254,8 +253,7 @@ func TestMember(t *testing.T) {
 	for id, s := range servers {
 		m, err := raftgate.New(raftgate.Options{
 			Raft: hashiraft.New(s.raft, raft.ServerID(id)), TransferTimeout: 5 * time.Second,
-			Logger: slog.New(slog.DiscardHandler),
-			Ask:    func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
+			Ask: func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
 		})
 		if err != nil {
 			t.Fatal(err)
