@@ -2,7 +2,7 @@ package aio
 
 import "evenkeel.dev/aio/internal/proactor"
 
-// Budgets of one turn of WaitIO and their shares. See doc.go. Poll has its own.
+// Budgets of one turn of WaitIO and their shares. Poll has its own.
 const (
 	// Submissions that are taken in, and of a connection before the next has its share.
 	intakeTurn, intakeConn = 4096, 4
@@ -54,7 +54,7 @@ func (l *line) pop() *proactor.Desc {
 // startable reports whether the first operation of a queue waits only for its turn.
 func startable(d *proactor.Desc, dir proactor.Dir) bool {
 	op := d.Queues[dir].Head
-	return op != nil && !op.InFlight && (!d.Starved[dir] || d.Gone != proactor.None || op.Cause != proactor.None)
+	return op != nil && !op.InFlight && (!d.Starved[dir] || d.Released != proactor.None || op.Cause != proactor.None)
 }
 
 func (w *Watcher) list(d *proactor.Desc, l *line) {

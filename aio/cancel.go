@@ -68,7 +68,7 @@ func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 
 // pendingOf counts the operations of d with that tag for which f returns true. The caller holds mu.
 func (w *Watcher) pendingOf(d *proactor.Desc, tag any, f func(op *proactor.Op, begun bool) bool) (n int) {
-	if d.Gone != proactor.None || !canCompare(tag) {
+	if d.Released != proactor.None || !canCompare(tag) {
 		return 0
 	}
 	visit := func(q *proactor.Queue, begun bool) {

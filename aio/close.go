@@ -13,12 +13,11 @@ import (
 // ErrWatcherClosed. Close always returns nil, and may be called again.
 //
 // If io_uring keeps an operation, which it should not, its Result has a nil Buffer. That buffer is
-// never freed, because the kernel may use it. Stats.Leaked counts these, and Logger gets a Warn.
+// never freed. Stats.Leaked counts these, and Logger gets a Warn.
 func (w *Watcher) Close() error {
 	if leaked := w.end(); leaked > 0 {
-		w.options.Logger.Warn("aio: the kernel did not return memory when the watcher was closed: it is never "+
-			"freed. Look for what WaitIO said of a ring that failed",
-			"operations", leaked)
+		w.options.Logger.Warn("aio: the kernel kept memory when the watcher was closed, which is never freed; see the "+
+			"error of WaitIO", "operations", leaked)
 	}
 	return nil
 }
@@ -69,8 +68,7 @@ func (w *Watcher) refuse() {
 
 // Shutdown refuses new operations, closes the listeners, ends pending reads, accepts and dials with
 // ErrWatcherClosed, and closes the Watcher when the pending writes are over. Another goroutine must
-// call WaitIO. If ctx ends first, Shutdown closes at once and returns ctx's error. It may be called
-// again.
+// call WaitIO. If ctx ends first, Shutdown closes at once and returns ctx's error.
 func (w *Watcher) Shutdown(ctx context.Context) error {
 	drained := w.drain()
 	var err error
@@ -140,13 +138,12 @@ func (c *Conn) CloseWrite(tag any, deadline time.Time) error {
 
 // CloseAfterWrites submits a close behind the writes that were submitted before. The connection is
 // closed when they are over or failed, or at the deadline. Pending reads go on until then. New
-// operations are refused with ErrClosed. A full queue does not refuse it. See Read.
+// operations are refused with ErrClosed. A full queue does not refuse it. The Error is nil,
+// ErrDeadline if writes were left, or ErrClosed if Close came first. See Read.
 //
-// The Error is nil, ErrDeadline if writes were left, or ErrClosed if Close came first.
-//
-// The kernel goes on sending after the close. But if bytes of the peer are unread, or arrive later,
-// it resets the connection, and the peer may lose data (RFC 9112, 9.6). If the peer may still send,
-// submit a CloseWrite, read to io.EOF with a deadline, and Close.
+// If bytes of the peer are unread, or arrive later, the kernel resets the connection, and the peer
+// may lose data (RFC 9112, 9.6). If the peer may still send, submit a CloseWrite, read to io.EOF
+// with a deadline, and Close.
 func (c *Conn) CloseAfterWrites(tag any, deadline time.Time) error {
 	return c.submit(proactor.Closing, false, tag, nil, deadline)
 }
@@ -154,7 +151,7 @@ func (c *Conn) CloseAfterWrites(tag any, deadline time.Time) error {
 // leave releases connections whose last write is over. The caller holds mu.
 func (w *Watcher) leave() {
 	for _, d := range w.table.leaving {
-		if d.Gone == proactor.None {
+		if d.Released == proactor.None {
 			w.release(d, proactor.ConnClosed)
 		}
 	}
@@ -163,10 +160,9 @@ func (w *Watcher) leave() {
 }
 
 // Detach gives the connection back as a *net.TCPConn or a *net.UnixConn with its options. The Conn
-// is closed. It does not wait, and fails with ErrPending if WaitIO has not returned all operations
-// of the connection. Cancel reads before. Other errors are ErrClosed, ErrWatcherClosed and a
-// syscall.Errno such as EMFILE. It needs two more descriptors for a moment. On an error nothing has
-// changed.
+// is closed. It fails with ErrPending if WaitIO has not returned all operations of the connection,
+// so cancel reads before. Other errors are ErrClosed, ErrWatcherClosed and a syscall.Errno such as
+// EMFILE. It needs two more descriptors for a moment. On an error nothing has changed.
 func (c *Conn) Detach() (net.Conn, error) {
 	w, d := c.watcher(), &c.desc
 	if w == nil {
@@ -177,8 +173,8 @@ func (c *Conn) Detach() (net.Conn, error) {
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
 	switch {
-	case d.Gone != proactor.None:
-		return nil, errOf(d.Gone)
+	case d.Released != proactor.None:
+		return nil, errOf(d.Released)
 	case d.Closed:
 		return nil, ErrClosed
 	case atomic.LoadInt32(&d.Queued) > 0:

@@ -36,9 +36,9 @@ func (c *Conn) watcher() *Watcher {
 	return c.at.watcher
 }
 
-// Attach takes conn over. It must have a file descriptor, as *net.TCPConn and *net.UnixConn do. The
-// watcher duplicates the descriptor and closes conn. Socket options stay, except a linger time
-// above zero, because closing never waits.
+// Attach takes conn over, such as a *net.TCPConn or a *net.UnixConn. The watcher duplicates the
+// descriptor and closes conn. Socket options stay, except a linger time above zero, because closing
+// never waits.
 //
 // If it fails, the caller still owns conn. The error is ErrNoDescriptor, ErrDatagram, ErrClosed,
 // ErrTooManyConns, ErrWatcherClosed, a syscall.Errno such as EMFILE, or that of conn's SyscallConn.
@@ -71,7 +71,7 @@ func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	return nil
 }
 
-// take duplicates the descriptor of a connection or a listener. The caller holds mu.
+// take duplicates the descriptor of source. The caller holds mu.
 func (w *Watcher) take(source any, d *proactor.Desc, owner any) error {
 	if w.refusing() {
 		return ErrWatcherClosed
@@ -109,12 +109,8 @@ func sameAddr(a, b net.Addr) bool {
 func openError(err error) error {
 	var errno syscall.Errno
 	switch {
-	case errors.Is(err, proactor.ErrNoDescriptor):
-		return ErrNoDescriptor
-	case errors.Is(err, proactor.ErrDatagram):
-		return ErrDatagram
-	case errors.Is(err, proactor.ErrAddress):
-		return ErrUnresolved
+	case err == ErrNoDescriptor, err == ErrDatagram, err == ErrUnresolved:
+		return err
 	case errors.Is(err, net.ErrClosed):
 		return ErrClosed
 	case errors.As(err, &errno):
@@ -197,7 +193,7 @@ func (c *Conn) RemoteAddrPort() netip.AddrPort {
 
 // Close closes the connection at once. Operations that were submitted before are tried once, up to
 // the first in each direction that would wait. The others end with ErrClosed. Close always returns
-// nil, and may be called again.
+// nil.
 func (c *Conn) Close() error {
 	if w := c.watcher(); w != nil {
 		w.closeDesc(&c.desc)
@@ -208,7 +204,7 @@ func (c *Conn) Close() error {
 func (w *Watcher) closeDesc(d *proactor.Desc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if d.Gone != proactor.None {
+	if d.Released != proactor.None {
 		return
 	}
 	w.subs.mu.Lock()
@@ -269,7 +265,7 @@ func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 }
 
 func (w *Watcher) forget(d *proactor.Desc, cause proactor.Cause) {
-	d.Gone = cause
+	d.Released = cause
 	last := w.table.descs[len(w.table.descs)-1]
 	w.table.descs[d.Index], last.Index = last, d.Index
 	w.table.descs[len(w.table.descs)-1] = nil

@@ -2,16 +2,16 @@
 // submits a read or a write, goes on, and receives the completion later. The kernel interface is
 // io_uring or epoll on Linux, and kqueue on macOS and the BSDs.
 //
-// Use it for servers with very many connections that are mostly idle or carry short messages. With
-// some hundred connections, blocking goroutines are simpler and as fast.
+// Use it for very many connections that are mostly idle or carry short messages. With some hundred,
+// blocking goroutines are simpler and as fast.
 //
 // # Operations
 //
 // [Watcher.Listen] makes a [Listener]. [Listener.Accept], [Listener.AcceptMultishot],
 // [Watcher.Dial] and [Watcher.Attach] make a [Conn]. [Conn.Read], [Conn.ReadFull], [Conn.Write] and
 // [Conn.Writev] queue an operation and return. [Watcher.WaitIO] moves bytes and returns the
-// operations that are over, each with its tag. Operations progress only while a goroutine is there.
-// Long work between two calls delays every connection of that Watcher.
+// operations that are over, each with its tag. Operations progress only while a goroutine is there,
+// so long work between two calls delays every connection.
 //
 // Several Watchers, each with its goroutine, use several processors. [Listen] makes them share an
 // address. [Watcher.Post] wakes one of them with a message. [Conn.TryWrite] and [Conn.TryWritev]
@@ -62,16 +62,7 @@
 //
 // # Fairness
 //
-// WaitIO works in turns with budgets, so that a busy connection delays the others by its share
-// only. A turn
-//
-//   - takes in 4,096 submissions, 4 of a connection and then those of the next;
-//   - begins 256 transfers or 1 MiB, whichever comes first. A connection with something new begins
-//     1 transfer of each direction. One that has had that begins 4, or 64 KiB. A Listener begins 64
-//     accepts. The two kinds of connections share the transfers equally;
-//   - asks the kernel for events, if the turn before did not: 128 of them, [Options].MaxEvents, or
-//     1 MiB. On io_uring all transfers of a turn are one system call, or one for each 128;
-//   - ends 256 operations at their deadline, after one more try.
-//
-// WaitIO returns after a turn in which an operation was over.
+// WaitIO works in turns. Each part of a turn, and each connection, has a budget of transfers and
+// bytes, so that a busy connection delays the others by its share only. A transfer has at most
+// 64 KiB. WaitIO returns after a turn in which an operation was over.
 package aio

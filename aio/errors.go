@@ -18,20 +18,16 @@ var (
 
 	// ErrNoDescriptor says that the connection or listener is nil or has no file descriptor, such
 	// as a net.Pipe or a tls.Conn.
-	ErrNoDescriptor = errors.New("aio: the connection has no file descriptor: attach the *net.TCPConn or " +
-		"*net.UnixConn below it")
+	ErrNoDescriptor = proactor.ErrNoDescriptor
 
 	// ErrDatagram says that the socket is not a stream, such as UDP. Reads would join its messages.
-	ErrDatagram = errors.New("aio: the connection is one of datagrams or packets (udp, unixgram, unixpacket): use " +
-		"package net for it")
+	ErrDatagram = proactor.ErrDatagram
 
 	// ErrUnresolved says that Dial's address has a name, or is not a stream socket's.
-	ErrUnresolved = errors.New("aio: the address is no IP and port, nor a unix socket's: resolve a name before, as " +
-		"by net.ResolveTCPAddr or a net.Resolver, outside of the loop")
+	ErrUnresolved = proactor.ErrUnresolved
 
 	// ErrWaiting says that another goroutine is in WaitIO.
-	ErrWaiting = errors.New("aio: another goroutine is in WaitIO: have one goroutine a Watcher call it, and make a " +
-		"Watcher for each that shall")
+	ErrWaiting = errors.New("aio: another goroutine is in WaitIO: call it from one goroutine per Watcher")
 
 	// ErrDeadline, which is os.ErrDeadlineExceeded, says that the deadline passed before the end.
 	ErrDeadline = os.ErrDeadlineExceeded

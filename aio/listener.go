@@ -15,14 +15,12 @@ import (
 
 // ListenOptions configures a Listener. The zero value works.
 type ListenOptions struct {
-	// Backlog is how many connections may wait to be accepted (listen(2)). The kernel silently
-	// bounds it by net.core.somaxconn on Linux and kern.ipc.somaxconn on the BSDs. Default: the
-	// system's bound. Limit: 2^16-1.
+	// Backlog is how many connections may wait to be accepted (listen(2)). The kernel bounds it by
+	// net.core.somaxconn or kern.ipc.somaxconn. Default: that bound. Limit: 2^16-1.
 	Backlog int
 
-	// ReusePort lets several listeners share one address, each with its own queue (socket(7)). The
-	// kernel chooses by the connection's addresses. macOS, OpenBSD, NetBSD and unix sockets do not
-	// balance. Default: false.
+	// ReusePort lets several listeners share one address, each with its own queue (socket(7)).
+	// macOS, OpenBSD, NetBSD and unix sockets do not balance. Default: false.
 	ReusePort bool
 
 	// Control is called with each socket before it is bound, as in net.ListenConfig. Connections
@@ -46,7 +44,7 @@ type Listener struct {
 	watcher *Watcher
 	desc    proactor.Desc
 	addr    net.Addr
-	kept    *socket // closed with this Listener, or nil
+	kept    *socket // closed with this Listener
 
 	// Guarded by the watcher's mu.
 	local netip.AddrPort // of the newest connection, if addr is unspecified
@@ -55,8 +53,8 @@ type Listener struct {
 }
 
 // Listen returns a Listener at an address, as net.Listen does. The network is tcp, tcp4, tcp6 or
-// unix. A unix address that begins with @ is abstract (Linux). Connections have TCP_NODELAY set.
-// They have no keep-alive probes, which cost too much for tens of thousands of idle connections.
+// unix. Connections have TCP_NODELAY set. They have no keep-alive probes, which cost too much for
+// tens of thousands of idle connections.
 //
 // It resolves a name before it returns. It fails with an *evenkeel.OptionError, ErrWatcherClosed,
 // or a *net.OpError.
@@ -102,11 +100,10 @@ func listenError(at net.Addr, err error) error {
 	return err
 }
 
-// AttachListener takes ln over. It must have a file descriptor, as *net.TCPListener and
-// *net.UnixListener do. The watcher duplicates the descriptor and closes ln. The Listener's Close
-// closes a *net.UnixListener, which may remove its file.
-//
-// If it fails, the caller still owns ln. The errors are those of [Watcher.Attach].
+// AttachListener takes over ln, such as a *net.TCPListener or a *net.UnixListener. The watcher
+// duplicates its descriptor and closes it. A *net.UnixListener is closed by the Listener's Close,
+// because that may remove its file. If it fails, the caller still owns ln. The errors are those of
+// [Watcher.Attach].
 func (w *Watcher) AttachListener(ln net.Listener) (*Listener, error) {
 	if v := reflect.ValueOf(ln); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, ErrNoDescriptor
@@ -149,17 +146,15 @@ func (l *Listener) Addr() net.Addr { return l.addr }
 // accept, connections wait in the kernel's queue.
 //
 // If descriptors or memory are missing, or Options.MaxConns is reached, the accept stays pending.
-// It is tried again when the Watcher closes a descriptor, and every 10 ms. Stats.AcceptStalls
-// counts this, and Options.Logger gets a Warn once. Other errors are those of accept(2) and of
-// [Conn.Read].
+// It is tried again when the Watcher closes a descriptor, and every 10 ms. Options.Logger gets a
+// Warn once. Other errors are those of accept(2) and of [Conn.Read].
 func (l *Listener) Accept(tag any, deadline time.Time) error {
 	return l.submit(proactor.Op{Desc: &l.desc, Kind: proactor.Accept, Tag: tag}, deadline)
 }
 
 // AcceptMultishot submits an Accept that goes on. WaitIO returns each connection with [OpAccept],
-// the tag and Result.More, up to 64 at a time. The last Result has no More, and its Error says why:
-// the Listener or the Watcher was closed, [Listener.Cancel] found the tag, or accept(2) failed. An
-// Accept that is submitted later waits for that. It has no deadline.
+// the tag and Result.More, up to 64 at a time. The last Result has no More, and its Error says why.
+// An Accept that is submitted later waits for that. It has no deadline.
 func (l *Listener) AcceptMultishot(tag any) error {
 	return l.submit(proactor.Op{Desc: &l.desc, Kind: proactor.Accept, Tag: tag, Mode: proactor.Multishot}, NoDeadline)
 }
@@ -172,7 +167,7 @@ func (l *Listener) submit(op proactor.Op, deadline time.Time) error {
 }
 
 // Close ends the listening. Pending operations are tried once and then end with ErrClosed.
-// Connections that were not accepted are reset. Close always returns nil, and may be called again.
+// Connections that were not accepted are reset. Close always returns nil.
 func (l *Listener) Close() error {
 	if l.watcher == nil {
 		return nil
@@ -182,9 +177,9 @@ func (l *Listener) Close() error {
 }
 
 // Listen makes several watchers listen at one address, and returns a Listener for each. With
-// ListenOptions.ReusePort each has a socket and its share of the connections, which wait for it
-// even if others are idle. Without, all share one socket, and any idle watcher accepts, so the
-// shares are uneven. If it fails, nothing listens.
+// ListenOptions.ReusePort each has its share of the connections, which wait for it even if others
+// are idle. Without, any idle watcher accepts, so the shares are uneven. If it fails, nothing
+// listens.
 func Listen(network, address string, o ListenOptions, watchers ...*Watcher) (listeners []*Listener, err error) {
 	var s *socket
 	defer func() {
@@ -252,11 +247,10 @@ func (l *Listener) placeOf(d *proactor.Desc) *place {
 // Time between tries of an accept that lacks descriptors or memory.
 const acceptRest = 10 * time.Millisecond
 
-// accepted is over for an Accept.
 func (w *Watcher) accepted(op *proactor.Op) bool {
 	d := op.Desc
-	cause := max(d.Gone, op.Cause)
-	if op.Err == nil && d.Gone == proactor.None {
+	cause := max(d.Released, op.Cause)
+	if op.Err == nil && d.Released == proactor.None {
 		if op.Err = w.accept(d.Owner.(*Listener)); op.Err == nil {
 			if op.Mode == proactor.Multishot {
 				w.pass(op)
@@ -279,7 +273,7 @@ func (w *Watcher) accepted(op *proactor.Op) bool {
 	return op.Err != nil
 }
 
-// accept takes a connection from l into w.accepts.arrived.
+// accept takes a connection into w.accepts.arrived.
 func (w *Watcher) accept(l *Listener) error {
 	if w.connsFull() {
 		return syscall.EMFILE
@@ -349,7 +343,6 @@ func (w *Watcher) warnStalled() {
 	w.accepts.warned = true
 	w.mu.Unlock()
 	defer w.mu.Lock() // even if the Logger panics
-	w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it, " +
-		"or Options.MaxConns are open: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls " +
-		"counts this")
+	w.options.Logger.Warn("aio: a connection waits to be accepted, because descriptors or memory are missing, or " +
+		"Options.MaxConns are open: close connections, or raise the limit (ulimit -n)")
 }

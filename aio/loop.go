@@ -22,8 +22,7 @@ const (
 )
 
 // WaitIO drives the watcher until operations are over, and returns each once. The slice, and swap
-// buffers in it, are valid until the next call by any goroutine. A second call at the same time
-// returns ErrWaiting.
+// buffers in it, are valid until the next call. A second call at the same time returns ErrWaiting.
 //
 // After Close it returns the pending operations with ErrWatcherClosed, and then ErrWatcherClosed
 // itself. Another error means that the operating system refused to wait.
@@ -67,7 +66,8 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 	}
 }
 
-// turn does one round of doc.go's "Fairness". idle says that the backend has nothing to submit.
+// turn retries what lacked memory, takes in submissions, begins transfers, asks the kernel, and ends
+// what is late, each within its budget. idle says that the backend has nothing to submit.
 func (w *Watcher) turn() (idle bool, err error) {
 	if !w.swap.held { // Conn.Close may have ended reads
 		w.swap.used = 0
@@ -123,7 +123,8 @@ func (w *Watcher) wait() error {
 	if at, any := w.deadlines.first(); any {
 		timeout = max(at-w.now(), 0)
 	}
-	if (w.memory.retried.len()+w.memory.starved.len() > 0 || w.memory.refused) && (timeout < 0 || timeout > starvedRetry) {
+	lacking := w.memory.retried.len()+w.memory.starved.len() > 0 || w.memory.refused
+	if lacking && (timeout < 0 || timeout > starvedRetry) {
 		timeout = starvedRetry
 	}
 	if rest := max(w.accepts.until-w.now(), 0); len(w.accepts.stalled) > 0 && (timeout < 0 || timeout > rest) {

@@ -35,8 +35,7 @@ type Options struct {
 	MaxConns int
 
 	// MaxEvents is how many kernel events a turn takes on epoll and kqueue. Fewer make the first of
-	// many messages wait less. More save system calls. Default and limit: 128. At least 2, because
-	// a wake may be one.
+	// many messages wait less. More save system calls. Default and limit: 128. At least 2.
 	MaxEvents int
 
 	// Logger gets a Warn if io_uring is missing, if accepts wait for descriptors, if the kernel did
@@ -58,33 +57,26 @@ const (
 )
 
 func (o Options) normal() (Options, error) {
-	switch {
-	case o.SwapSize < 0 || o.SwapSize > maxSwapSize:
-		return o, evenkeel.NewOptionError("aio.Options", "SwapSize",
-			"%d is not a size: write 1 to %d bytes, or 0 for %d", o.SwapSize, maxSwapSize, defaultSwapSize)
-	case o.MaxQueued < 0 || o.MaxQueued > maxMaxQueued:
-		return o, evenkeel.NewOptionError("aio.Options",
-			"MaxQueued", "%d is not a limit: write 1 to %d operations, or 0 for %d", o.MaxQueued, maxMaxQueued,
-			defaultMaxQueued)
-	case o.MaxQueuedBytes < 0 || o.MaxQueuedBytes > maxQueuedBytes:
-		return o, evenkeel.NewOptionError("aio.Options", "MaxQueuedBytes",
-			"%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxQueuedBytes, int64(maxQueuedBytes),
-			defaultQueuedBytes)
-	case o.MaxWatcherBytes < 0 || o.MaxWatcherBytes > maxQueuedBytes:
-		return o, evenkeel.NewOptionError("aio.Options", "MaxWatcherBytes",
-			"%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxWatcherBytes, int64(maxQueuedBytes),
-			defaultWatcherBytes)
-	case o.MaxConns < 0 || o.MaxConns > maxMaxConns:
-		return o, evenkeel.NewOptionError("aio.Options",
-			"MaxConns", "%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, maxMaxConns,
-			defaultMaxConns)
-	case o.MaxEvents < 0 || o.MaxEvents == 1 || o.MaxEvents > proactor.MaxEvents:
-		return o, evenkeel.NewOptionError("aio.Options",
-			"MaxEvents", "%d is not a limit: write 2 to %d events, or 0 for %d", o.MaxEvents, proactor.MaxEvents,
-			proactor.MaxEvents)
-	case !backendNames.Has(o.Backend):
+	for _, l := range []struct {
+		option                    string
+		value, least, most, unset int64
+		unit                      string
+	}{
+		{"SwapSize", int64(o.SwapSize), 1, maxSwapSize, defaultSwapSize, "bytes"},
+		{"MaxQueued", int64(o.MaxQueued), 1, maxMaxQueued, defaultMaxQueued, "operations"},
+		{"MaxQueuedBytes", o.MaxQueuedBytes, 1, maxQueuedBytes, defaultQueuedBytes, "bytes"},
+		{"MaxWatcherBytes", o.MaxWatcherBytes, 1, maxQueuedBytes, defaultWatcherBytes, "bytes"},
+		{"MaxConns", int64(o.MaxConns), 1, maxMaxConns, defaultMaxConns, "connections"},
+		{"MaxEvents", int64(o.MaxEvents), 2, proactor.MaxEvents, proactor.MaxEvents, "events"},
+	} {
+		if l.value != 0 && (l.value < l.least || l.value > l.most) {
+			return o, evenkeel.NewOptionError("aio.Options", l.option,
+				"%d is out of range: write %d to %d %s, or 0 for %d", l.value, l.least, l.most, l.unit, l.unset)
+		}
+	}
+	if !backendNames.Has(o.Backend) {
 		return o, evenkeel.NewOptionError("aio.Options", "Backend",
-			"%d is no backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)
+			"%d is not a backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)
 	}
 	o.SwapSize = cmp.Or(o.SwapSize, defaultSwapSize)
 	o.MaxQueued = cmp.Or(o.MaxQueued, defaultMaxQueued)

@@ -27,8 +27,8 @@ func (r raw) Control(f func(fd uintptr)) error {
 	w := r.watcher()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.desc.Gone != proactor.None {
-		return errOf(r.desc.Gone)
+	if r.desc.Released != proactor.None {
+		return errOf(r.desc.Released)
 	}
 	if !w.backend.Control(&r.desc, f) {
 		return errNoDescriptor

@@ -15,7 +15,7 @@ const starvedRetry = time.Millisecond
 func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
 	for q := &d.Queues[dir]; startable(d, dir) && !b.spent(); b.transfers-- {
 		op := q.Head
-		if cause := max(d.Gone, op.Cause); cause != proactor.None || op.Kind == proactor.Closing {
+		if cause := max(d.Released, op.Cause); cause != proactor.None || op.Kind == proactor.Closing {
 			op.Err = errOf(cause)
 			w.finish(op)
 			continue
@@ -50,11 +50,11 @@ func (w *Watcher) over(op *proactor.Op) bool {
 		return w.accepted(op)
 	}
 	d := op.Desc
-	cause := max(d.Gone, op.Cause) // the stronger one
+	cause := max(d.Released, op.Cause) // the stronger one
 	if op.Err == nil {
 		switch op.Kind {
 		case proactor.Readable:
-			if op.Swap || d.Gone == proactor.None && w.readSwap(op) { // after Release the number may be another's
+			if op.Swap || d.Released == proactor.None && w.readSwap(op) { // after Release the number may be another's
 				return true
 			}
 		case proactor.Recv, proactor.Send:
@@ -68,7 +68,7 @@ func (w *Watcher) over(op *proactor.Op) bool {
 		case proactor.ShutWrite:
 			return true
 		case proactor.Connect:
-			if d.Gone == proactor.None {
+			if d.Released == proactor.None {
 				w.connected(d)
 				return true
 			}
@@ -130,7 +130,7 @@ func (w *Watcher) finish(op *proactor.Op) {
 		w.stats.BytesRead += uint64(op.Size)
 	}
 	ends := op.Kind == proactor.Closing || op.Kind == proactor.Connect && op.Err != nil
-	if ends && op.Desc.Gone == proactor.None {
+	if ends && op.Desc.Released == proactor.None {
 		w.table.leaving = append(w.table.leaving, op.Desc)
 	}
 	if w.accepts.arrived != nil {

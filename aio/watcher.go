@@ -17,7 +17,7 @@ type Result struct {
 
 	// Buffer is the buffer of the submission, which the caller owns again. Buffer[:Size] was
 	// transferred. After a read with a nil buffer, Swap is set and Buffer is valid until the next
-	// WaitIO. It is nil after a Writev, and if the kernel kept it. See Watcher.Close.
+	// WaitIO. It is nil after a Writev, and if the kernel kept it.
 	Buffer []byte
 	Swap   bool
 	Size   int

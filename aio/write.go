@@ -52,8 +52,8 @@ func (w *Watcher) lockToWrite(d *proactor.Desc) (free bool, err error) {
 	if !w.mu.TryLock() {
 		return false, nil
 	}
-	if d.Gone != proactor.None {
-		err = errOf(d.Gone)
+	if d.Released != proactor.None {
+		err = errOf(d.Released)
 	} else if free, err = w.writable(d); free {
 		return true, nil
 	}
@@ -99,9 +99,9 @@ const (
 // buffers and about 64 KiB. Nothing comes between the transfers of one Writev.
 //
 // The Result has OpWrite, a nil Buffer, and the Size of all. The watcher owns the bytes until
-// WaitIO returns the operation. The caller keeps the slice bufs. Without bytes the Error is
-// ErrEmptyBuffer. Like Read, it allocates for more operations than before, and beyond 256 lists or
-// 1,024 buffers. On macOS and the BSDs each transfer allocates.
+// WaitIO returns the operation. The caller keeps the slice bufs. Like Read, it allocates for more
+// operations than before, and beyond 256 lists or 1,024 buffers. On macOS and the BSDs each transfer
+// allocates.
 func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	w := c.watcher()
 	if w == nil {

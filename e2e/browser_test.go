@@ -161,7 +161,8 @@ func shoot(t *testing.T, ctx context.Context, name string) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		overflow := read(t, ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth - document.documentElement.clientWidth`))
+		overflow := read(t, ctx, chromedp.Evaluate[int](
+			`document.documentElement.scrollWidth - document.documentElement.clientWidth`))
 		if overflow > 0 {
 			t.Errorf("%s on %s: the page is %d pixels wider than the screen", name, s.name, overflow)
 		}
@@ -192,7 +193,11 @@ func TestWidths(t *testing.T) {
 		// where the last cells that are shown end, by table, in pixels
 		ends = `[...document.querySelectorAll('table')].flatMap(table => [...table.rows].map(row => {
 			const shown = [...row.cells].filter(c => c.getClientRects().length > 0);
-			return {Table: (table.id || table.className) + ' ' + (shown.at(-1)?.textContent.trim() ?? ''), X: Math.ceil(shown.at(-1)?.getBoundingClientRect().right ?? 0)};
+			const last = shown.at(-1);
+		return {
+			Table: (table.id || table.className) + ' ' + (last?.textContent.trim() ?? ''),
+			X: Math.ceil(last?.getBoundingClientRect().right ?? 0),
+		};
 		}))`
 	)
 	type end struct {
@@ -253,7 +258,12 @@ func TestViewer(t *testing.T) {
 	do(t, ctx, chromedp.Navigate("file://"+page), chromedp.WaitVisible(chromedp.CSS("#port")))
 	do(t, ctx, chromedp.Focus(chromedp.CSS("#port")))
 	const first = `document.querySelector(".leads a").href`
-	read(t, ctx, chromedp.Evaluate[bool](fmt.Sprintf(`(() => { const p = document.getElementById("port"); p.value = %q; p.dispatchEvent(new Event("input")); return true })()`, port)))
+	read(t, ctx, chromedp.Evaluate[bool](fmt.Sprintf(`(() => {
+		const p = document.getElementById("port");
+		p.value = %q;
+		p.dispatchEvent(new Event("input"));
+		return true;
+	})()`, port)))
 	link := read(t, ctx, chromedp.Evaluate[string](first))
 	if !strings.HasPrefix(link, "http://localhost:"+port+"/trace?goid=") {
 		t.Fatalf("the first link after the port was written is %s", link)
@@ -264,8 +274,11 @@ func TestViewer(t *testing.T) {
 	}
 
 	do(t, ctx, chromedp.Navigate(link))
-	// The mark is drawn when the range is there.
-	const marked = `(() => { const r = document.getElementById("trace-viewer")?.trackView?.viewport?.interestRange; return r && !r.isEmpty ? [r.min, r.max] : [] })()`
+	// It is drawn when the range is there.
+	const marked = `(() => {
+		const r = document.getElementById("trace-viewer")?.trackView?.viewport?.interestRange;
+		return r && !r.isEmpty ? [r.min, r.max] : [];
+	})()`
 	var got []float64
 	eventually(t, "go tool trace marks the request's time", func() bool {
 		got = read(t, ctx, chromedp.Evaluate[[]float64](marked))
@@ -298,7 +311,8 @@ func TestViewer(t *testing.T) {
 	if warnings := read(t, ctx, chromedp.Evaluate[[]string](fmt.Sprintf(`(() => {
 		const model = new tr.Model(), o = new tr.importer.ImportOptions();
 		new tr.importer.Import(model, o).importTraces([%s]);
-		const n = Object.values(model.processes).flatMap(p => Object.values(p.threads)).reduce((n, t) => n + t.sliceGroup.length, 0);
+		const threads = Object.values(model.processes).flatMap(p => Object.values(p.threads));
+		const n = threads.reduce((n, t) => n + t.sliceGroup.length, 0);
 		return [...model.importWarnings.map(w => w.message), ...(n === %d ? [] : [n + " slices were read"])];
 	})()`, text, slices))); len(warnings) > 0 {
 		t.Errorf("of %d slices: %q", slices, warnings)

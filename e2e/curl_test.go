@@ -36,6 +36,7 @@ func transfers(s *served, proto string) []transfer {
 		trailer = `(?i)Trailer: X-Sum\r`
 	}
 	hello := func(n string) string { return "hello " + n + " by " + proto }
+	const waits = "header = \"Expect: 100-continue\"\nexpect100-timeout = 600\ndata-binary = \"@FILE\""
 	all := []transfer{
 		{path: "/hello?n=1", body: hello("1"), connect: true},
 		{path: "/hello?n=2", body: hello("2")},
@@ -49,7 +50,10 @@ func transfers(s *served, proto string) []transfer {
 			path: "/moved", options: "location\ndata = \"a=b\"", body: "POST " + digest([]byte("a=b")), header: ` 307`,
 			first: true,
 		},
-		{path: "/digest", options: "header = \"Expect: 100-continue\"\nexpect100-timeout = 600\ndata-binary = \"@FILE\"", body: "POST " + s.digest, header: `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK`, first: true},
+		{
+			path: "/digest", options: waits, body: "POST " + s.digest,
+			header: `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK`, first: true,
+		},
 		{path: "/digest", options: "header = \"Transfer-Encoding: chunked\"\ndata-binary = \"@FILE\"", body: "POST " +
 			s.digest, header: `X-Encoding: \[chunked\]`, first: true},
 		{
@@ -65,8 +69,8 @@ func transfers(s *served, proto string) []transfer {
 			header: `Connection: close\r`,
 			first:  true,
 		},
-		{path: "/refuse", options: "header = \"Expect: 100-continue\"\nexpect100-timeout = 600\ndata-binary = \"@FILE\"", status: "413", body: "no\n", connect: true, first: true},
-		{path: "/hello?n=6", body: hello("6"), connect: true, first: true},
+		{path: "/refuse", options: waits, status: "413", body: "no\n", connect: true, first: true},
+		{path: "/hello?n=6", body: hello("6"), connect: true, first: true}, // the refused body was not sent
 	}
 	return slices.DeleteFunc(all, func(x transfer) bool { return x.first && proto == "HTTP/2.0" })
 }
@@ -121,7 +125,8 @@ func curl(t *testing.T, bin string, s *served, option, url, proto string, transf
 		if i > 0 {
 			fmt.Fprintln(&config, "next")
 		}
-		fmt.Fprintf(&config, "url = %q\n%s\nsilent\nshow-error\ncacert = %q\noutput = \"%s/body%d\"\ndump-header = \"%s/head%d\"\n%s\n",
+		fmt.Fprintf(&config, "url = %q\n%s\nsilent\nshow-error\ncacert = %q\n"+
+			"output = \"%s/body%d\"\ndump-header = \"%s/head%d\"\n%s\n",
 			url+x.path, option, s.cert, dir, i, dir, i, strings.ReplaceAll(x.options, "FILE", s.path))
 		fmt.Fprintln(&config, `write-out = "%{http_code} HTTP/%{http_version} %{num_connects}\n"`)
 		status, connects := x.status, 0

@@ -95,7 +95,8 @@ func TestReportEvents(t *testing.T) {
 			t.Errorf("twice as near, a state is %.2f times as wide", r)
 		}
 		view := func(id string) string {
-			return read(t, ctx, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector('#%s svg.data').getAttribute('viewBox')`, id)))
+			return read(t, ctx, chromedp.Evaluate[string](
+				fmt.Sprintf(`document.querySelector('#%s svg.data').getAttribute('viewBox')`, id)))
 		}
 		if view("lanes-0") != view("time-0") {
 			t.Errorf("lanes show %s, latency %s", view("lanes-0"), view("time-0"))

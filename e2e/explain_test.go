@@ -127,7 +127,8 @@ func TestExplain(t *testing.T) {
 		if len(rows) == 0 || !strings.HasPrefix(rows[0], "+0") {
 			t.Errorf("its path: %q", rows)
 		}
-		if wide := read(t, ctx, chromedp.Evaluate[bool](`document.querySelector("details.request[open] table.path").getBoundingClientRect().height > 0`)); !wide {
+		const height = `document.querySelector("details.request[open] table.path").getBoundingClientRect().height`
+		if wide := read(t, ctx, chromedp.Evaluate[bool](height+` > 0`)); !wide {
 			t.Error("its path is not to be seen")
 		}
 		shoot(t, ctx, "explain-path")
@@ -159,7 +160,9 @@ func TestExplain(t *testing.T) {
 // unknown length by HTTP/2 alone.
 const fetches = `(async () => {
 	const wrong = []
-	const same = (what, got, want) => { if (got !== want) wrong.push(what + ": " + String(got).slice(0, 200) + ", want " + String(want).slice(0, 200)) }
+	const same = (what, got, want) => {
+		if (got !== want) wrong.push(what + ": " + String(got).slice(0, 200) + ", want " + String(want).slice(0, 200));
+	}
 	const hex = b => [...new Uint8Array(b)].map(x => x.toString(16).padStart(2, "0")).join("")
 	const digest = async b => b.byteLength + " " + hex(await crypto.subtle.digest("SHA-256", b))
 	const text = async (path, how) => (await fetch(path, how)).text()
@@ -180,7 +183,12 @@ const fetches = `(async () => {
 	same("a range", range.status + " " + hex(await range.arrayBuffer()), "206 " + hex(file.slice(100, 200)))
 	same("trailers", await text("/trailers"), "body")
 	if (proto === "HTTP/2.0") {
-		const body = new ReadableStream({start(c) { for (let at = 0; at < file.byteLength; at += 65536) c.enqueue(new Uint8Array(file, at, Math.min(65536, file.byteLength - at))); c.close() }})
+		const body = new ReadableStream({start(c) {
+		for (let at = 0; at < file.byteLength; at += 65536) {
+			c.enqueue(new Uint8Array(file, at, Math.min(65536, file.byteLength - at)));
+		}
+		c.close();
+	}})
 		same("a stream", await text("/digest", {method: "POST", body, duplex: "half"}), "POST " + want)
 	} else {
 		same("the end of a connection", await text("/close"), "closed")
@@ -197,7 +205,9 @@ const fetches = `(async () => {
 	await answer.body.getReader().read()
 	left.abort()
 	same("after it has left", await text("/hello?n=9"), hello(9))
-	for (const e of performance.getEntriesByType("resource")) if (e.nextHopProtocol && e.nextHopProtocol !== hop) wrong.push(e.name + " came by " + e.nextHopProtocol)
+	for (const e of performance.getEntriesByType("resource")) {
+		if (e.nextHopProtocol && e.nextHopProtocol !== hop) wrong.push(e.name + " came by " + e.nextHopProtocol);
+	}
 	return wrong
 })()`
 

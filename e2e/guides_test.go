@@ -127,7 +127,8 @@ func guideBlocks(page string) (blocks []block, err error) {
 
 // isCommand reports whether a line begins with a program of which the pages tell.
 func isCommand(line string) bool {
-	return regexp.MustCompile(`^\s*(\.\.?/|bin/)*(evenkeel|make|go|curl|haproxy|apt-get|GODEBUG=\S+|GOMAXPROCS=\S+) `).MatchString(line)
+	const programs = `(evenkeel|make|go|curl|haproxy|apt-get|GODEBUG=\S+|GOMAXPROCS=\S+) `
+	return regexp.MustCompile(`^\s*(\.\.?/|bin/)*` + programs).MatchString(line)
 }
 
 // shorter takes the length out of what is measured.
@@ -159,7 +160,8 @@ await() { # ADDR PID
 for addr in ${BESIDE//,/ }; do
   bin/search -addr "$addr" >>beside.log 2>&1 &
   await "$addr" $!
-  bin/evenkeel load -n 200 -c 4 "http://$addr/search?term=president&cnn=on" >>beside.log 2>&1 # or its profiles are empty
+  # without it the profiles are empty
+  bin/evenkeel load -n 200 -c 4 "http://$addr/search?term=president&cnn=on" >>beside.log 2>&1
   bin/evenkeel load -rate 100 -z 10m "http://$addr/search?term=president&cnn=on" >>beside.log 2>&1 &
 done
 if [ -z "$SERVES" ]; then

@@ -57,7 +57,9 @@ func TestReport(t *testing.T) {
 	})
 	t.Run("legend hides a variant", func(t *testing.T) {
 		shown := func() int {
-			return read(t, ctx, chromedp.Evaluate[int](`[...document.querySelectorAll('#ccdf .data [data-v="1"]')].filter(e => !e.hasAttribute('hidden')).length`))
+			return read(t, ctx, chromedp.Evaluate[int](
+				`[...document.querySelectorAll('#ccdf .data [data-v="1"]')]
+			.filter(e => !e.hasAttribute('hidden')).length`))
 		}
 		before := shown()
 		do(t, ctx, chromedp.Click(chromedp.CSS(`button.variant[data-v="1"]`)))
@@ -79,7 +81,8 @@ func TestReport(t *testing.T) {
 	})
 	t.Run("dragging zooms, reset undoes it", func(t *testing.T) {
 		view := func() string {
-			return read(t, ctx, chromedp.Evaluate[string](`document.querySelector('#ccdf svg.data').getAttribute('viewBox')`))
+			return read(t, ctx, chromedp.Evaluate[string](
+				`document.querySelector('#ccdf svg.data').getAttribute('viewBox')`))
 		}
 		ticks := func() string { return strings.Join(texts(t, ctx, "#ccdf .xticks .tick text"), " ") }
 		whole, wholeTicks := view(), ticks()
@@ -146,7 +149,8 @@ func TestRecorderPage(t *testing.T) {
 		t.Errorf("light and dark are the same: %s", seen[0])
 	}
 	const blank = `(document.querySelectorAll('details').forEach(d => d.open = true),
-		[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width < 10 || s.getBoundingClientRect().height < 3).length)`
+		[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect())
+			.filter(r => r.width < 10 || r.height < 3).length)`
 	if n := read(t, ctx, chromedp.Evaluate[int](blank)); n > 0 {
 		t.Errorf("%d pictures have no size", n)
 	}

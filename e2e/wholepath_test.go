@@ -42,7 +42,9 @@ func TestWholePath(t *testing.T) {
 			script, _ := start(t, regexp.MustCompile("^they serve until Ctrl-C"), "env", args...)
 			t.Cleanup(func() { _ = script.Stop() }) // or its children stay
 			out, _ := script.Output()
-			found := regexp.MustCompile(`ports (\d+) and (\d+), answer behind HAProxy at (http://\S+)(?s:.*)\nmetrics: (\S+) and (\S+);`).FindStringSubmatch(out)
+			found := regexp.MustCompile(
+				`ports (\d+) and (\d+), answer behind HAProxy at (http://\S+)(?s:.*)\nmetrics: (\S+) and (\S+);`,
+			).FindStringSubmatch(out)
 			if found == nil {
 				t.Fatalf("the script does not say where what is:\n%s", out)
 			}

@@ -1,8 +1,8 @@
 //go:build cgo && !nofastc && (((amd64 || arm64) && (linux || darwin || freebsd || netbsd || openbsd || dragonfly)) || (ppc64le && linux))
 
-// Invariant: runtime.asmcgocall(fn, arg unsafe.Pointer) int32 is in the assembly file of
-// runtime.goexit, takes its arguments as [asmcall] passes them, and runs fn on the thread's system
-// stack. discover checks the first, selfTest the rest.
+// Invariant: runtime.asmcgocall(fn, arg unsafe.Pointer) int32 is in runtime.goexit's assembly file,
+// takes its arguments as [asmcall] passes them, and runs fn on the thread's system stack. discover
+// checks the first, selfTest the rest.
 
 package fastc
 
@@ -16,10 +16,10 @@ import (
 	"unsafe"
 )
 
-// target is the code that asmcall jumps to: resolve at first, then what choose stored atomically.
+// target is the code that asmcall jumps to: resolve at first, then what choose stored.
 var target uintptr
 
-func init() { target, _, _ = codes() } // not in the declaration: resolve refers to target
+func init() { target, _, _ = codes() } // not in the declaration, because resolve refers to target
 
 // asmcall jumps to target with its own frame.
 //
@@ -27,12 +27,12 @@ func init() { target, _, _ = codes() } // not in the declaration: resolve refers
 func asmcall(fn, arg unsafe.Pointer) int32
 
 // probe calls the code at pc as asmcall would. Code of the register-based calling convention finds
-// its arguments too, so that selfTest tells which it is without a crash.
+// its arguments too, so that selfTest recognises it without a crash.
 //
 //go:noescape
 func probe(pc uintptr, fn, arg unsafe.Pointer) int32
 
-// leafFrame is the frame of leaf, which is assembly of C's calling convention. leaf stores its
+// leafFrame is the frame of leaf, an assembly function of C's calling convention. leaf stores its
 // stack pointer in sp and returns in + 1.
 type leafFrame struct {
 	in int32
@@ -41,17 +41,16 @@ type leafFrame struct {
 
 func call(fn, arg unsafe.Pointer) int32 { return asmcall(fn, arg) }
 
-// resolve is the first target.
 func resolve(fn, arg unsafe.Pointer) int32 {
 	chosen()
 	return asmcall(fn, arg)
 }
 
-func slow(fn, arg unsafe.Pointer) int32 { return leafByCgo(fn, arg) }
+func leafFallback(fn, arg unsafe.Pointer) int32 { return leafByCgo(fn, arg) }
 
 var (
 	once sync.Once
-	way  choice // written under once
+	way  choice
 )
 
 func chosen() choice {
@@ -62,8 +61,8 @@ func chosen() choice {
 func choose() {
 	pc, source, err := find(selfTest)
 	if err != nil {
-		_, slow, _ := codes()
-		atomic.StoreUintptr(&target, slow)
+		_, fallback, _ := codes()
+		atomic.StoreUintptr(&target, fallback)
 		way.source = fmt.Sprintf("runtime.cgocall: %v (%s %s/%s)", err, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return
 	}
@@ -98,7 +97,7 @@ const (
 )
 
 // discover walks from goexit back to entry, over at most that many functions. The compiler's
-// wrapper for Go's other calling convention has the same name, and is in no assembly file.
+// wrapper for Go's other calling convention has the same name, but no assembly file.
 func discover(entry string, most int) (pc uintptr, source string, err error) {
 	pcs := make([]uintptr, 16)
 	pcs = pcs[:runtime.Callers(0, pcs)]
@@ -129,8 +128,12 @@ func discover(entry string, most int) (pc uintptr, source string, err error) {
 func selfTest(pc uintptr) error {
 	const (
 		in   = 20261121
-		near = 64 << 10 // more than the stack of a goroutine that has just begun
+		near = 64 << 10
 	)
+	align := uintptr(0) // of the stack pointer at a function's beginning, modulo 16
+	if runtime.GOARCH == "amd64" {
+		align = 8
+	}
 	_, _, leaf := codes()
 	f := leafFrame{in: in}
 	got := probe(pc, *(*unsafe.Pointer)(unsafe.Pointer(&leaf)), unsafe.Pointer(&f))
@@ -142,7 +145,7 @@ func selfTest(pc uintptr) error {
 		return fmt.Errorf("%s did not return what its function returned", entryName)
 	case max(f.sp, here)-min(f.sp, here) < near:
 		return fmt.Errorf("%s did not change the stack", entryName)
-	case f.sp%16 != leafAlign:
+	case f.sp%16 != align:
 		return fmt.Errorf("%s did not align the stack", entryName)
 	}
 	return nil

@@ -41,8 +41,8 @@ TEXT ·probe(SB), NOSPLIT, $24-28
 TEXT ·codes(SB), NOSPLIT, $0-24
 	MOVQ $·resolve(SB), AX
 	MOVQ AX, resolve+0(FP)
-	MOVQ $·slow(SB), AX
-	MOVQ AX, slow+8(FP)
+	MOVQ $·leafFallback(SB), AX
+	MOVQ AX, fallback+8(FP)
 	MOVQ $leaf<>(SB), AX
 	MOVQ AX, leaf+16(FP)
 	RET

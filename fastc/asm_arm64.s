@@ -45,8 +45,8 @@ TEXT ·probe(SB), NOSPLIT, $32-28
 TEXT ·codes(SB), NOSPLIT, $0-24
 	MOVD $·resolve(SB), R0
 	MOVD R0, resolve+0(FP)
-	MOVD $·slow(SB), R0
-	MOVD R0, slow+8(FP)
+	MOVD $·leafFallback(SB), R0
+	MOVD R0, fallback+8(FP)
 	MOVD $leaf<>(SB), R0
 	MOVD R0, leaf+16(FP)
 	RET

@@ -4,10 +4,10 @@ package fastc
 
 import "unsafe"
 
-const leafAlign = 0 // of the stack pointer modulo 16 (OpenPOWER ELFv2 ABI)
-
-// codes returns the ABIInternal code of resolve and slow, and the code of leaf.
-func codes() (first, cgo, leaf uintptr) { return codeOf(resolve), codeOf(slow), leafCode() }
+// codes returns the ABIInternal code of resolve and leafFallback, and the code of leaf.
+func codes() (first, fallback, leaf uintptr) {
+	return codeOf(resolve), codeOf(leafFallback), leafCode()
+}
 
 func leafCode() uintptr
 

@@ -7,7 +7,7 @@
 #include "funcdata.h"
 
 TEXT ·asmcall(SB), NOSPLIT, $32-20
-	NO_LOCAL_POINTERS     // resolve and slow are Go: they may be where a goroutine is scanned
+	NO_LOCAL_POINTERS     // resolve and leafFallback are Go: they may be where a goroutine is scanned
 	MOVD fn+0(FP), R3
 	MOVD arg+8(FP), R4
 	MOVD ·target(SB), R12

@@ -7,10 +7,9 @@
 //
 // # A leaf
 //
-// A leaf does not block, does not call back into Go, does not longjmp out, keeps no pointer to Go
-// memory, and takes a bounded time. Until it returns, the collector cannot stop the world, so its
-// time is added to the pause. Up to some 200 µs other goroutines are better off than with cgo. From
-// a millisecond on they are worse off.
+// A leaf does not block, call back into Go, longjmp out, or keep a pointer to Go memory, and takes
+// a bounded time. Until it returns, the collector cannot stop the world. Up to some 200 µs other
+// goroutines are better off than with cgo. From a millisecond on they are worse off.
 //
 // A [Site] measures the calls of one function and sends them through cgo if they exceed a budget.
 // It does not bound a single call. If the time depends on the input, choose [Slow] from some size
@@ -24,14 +23,14 @@
 // # How it works
 //
 // Neither linkname nor assembly may name asmcgocall (golang/go#79702). At its first call the
-// package walks the function table from runtime.goexit back to asmcgocall, and tries it. If that
+// package walks the function table from runtime.goexit back to asmcgocall, and tests it. If that
 // fails, under FASTC=off or with the build tag nofastc, every call goes through cgo with the same
 // results. [Source] says which it is.
 //
 // The short way exists on amd64 and arm64 under Linux, macOS and the BSDs, and on ppc64le under
-// Linux. With CGO_ENABLED=0 the package builds, and there is no C to call.
+// Linux. With CGO_ENABLED=0 the package builds, but calls no C.
 //
-// On the short way there are no pointer checks of cgo (GODEBUG=cgocheck), and -race does not see
-// two goroutines that share data only in C. A segmentation fault in C ends the program with the
-// trace of the Go caller, as with cgo.
+// On the short way cgo checks no pointers (GODEBUG=cgocheck), and -race does not see goroutines
+// that share data only in C. A segmentation fault in C ends the program with the trace of the Go
+// caller, as with cgo.
 package fastc

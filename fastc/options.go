@@ -38,7 +38,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// normal returns o with its defaults in place, or an [*evenkeel.OptionError].
 func (o Options) normal() (Options, error) {
 	refuse := func(option, format string, args ...any) (Options, error) {
 		return o, evenkeel.NewOptionError("fastc.Options", option, format, args...)
@@ -78,8 +77,8 @@ type overtime struct {
 	at      time.Time
 }
 
-// add notes that calls took that long beyond the budget together, going by one that was timed. It
-// reports whether that is too much.
+// add notes that calls took that long beyond the budget together, and reports whether that is too
+// much.
 func (o *overtime) add(now time.Time, beyond time.Duration) bool {
 	o.surplus -= time.Duration(now.Sub(o.at).Seconds() * float64(allowance))
 	o.at = now

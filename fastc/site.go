@@ -37,18 +37,18 @@ type Site struct {
 	born     time.Time
 
 	pace      pace
-	curiosity atomic.Int32 // how many calls may still be timed beyond one in sampleOneIn
+	curiosity atomic.Int32 // calls that may still be timed beyond one in sampleOneIn
 
 	calls, timed, over, slow atomic.Uint64
 	longest                  atomic.Int64 // ns
 
-	countdowns countdowns // of a trusted function
+	countdowns countdowns
 
-	mu         sync.Mutex // guards what follows; taken by timed calls only
+	mu         sync.Mutex // guards what follows, for timed calls only
 	overtime   overtime
-	clean      int           // calls within the budget since the last that was not
+	clean      int           // calls within the budget since the last one beyond it
 	hold       time.Duration // of the last diversion
-	until      time.Time     // diverted until; zero: for ever
+	until      time.Time     // zero: for ever
 	back       time.Time     // when it was last brought back
 	diversions uint64
 }
@@ -61,11 +61,11 @@ type Stats struct {
 	Slow       uint64        // calls through ordinary cgo, by diversion or by [Site.Slow]
 	Longest    time.Duration // of the timed calls
 	Diversions uint64        // switches to ordinary cgo
-	Diverted   bool          // now
+	Diverted   bool
 }
 
-// NewSite returns a Site for calls of the C function fn, which logs call name. Its errors are of
-// type [*evenkeel.OptionError].
+// NewSite returns a Site for the C function fn, which logs call name. Its errors are of type
+// [*evenkeel.OptionError].
 func NewSite(fn unsafe.Pointer, name string, opts Options) (*Site, error) {
 	opts, err := opts.normal()
 	if err != nil {
@@ -85,8 +85,7 @@ func MustSite(fn unsafe.Pointer, name string, opts Options) *Site {
 	return s
 }
 
-// Call is the package's [Call] of the function. While the function is diverted, it goes through
-// cgo.
+// Call calls the function as the package's [Call] does, or through cgo while it is diverted.
 //
 //go:noinline
 func (s *Site) Call(arg unsafe.Pointer) int32 { return siteCall(s, arg) }
@@ -151,7 +150,7 @@ func watch(s *Site, arg unsafe.Pointer) int32 {
 	return r
 }
 
-// measure calls the function and returns how long it took by the clock, and what of that counts.
+// measure calls the function and returns how long it took, and how much of that counts.
 func (s *Site) measure(arg unsafe.Pointer, ask bool) (r int32, clock, charged time.Duration) {
 	if !ask {
 		start := time.Now()
@@ -172,8 +171,14 @@ func (s *Site) measure(arg unsafe.Pointer, ask bool) (r int32, clock, charged ti
 	return r, clock, charge(clock, before, after)
 }
 
-// charge returns the part of a call's time that counts. Time during which other threads had the
-// processor does not, unless the call waited, which no leaf does.
+// thread is what the kernel says of the calling thread.
+type thread struct {
+	used  time.Duration // of a processor
+	waits int64         // how often it gave up its processor by itself: to wait
+}
+
+// charge returns the part of a call's time that counts. While other threads had the processor it
+// does not, unless the call waited, which no leaf does.
 func charge(clock time.Duration, before, after thread) time.Duration {
 	if after.waits != before.waits {
 		return clock
@@ -181,7 +186,7 @@ func charge(clock time.Duration, before, after thread) time.Duration {
 	return min(clock, after.used-before.used)
 }
 
-// judge notes a timed call, which stands for that many calls. A call over the budget for which the
+// judge notes a timed call, which represents that many calls. A call over the budget for which the
 // thread was not asked only raises doubt.
 func (s *Site) judge(took time.Duration, calls int32, asked bool) {
 	within := s.opts.DisableBudget || took <= s.opts.Budget
@@ -214,7 +219,7 @@ func (s *Site) judge(took time.Duration, calls int32, asked bool) {
 }
 
 // weigh trusts the function after enough calls within the budget. It diverts the function for hold
-// if calls exceeded the budget too much.
+// after too many beyond it.
 func (s *Site) weigh(beyond time.Duration, within bool) (hold time.Duration, diverted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +259,6 @@ func (s *Site) divert(now time.Time) {
 	s.diverted.Store(true)
 }
 
-// returned reports whether calls take the short way, and lets them if the hold is over.
 func (s *Site) returned(now time.Time) bool {
 	s.mu.Lock()
 	still := s.diverted.Load()

@@ -382,7 +382,8 @@ func TestTurnsOfOthersAreNotCharged(t *testing.T) {
 			lost.Load(), enough)
 	}
 	if fair.Load() < lost.Load()/2 {
-		t.Errorf("%d of %d calls that lost their processor were charged with less than half of their time; %d others waited", fair.Load(), lost.Load(), waited.Load())
+		t.Errorf("%d of %d calls that lost their processor were charged with less than half of their time; "+
+			"%d others waited", fair.Load(), lost.Load(), waited.Load())
 	}
 }
 

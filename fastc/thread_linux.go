@@ -6,13 +6,6 @@ import (
 	"unsafe"
 )
 
-// thread is what the kernel says of the calling thread.
-type thread struct {
-	used  time.Duration // of a processor
-	waits int64         // how often it gave up its processor by itself: to wait
-}
-
-// readThread asks the kernel. Its calls do not block, so the scheduler need not know of them.
 func readThread() (t thread, ok bool) {
 	const threadCPU = 3 // CLOCK_THREAD_CPUTIME_ID
 	var now syscall.Timespec

@@ -39,11 +39,12 @@ func silentBound(spare time.Duration) time.Duration {
 	return min(max(spare/2, silentLeast), silentMost)
 }
 
+// notice asks a peer to drain this process, or to put it back.
 type notice struct {
 	drain bool
 	first bool          // a Ready before the first drain
 	until time.Time     // of a drain
-	begun chan struct{} // closed at its first call
+	begun chan struct{} // closed at its first call, when no earlier call runs
 	done  chan struct{} // closed when the peer has acted on it
 
 	posted  time.Time

@@ -250,9 +250,9 @@ func (neverServed) Acquire(ctx context.Context) (Lease, error) {
 	return nil, ctx.Err()
 }
 
-// TestLoneRoundWaitsPastTheHardThreshold, where it begins, for as long as its signal wants it and
+// TestRoundWithoutTurnWaitsPastTheHardThreshold, where it begins, for as long as its signal wants it and
 // the runtime does not begin by itself.
-func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
+func TestRoundWithoutTurnWaitsPastTheHardThreshold(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		takes    time.Duration
@@ -312,8 +312,8 @@ func TestSignalIsSilentUntilItsPeerIsBack(t *testing.T) {
 	})
 }
 
-// TestSignalBeforeItsPeerWasGreeted is used while its first Ready runs, and not when that failed.
-func TestSignalBeforeItsPeerWasGreeted(t *testing.T) {
+// TestSignalBeforeItsFirstReady is used while its first Ready runs, and not when that failed.
+func TestSignalBeforeItsFirstReady(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		s    *fakeSignal

@@ -127,7 +127,7 @@ const (
 	adviceEntered = 100
 )
 
-// adviser is owned by the control goroutine.
+// adviser says what a second replica would improve. The control goroutine owns it.
 type adviser struct {
 	heap *heapWatch
 

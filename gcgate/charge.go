@@ -181,14 +181,9 @@ const (
 	// At the limit itself requests would assist without end.
 	spendShare = 0.7
 
-	// times the live heap, as under GOGC=400
-	spendRatio = 5
-
-	// less is not worth stopping the world
-	spendPercent = 125
-
-	// for PolicyAuto, higher so that its choice does not flip
-	autoPercent = 150
+	spendRatio   = 5   // times the live heap, as under GOGC=400
+	spendPercent = 125 // less is not worth stopping the world
+	autoPercent  = 150 // for PolicyAuto, higher so that its choice does not flip
 
 	// The runtime's least goal at GOGC=100 grows with GOGC (runtime/mgcpacer.go).
 	heapMinimum = 4 << 20

@@ -102,9 +102,8 @@ const (
 	predictWeight = 0.3  // of the newest collection
 	predictMargin = 1.25 // the longest takes 1.35 of the mean
 
-	// one nanosecond per byte and core
 	priorBytes   = 32 << 20
-	priorPerByte = 1e-9
+	priorPerByte = 1e-9 // seconds, on each core
 
 	predictMin, predictMax = time.Millisecond, 10 * time.Second
 )

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// A pause of quietSpacing usual ones is quiet. By chance one in 22,000 is as long.
+	// A pause of quietSpacing times the usual one is quiet. By chance one in 22,000 is as long.
 	quietSpacing       = 10
 	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
 

@@ -16,8 +16,8 @@ type ineffectiveSignal struct{ fakeSignal }
 func (*ineffectiveSignal) WhyIgnored() string { return "update_merge_window" }
 
 // send sends a short request each pause until the gate stops, to a process in rotation, and to
-// one that is for as long as deaf says.
-func (r *rig) send(pause time.Duration, deaf func(out time.Duration) bool) {
+// one that is for as long as ignores says.
+func (r *rig) send(pause time.Duration, ignores func(out time.Duration) bool) {
 	go func() {
 		var left time.Time // zero: in rotation
 		for !r.stopping.Load() {
@@ -27,7 +27,7 @@ func (r *rig) send(pause time.Duration, deaf func(out time.Duration) bool) {
 			case left.IsZero():
 				left = time.Now()
 			}
-			if left.IsZero() || deaf(time.Since(left)) {
+			if left.IsZero() || ignores(time.Since(left)) {
 				r.Enter().Exit()
 			}
 			time.Sleep(pause)
@@ -42,7 +42,7 @@ func TestDrainWithoutEffect(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		signal   Signal
-		deaf     func(out time.Duration) bool
+		ignores  func(out time.Duration) bool
 		warned   bool
 		from, to time.Duration // of the first drain
 		overlaps bool          // requests overlap the collection
@@ -72,7 +72,7 @@ func TestDrainWithoutEffect(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			inTime(t, Options{Signals: []Signal{c.signal}, Jitter: -1}, func(t *testing.T, r *rig) {
 				r.heap.Do(func() { r.heap.Rate = 20 * mib }) // 3.75 s from the trigger to the hard threshold
-				r.send(time.Millisecond, c.deaf)
+				r.send(time.Millisecond, c.ignores)
 				r.until(t, StateCollecting)
 				log := r.logged.String()
 				if warned := strings.Contains(log, "requests keep coming"); warned != c.warned ||
@@ -93,10 +93,10 @@ func TestDrainWithoutEffect(t *testing.T) {
 	}
 }
 
-// TestHeedlessPeerIsNotWaitedForEachTime: the wait is left out for a minute where ten seconds of
+// TestIgnoringPeerIsNotWaitedForEachTime: the wait is left out for a minute where ten seconds of
 // it, which are three collections here, did not help, so that the turn is not held for seconds for
 // nothing, and each collection is counted.
-func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
+func TestIgnoringPeerIsNotWaitedForEachTime(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
 		r.send(time.Millisecond, func(time.Duration) bool { return true })
@@ -106,8 +106,8 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 			r.until(t, StateServing)
 			return r.Stats().Phases[StateDraining].Total - before
 		}
-		// untilHeedless returns how long collections waited, until one did not.
-		untilHeedless := func() (waited time.Duration) {
+		// untilIgnored returns how long collections waited, until one did not.
+		untilIgnored := func() (waited time.Duration) {
 			for n := 0; n < 6; n++ {
 				d := drained()
 				if waited += d; d <= 105*time.Millisecond {
@@ -116,7 +116,7 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 			}
 			return waited
 		}
-		if waited := untilHeedless(); waited < lateLimit || waited > lateLimit+time.Second {
+		if waited := untilIgnored(); waited < lateLimit || waited > lateLimit+time.Second {
 			t.Errorf("waited for %v, want %v and the usual bounds", waited, lateLimit)
 		}
 		ignored := time.Now()
@@ -188,9 +188,9 @@ func TestPauseIsNoEnd(t *testing.T) {
 	})
 }
 
-// TestFewRequestsThatNobodyStops: at ten a second no pause before a collection tells anything, but
+// TestFewRequestsThatNoPeerStops: at ten a second no pause before a collection tells anything, but
 // those that come during it do.
-func TestFewRequestsThatNobodyStops(t *testing.T) {
+func TestFewRequestsThatNoPeerStops(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Mark = 500 * time.Millisecond })
 		r.send(100*time.Millisecond, func(time.Duration) bool { return true })
@@ -274,9 +274,9 @@ func TestOneLookIsNoSilence(t *testing.T) {
 	})
 }
 
-// TestStandstillIsNoFutileWait: a process that was stopped while it waited for a peer that acts
+// TestStallIsNoFutileWait: a process that was stopped while it waited for a peer that acts
 // late waits for it the next time, too.
-func TestStandstillIsNoFutileWait(t *testing.T) {
+func TestStallIsNoFutileWait(t *testing.T) {
 	const late = 1600 * time.Millisecond
 	h := new(stalling)
 	heap := func() *gcgatetest.Heap {

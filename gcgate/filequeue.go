@@ -154,7 +154,7 @@ func (w *ticket) isNext() (bool, error) {
 }
 
 func (w *ticket) leave() {
-	os.Remove(filepath.Join(w.dir, w.name)) // first, so that nobody finds its lock free
+	os.Remove(filepath.Join(w.dir, w.name)) // first, because its lock is free then
 	_ = unlockFile(w.f)
 	w.f.Close()
 }

@@ -136,7 +136,7 @@ func TestBrokenPeerDoesNotHoldUp(t *testing.T) {
 	}
 }
 
-func TestPeerThatForgotIsToldAgain(t *testing.T) {
+func TestPeerThatForgotIsAskedAgain(t *testing.T) {
 	s := &fakeSignal{}
 	inTime(t, Options{Signals: []Signal{s}}, func(t *testing.T, r *rig) {
 		r.traffic()
@@ -390,7 +390,7 @@ func TestThroughSaysNothing(t *testing.T) {
 	})
 }
 
-func TestShedRefusesWhileAway(t *testing.T) {
+func TestShedRefusesWhileDrained(t *testing.T) {
 	inTime(t, Options{Policy: PolicyShed}, func(t *testing.T, r *rig) {
 		r.traffic()
 		draining := 0
@@ -449,7 +449,7 @@ func TestPeriodicCollectionOfAnIdleProcess(t *testing.T) {
 	})
 }
 
-func TestEscapedCycleIsToldAndCounted(t *testing.T) {
+func TestEscapedCycleIsLoggedAndCounted(t *testing.T) {
 	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		r.traffic()
 		r.until(t, StateCollecting)

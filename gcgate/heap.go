@@ -16,7 +16,7 @@ const (
 	burstRate = 3 << 30
 )
 
-// heapWatch is owned by the control goroutine.
+// heapWatch samples the heap and keeps the thresholds. The control goroutine owns it.
 type heapWatch struct {
 	*shared
 	collector Collector

@@ -136,9 +136,9 @@ const (
 
 // realReplica is what a replica has seen.
 type realReplica struct {
-	Collections, Alone uint64
-	Held, Length       time.Duration
-	Late               time.Duration // at most, waking up from a millisecond of sleep
+	Collections, WithoutTurn uint64
+	Held, Length             time.Duration
+	Late                     time.Duration // at most, waking up from a millisecond of sleep
 }
 
 // TestSoakFourProcesses has four processes share one turn by a file, at nine tenths of its capacity
@@ -159,17 +159,17 @@ func TestSoakFourProcesses(t *testing.T) {
 			for range realTries {
 				want, held, sum := fourProcesses(t, load)
 				t.Logf("want %.2f, held %.3f, %d collections, %d without a turn, late by %v", want, held,
-					sum.Collections, sum.Alone, sum.Late)
+					sum.Collections, sum.WithoutTurn, sum.Late)
 				if sum.Collections == 0 {
 					t.Fatal("no collection")
 				}
 				follows := load > 1 || held > 0.8*want && held < 1.1*want
-				if follows && sum.Alone == 0 {
+				if follows && sum.WithoutTurn == 0 {
 					return
 				}
 				if sum.Late <= realStall {
 					t.Fatalf("%d of %d collections had no turn; it was held for %.3f of the time, the formula "+
-						"says %.3f", sum.Alone,
+						"says %.3f", sum.WithoutTurn,
 						sum.Collections, held, want)
 				}
 			}
@@ -221,7 +221,7 @@ func fourProcesses(t *testing.T, load float64) (want, held float64, sum realRepl
 		held += s.Held.Seconds() / s.Length.Seconds()
 		meanHeld += s.Held
 		sum.Collections += s.Collections
-		sum.Alone += s.Alone
+		sum.WithoutTurn += s.WithoutTurn
 		sum.Late = max(sum.Late, s.Late)
 	}
 	if sum.Collections > 0 {
@@ -279,7 +279,7 @@ func beReplica(text string) {
 		}
 	}
 	stats := g.Stats()
-	s.Alone, s.Held, s.Length = stats.WithoutTurn, stats.Turn.Held.Total, time.Since(began)
+	s.WithoutTurn, s.Held, s.Length = stats.WithoutTurn, stats.Turn.Held.Total, time.Since(began)
 	for _, n := range stats.Collections {
 		s.Collections += n
 	}

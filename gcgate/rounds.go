@@ -52,7 +52,7 @@ type round struct {
 	overlapped uint64
 }
 
-// rounds is owned by the control goroutine.
+// rounds runs one collection after the other. The control goroutine owns it.
 type rounds struct {
 	*shared
 	heap       *heapWatch

@@ -16,54 +16,54 @@ import (
 // Stop stops the gate, however long that takes.
 func (r *rig) Stop() { r.Gate.Stop(context.Background()) }
 
-// deafSignal hangs in the methods that it names, whatever their context says.
-type deafSignal struct {
+// hangingSignal hangs in the methods that it names, whatever their context says.
+type hangingSignal struct {
 	fakeSignal
 	drain, ready bool
 	wake         chan struct{}
 }
 
-func (s *deafSignal) Drain(ctx context.Context, d time.Duration) error {
+func (s *hangingSignal) Drain(ctx context.Context, d time.Duration) error {
 	if s.drain {
 		<-s.wake
 	}
 	return s.fakeSignal.Drain(ctx, d)
 }
 
-func (s *deafSignal) Ready(ctx context.Context) error {
+func (s *hangingSignal) Ready(ctx context.Context) error {
 	if s.ready {
 		<-s.wake
 	}
 	return s.fakeSignal.Ready(ctx)
 }
 
-// deafWatcher hangs in Watch.
-type deafWatcher struct {
+// hangingWatcher hangs in Watch.
+type hangingWatcher struct {
 	fakeSignal
 	wake chan struct{}
 }
 
-func (s *deafWatcher) Watch(context.Context, *Gate) { <-s.wake }
+func (s *hangingWatcher) Watch(context.Context, *Gate) { <-s.wake }
 
-// deafQueue hangs in Acquire, deafLease in Release.
-type deafQueue struct{ deafTurns }
+// hangingQueue hangs in Acquire, hangingLease in Release.
+type hangingQueue struct{ hangingTurns }
 
-func (q *deafQueue) Acquire(ctx context.Context) (Lease, error) { return q.TryAcquire(ctx) }
+func (q *hangingQueue) Acquire(ctx context.Context) (Lease, error) { return q.TryAcquire(ctx) }
 
-type deafLease struct{ wake chan struct{} }
+type hangingLease struct{ wake chan struct{} }
 
-func (l *deafLease) TryAcquire(context.Context) (Lease, error) { return l, nil }
-func (l *deafLease) Lost() <-chan struct{}                     { return nil }
+func (l *hangingLease) TryAcquire(context.Context) (Lease, error) { return l, nil }
+func (l *hangingLease) Lost() <-chan struct{}                     { return nil }
 
-func (l *deafLease) Release(context.Context) error {
+func (l *hangingLease) Release(context.Context) error {
 	<-l.wake
 	return nil
 }
 
-// deafTurns hang.
-type deafTurns struct{ wake chan struct{} }
+// hangingTurns hang.
+type hangingTurns struct{ wake chan struct{} }
 
-func (t *deafTurns) TryAcquire(context.Context) (Lease, error) {
+func (t *hangingTurns) TryAcquire(context.Context) (Lease, error) {
 	<-t.wake
 	return nil, errors.New("too late")
 }
@@ -79,22 +79,22 @@ func TestStopIsBounded(t *testing.T) {
 		says    string
 	}{
 		{"Drain", func(wake chan struct{}) Options {
-			return Options{Signals: []Signal{&deafSignal{drain: true, wake: wake}}}
+			return Options{Signals: []Signal{&hangingSignal{drain: true, wake: wake}}}
 		}, StateAnnouncing, "Drain of signal fake"},
 		{"Ready", func(wake chan struct{}) Options {
-			return Options{Signals: []Signal{&deafSignal{ready: true, wake: wake}}}
+			return Options{Signals: []Signal{&hangingSignal{ready: true, wake: wake}}}
 		}, StateServing, "Ready of signal fake"},
 		{"TryAcquire", func(wake chan struct{}) Options {
-			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &deafTurns{wake}}
-		}, StateWanting, "TryAcquire of Turns *gcgate.deafTurns"},
+			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &hangingTurns{wake}}
+		}, StateWanting, "TryAcquire of Turns *gcgate.hangingTurns"},
 		{"Acquire", func(wake chan struct{}) Options {
-			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &deafQueue{deafTurns{wake}}}
-		}, StateWanting, "Acquire of Turns *gcgate.deafQueue"},
+			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &hangingQueue{hangingTurns{wake}}}
+		}, StateWanting, "Acquire of Turns *gcgate.hangingQueue"},
 		{"Release", func(wake chan struct{}) Options {
-			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &deafLease{wake}}
-		}, StateCollecting, "Release of Lease *gcgate.deafLease"},
+			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &hangingLease{wake}}
+		}, StateCollecting, "Release of Lease *gcgate.hangingLease"},
 		{"Watch", func(wake chan struct{}) Options {
-			return Options{Signals: []Signal{&deafWatcher{wake: wake}}}
+			return Options{Signals: []Signal{&hangingWatcher{wake: wake}}}
 		}, StateServing, "Watch of signal fake"},
 		{"OnEvent", func(wake chan struct{}) Options {
 			return Options{Policy: PolicyThrough, OnEvent: func(Event) { <-wake }}
@@ -370,8 +370,8 @@ func TestStopDoesNotWaitForLostPeers(t *testing.T) {
 	})
 }
 
-// TestStopDoesNotWaitForPeersThatWereToldNothing: it has nothing to take back.
-func TestStopDoesNotWaitForPeersThatWereToldNothing(t *testing.T) {
+// TestStopDoesNotWaitForPeersThatWereNotAsked: it has nothing to take back.
+func TestStopDoesNotWaitForPeersThatWereNotAsked(t *testing.T) {
 	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{&fakeSignal{err: errPeer}}}, func(t *testing.T, r *rig) {
 		time.Sleep(10 * time.Second)
 		begin := time.Now()
@@ -397,10 +397,10 @@ func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
 	})
 }
 
-// TestStopOfOneThatHangsWhileAway: where OnEvent does not return, Stop ends the refusals and has
+// TestStopOfHangingGateWhileDrained: where OnEvent does not return, Stop ends the refusals and has
 // the peers asked to put this process back, and what the control goroutine does later changes
 // nothing of that.
-func TestStopOfOneThatHangsWhileAway(t *testing.T) {
+func TestStopOfHangingGateWhileDrained(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    Options

@@ -24,12 +24,9 @@ type thresholds struct {
 	trigger uint64
 	hard    uint64
 
-	// half-way from hard to the runtime's own start
-	hardWithoutTurn uint64
-
-	// in case that the gate fails to collect
-	safetyLimit uint64
-	noRoom      bool
+	hardWithoutTurn uint64 // half-way from hard to the runtime's own start
+	safetyLimit     uint64 // in case that the gate fails to collect
+	noRoom          bool
 
 	lowest, highest float64 // bounds of the trigger before its jitter
 	least           float64 // bound with it
@@ -37,7 +34,7 @@ type thresholds struct {
 }
 
 const (
-	// of the way from the live heap to where the runtime may begin a cycle
+	// The highest thresholds on the way from the live heap to where the runtime may begin a cycle.
 	triggerShare, hardShare = 0.75, 0.9
 
 	// The safety limit counts fragmentation, and the heap grows during a drain.
@@ -46,18 +43,15 @@ const (
 	// Setting a limit stops the world, so it must differ by this part.
 	limitStep = 16
 
-	// of the memory limit, for MinTriggerBytes
-	minTriggerShare = 0.8
+	minTriggerShare = 0.8 // of the memory limit, for MinTriggerBytes
 
-	// times as far from the live heap as the trigger. Without a limit, more takes at most
-	// hardShareAvailable of the machine's available memory.
+	// The hard threshold is so many times as far from the live heap as the trigger. Without a
+	// limit, more takes at most hardShareAvailable of the machine's available memory.
 	hardGrowth, hardGrowthTurns = 1.75, 2.5
 	hardShareAvailable          = 0.25
 
-	idleBytes = 8 << 20 // less is not worth a collection in a gap
-
-	// of allocation up to the trigger, if there is memory for it
-	fillTime = 2 * time.Second
+	idleBytes = 8 << 20         // less is not worth a collection in a gap
+	fillTime  = 2 * time.Second // of allocation up to the trigger, if there is memory for it
 
 	// The machine's memory is for other processes, too.
 	limitShare     = 0.5

@@ -118,9 +118,9 @@ func (s *lastSignal) Drain(ctx context.Context, d time.Duration) error {
 
 func (s *lastSignal) Ready(context.Context) error { return nil } // it has nothing to do
 
-// TestPeerThatCannotBeTold is one line in the log while it lasts, and one when a drain succeeds: a
+// TestPeerThatCannotBeReached is one line in the log while it lasts, and one when a drain succeeds: a
 // Ready that had nothing to do does not tell that the peer hears.
-func TestPeerThatCannotBeTold(t *testing.T) {
+func TestPeerThatCannotBeReached(t *testing.T) {
 	s := &lastSignal{}
 	s.err = errPeer
 	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}}, func(t *testing.T, r *rig) {

@@ -1,14 +1,14 @@
 package gctrace
 
 const (
-	// maxStarts is how many "gc " of one line are tried.
+	// limit of "gc " that are tried in one line
 	maxStarts = 16
-	// maxBetween is how many foreign lines may stand inside a broken line.
+	// limit of foreign lines within a broken line
 	maxBetween = 1024
 )
 
-// assembler finds the cycles in the lines of a log. It keeps a gctrace line that other text has cut
-// as broken until later lines complete it:
+// assembler finds the cycles in the lines of a log. Later lines complete a gctrace line that other
+// text has cut:
 //
 //	a line is    the next line of the log holds          then
 //	none         the front part of a gctrace line        broken
@@ -17,8 +17,7 @@ const (
 //	broken       the front part of a new gctrace line,   none: a cycle if all figures are there,
 //	             or maxBetween times no part of one      else lost. So too at the end of the log
 //
-// The runtime prints one line at a time, so at most one is broken. One line of the log then
-// completes at most two cycles.
+// At most one line is broken at a time. So one line of the log completes at most two cycles.
 type assembler struct {
 	source string
 	ready  [2]Cycle // not yet returned
@@ -30,8 +29,8 @@ type assembler struct {
 	mixed  bool // an earlier piece held part of a cycle
 
 	stats    Stats
-	gaveUp   int64 // broken lines given up since the last cycle
-	numbered bool  // there was a cycle, so a gap in the numbers is a loss
+	gaveUp   int64 // since the last cycle
+	numbered bool  // a gap in the numbers is a loss
 }
 
 func (a *assembler) endPiece(b []byte) {
@@ -58,24 +57,14 @@ func (a *assembler) endLine(b []byte) {
 }
 
 func (a *assembler) foreign(b []byte) {
-	if len(b) == 0 {
-		a.stats.Foreign++
-		return
-	}
-	if c := b[0]; isDigit(c) && !a.long {
-		a.hints.other.learn(b)
-	} else if c == 'G' || b[len(b)-1] == 'd' || b[len(b)-1] == '\r' {
-		// println writes the newline separately, so the line may have more.
-		if t := trimCR(b); hasPrefix(t, "GC forced") || hasSuffix(t, "GC forced") {
-			a.stats.ForcedLines++
-			return
-		}
-	}
 	a.stats.Foreign++
+	if len(b) > 0 && isDigit(b[0]) && !a.long {
+		a.hints.other.learn(b)
+	}
 }
 
-// take looks for a cycle, or part of one, in b, and reports whether b held any. at is the index of
-// the first "gc " or -1. inside says that b does not start a line.
+// take reports whether b holds a cycle or part of one. at is the index of the first "gc " or -1.
+// inside says that b does not start a line.
 func (a *assembler) take(b []byte, at int, inside bool) bool {
 	var v values
 	p, start := a.bestStart(&v, b, at, inside)
@@ -84,12 +73,7 @@ func (a *assembler) take(b []byte, at int, inside bool) bool {
 		a.emit(v.cycle(), inside)
 		return true
 	}
-	if p.next == posMSClock && hasPrefix(b[start+p.used:], "+") {
-		a.giveUp()
-		a.stats.FivePhases++
-		return true
-	}
-	// Less than "gc 6 @0.044s " may be words of a log. More can only be a new line.
+	// Less than "gc 6 @0.044s " may be words of a log.
 	sure := p.next >= posUtil
 	if sure {
 		a.giveUp()
@@ -106,7 +90,6 @@ func (a *assembler) take(b []byte, at int, inside bool) bool {
 	return len(rest) > 0 && a.repair(rest, true) || sure
 }
 
-// bestStart matches from every "gc " of b, and returns the best match and its index.
 func (a *assembler) bestStart(v *values, b []byte, at int, inside bool) (best progress, start int) {
 	for tries := 0; at >= 0 && tries < maxStarts; tries++ {
 		var try values
@@ -131,8 +114,7 @@ func (a *assembler) bestStart(v *values, b []byte, at int, inside bool) (best pr
 	return best, start
 }
 
-// expected reports whether n may be the next number. A program may say "gc 42 @home", but hardly at
-// the start of a line or with that number.
+// expected reports whether n may be the next number. A program may also say "gc 42 @home".
 func (a *assembler) expected(n int64, front bool) bool {
 	return n == a.hints.lastN+1 || front && n > a.hints.lastN
 }
@@ -165,7 +147,6 @@ func (a *assembler) repair(b []byte, inside bool) bool {
 	return true
 }
 
-// repairEnd looks for "(forced)", or nothing, after all figures.
 func (a *assembler) repairEnd(b []byte, inside bool) bool {
 	switch {
 	case hasSuffix(b, grammar[posForced].lit), !inside && hasPrefix(b, grammar[posForced].lit):
@@ -177,7 +158,6 @@ func (a *assembler) repairEnd(b []byte, inside bool) bool {
 	return true
 }
 
-// waitOver counts a foreign line behind a broken one.
 func (a *assembler) waitOver() bool {
 	if a.broken.next == posGC {
 		return false
@@ -189,7 +169,6 @@ func (a *assembler) waitOver() bool {
 }
 
 // giveUp ends the broken line. With all figures it is a cycle, though "(forced)" may be missing.
-// With less than "gc 6 @0.044s " it may not be a gctrace line.
 func (a *assembler) giveUp() {
 	k := &a.broken
 	if k.next >= posForced {

@@ -10,8 +10,8 @@ const (
 	backTokens = 3
 )
 
-// broken is a gctrace line cut by other text. Its last tokens may be foreign text that looked
-// right. So the line may also go on at any token from floor on, and the longest match wins:
+// broken is a gctrace line cut by other text. Its last tokens may be foreign text too, so the line
+// may go on at any token from floor on. The longest match wins:
 //
 //	gc 6 @0.044s 2026/11/21 10:00:00 GET /search    "2026" may be the percentage: then "%" is missing
 //	13%: 0.071+3.1+0.009 ms clock, ...              this fits one token earlier: "2026" was other text
@@ -32,7 +32,6 @@ func (k *broken) extend(v *values, h *hints, b []byte) progress {
 	return best
 }
 
-// search looks for the longest match behind other text in b.
 func (k *broken) search(v *values, h *hints, b []byte) (best progress, start int) {
 	best.next = k.next
 	places := 0
@@ -50,8 +49,8 @@ func (k *broken) search(v *values, h *hints, b []byte) (best progress, start int
 	return best, start
 }
 
-// trust reports whether tokens behind other text belong to the broken line. " MB goal, " may be a
-// program's own words. Two distinct ones hardly are.
+// trust reports whether tokens behind other text belong to the broken line. A program may write "
+// MB goal, ", but hardly two distinct tokens.
 func (k *broken) trust(v *values, h *hints, from position, p progress, complete bool) bool {
 	n := 0
 	for pos := from; pos < p.next; pos++ {
@@ -74,7 +73,7 @@ func (k *broken) floor() position {
 	return from
 }
 
-// distinct reports whether the token is a literal that little other text has.
+// distinct reports whether little other text has this token.
 func distinct(pos position) bool {
 	return len(grammar[pos].lit) > len("s, ") && pos != posLeak && pos != posForced
 }
@@ -104,7 +103,6 @@ func find(pos position, b []byte, from int) int {
 	return -1
 }
 
-// lastLine takes what follows the last newline of the log.
 func (a *assembler) lastLine(b []byte) {
 	if !a.cutOff(b) {
 		a.endLine(b)
@@ -114,7 +112,7 @@ func (a *assembler) lastLine(b []byte) {
 	a.stats.Truncated = true
 }
 
-// cutOff reports whether b ends in the middle of a gctrace line, and drops that.
+// cutOff reports whether b ends in the middle of a gctrace line, and drops that part.
 func (a *assembler) cutOff(b []byte) bool {
 	var v values
 	if p, start := a.bestStart(&v, b, findGC(b), a.long); p.next >= posSpaceAt {
@@ -138,7 +136,6 @@ func (a *assembler) cutOff(b []byte) bool {
 	return false
 }
 
-// begins reports whether rest may be the front part of the token at pos.
 func begins(pos position, rest []byte) bool {
 	if len(rest) == 0 {
 		return true
@@ -152,8 +149,7 @@ func begins(pos position, rest []byte) bool {
 
 // Loggers and Docker put lines into strings of JSON. docker compose and kubectl prefix them.
 
-// unquote cuts b behind the JSON string around the gctrace line at index at, and decodes the escape
-// of ">". It changes b.
+// unquote cuts b behind the JSON string around the gctrace line at index at. It changes b.
 func unquote(b []byte, at int) []byte {
 	if end := bytes.IndexByte(b[at:], '"'); end >= 0 {
 		b = b[:at+end]
@@ -180,8 +176,7 @@ const (
 	maxSourceName = 100
 )
 
-// sourceOf returns the prefix of docker compose or kubectl, and its length in b. The length is 0
-// without one.
+// sourceOf returns the prefix of docker compose or kubectl, and its length in b, 0 without one.
 //
 //	web_1  | gc 1 @0.125s ...
 //	[pod/web-1/main] gc 1 @0.125s ...

@@ -10,9 +10,9 @@ import (
 
 // The standard error of a service, lines of its own among those of the collector.
 const stderr = `2026/11/21 10:00:00 listening on :8080
-gc 1 @0.100s 2%: 0.10+3.0+0.020 ms clock, 0.20+0.50/2.0/1.5+0.040 ms cpu, 4->5->3 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P
+gc 1 @0.100s 2%: 0.10+3.0+0.020 ms clock, 0.20+0.50/2.0/1.5+0.040 ms cpu, 4->5->3 MB, 4 MB goal, 2 P
 gc 2 @0.300s 3%: 2026/11/21 10:00:00 GET /search
-0.20+4.0+0.030 ms clock, 0.40+1.0/4.0/0+0.060 ms cpu, 6->7->3 MB, 7 MB goal, 0 MB stacks, 0 MB globals, 2 P
+0.20+4.0+0.030 ms clock, 0.40+1.0/4.0/0+0.060 ms cpu, 6->7->3 MB, 7 MB goal, 2 P
 `
 
 // From the lines of a log to a summary.
@@ -33,8 +33,7 @@ func Example() {
 
 func ExampleScanner() {
 	sc := gctrace.NewScanner(strings.NewReader(stderr))
-	for sc.Scan() {
-		c := sc.Cycle()
+	for c := range sc.All() {
 		fmt.Printf("gc %d at %v: %v\n", c.N, c.At, c.Wall.Total())
 	}
 	st := sc.Stats()
@@ -54,13 +53,4 @@ func ExampleParse() {
 	}
 	fmt.Println(c.N, c.End(), c.CPU.Background, c.HeapLive>>20, c.Forced)
 	// Output: 6 47.18ms 560µs 8 true
-}
-
-func ExampleSnapshot_Since() {
-	before := gctrace.Take()
-	// ... the program works ...
-	sum := gctrace.Take().Since(before)
-	if _, known := sum.CPUPercent.Get(); !known {
-		fmt.Println("no collection has ended since the program's start")
-	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // A position is a token of the gctrace line, in order. The runtime writes each with one write(2),
-// so other text stands between tokens, never inside one.
+// so other text never stands inside one.
 type position uint8
 
 const (
@@ -49,25 +49,25 @@ const (
 	posMBGlobals
 	posProcs
 	posP
-	posForced // optional, so all figures are there
+	posForced // optional
 	posEnd
 )
 
-// values holds what each token said, with times in nanoseconds. A literal in its first form is 1.
+// values holds what each token said, with times in ns. A literal in its first form is 1.
 type values [posEnd]int64
 
-// A token is a literal, or a number if scale is not 0.
+// A token is a literal if scale is 0, or else a number.
 type token struct {
 	lit     string
-	alt     string // another literal, which leads to altNext
+	alt     string // leads to altNext
 	altNext position
-	scale   int64 // value of 1 in the unit kept
-	decimal bool  // may have a point and up to three places
-	max     int64 // largest whole part
+	scale   int64 // of 1 in the unit kept
+	decimal bool  // up to three places
+	max     int64 // of the whole part
 	want    string
 }
 
-// Larger than in any real line, and small enough for End and Total.
+// End and Total do not overflow with these.
 const (
 	maxSeconds = 1 << 32
 	maxMillis  = 1 << 40
@@ -151,4 +151,106 @@ func (v *values) cycle() Cycle {
 	c.Stacks = Of(v[posStacks] << 20)
 	c.Globals = Of(v[posGlobals] << 20)
 	return c
+}
+
+type progress struct {
+	next position
+	used int
+	last int  // of the last matched token
+	cut  bool // foreign text begins right there
+}
+
+// match reads tokens from position from on at the start of b into v. others finds foreign digits in
+// a line that may be torn.
+func match(v *values, from position, b []byte, others *shape) progress {
+	p := progress{next: from}
+	for p.next < posEnd {
+		t := &grammar[p.next]
+		rest := b[p.used:]
+		if t.scale != 0 {
+			n, x := t.number(rest)
+			if n == 0 {
+				return p
+			}
+			if others != nil {
+				if at := others.foreignIn(rest, n); at >= 0 {
+					p.cut = true
+					return p.number(v, rest, at)
+				}
+			}
+			v[p.next] = x
+			p.last = p.used
+			p.used += n
+			p.next++
+			continue
+		}
+		switch {
+		case t.wrapped(rest):
+			v[p.next] = 1
+			p.last = p.used
+			p.used = len(b)
+			p.next++
+			return p
+		case hasPrefix(rest, t.lit):
+			v[p.next] = 1
+			p.last = p.used
+			p.used += len(t.lit)
+			p.next++
+		case t.alt != "" && hasPrefix(rest, t.alt):
+			v[p.next] = 0
+			p.last = p.used
+			p.used += len(t.alt)
+			p.next = t.altNext
+		default:
+			return p
+		}
+	}
+	return p
+}
+
+// wrapped reports whether an editor broke the line at the token's final blank.
+func (t *token) wrapped(rest []byte) bool {
+	n := len(t.lit) - 1
+	return n > 1 && t.lit[n] == ' ' && len(rest) == n && string(rest) == t.lit[:n]
+}
+
+func (p progress) number(v *values, rest []byte, n int) progress {
+	used, x := grammar[p.next].number(rest[:n])
+	if used == 0 || used != n {
+		return p
+	}
+	v[p.next] = x
+	p.last = p.used
+	p.used += n
+	p.next++
+	return p
+}
+
+func (p progress) complete(b []byte) bool { return p.next >= posForced && p.used == len(b) }
+
+// number returns the length and the value of the longest number at the start of b.
+func (t *token) number(b []byte) (n int, x int64) {
+	for n < len(b) && isDigit(b[n]) {
+		next := x*10 + int64(b[n]-'0')
+		if next > t.max {
+			return n, x * t.scale
+		}
+		x = next
+		n++
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	x *= t.scale
+	if !t.decimal || n+1 >= len(b) || b[n] != '.' || !isDigit(b[n+1]) {
+		return n, x
+	}
+	n++
+	unit := t.scale
+	for places := 0; places < 3 && n < len(b) && isDigit(b[n]); places++ {
+		unit /= 10
+		x += int64(b[n]-'0') * unit
+		n++
+	}
+	return n, x
 }

@@ -11,16 +11,16 @@ import (
 var errBadRead = errors.New("gctrace: the io.Reader given to NewScanner returned an impossible count: fix its Read")
 
 const (
-	// bufferBytes is the longest line that is looked at in one piece.
+	// longest line that is looked at in one piece
 	bufferBytes = 64 << 10
-	// keepBytes of a full buffer are looked at again. A gctrace line has less than half of that.
+	// of a full buffer, looked at again; more than two gctrace lines
 	keepBytes     = 1 << 10
 	maxEmptyReads = 100
 )
 
-// Scanner reads cycles from the standard error of a program, among and inside other output. A log
-// may be of several processes, one after the other or prefixed by docker compose or kubectl (see
-// [Cycle].Source). A Scanner uses one buffer of 64 KiB. One goroutine owns it.
+// Scanner reads cycles from the standard error of a program, also from within other output.
+// Processes may follow one another, or have the prefixes of docker compose or kubectl
+// ([Cycle].Source). It uses 64 KiB. One goroutine owns it.
 type Scanner struct {
 	src  io.Reader
 	buf  []byte
@@ -30,7 +30,6 @@ type Scanner struct {
 
 	lines *assembler   // of the current line's process
 	all   []*assembler // the first has no prefix
-	cur   Cycle
 }
 
 // NewScanner returns a Scanner that reads from r.
@@ -39,20 +38,25 @@ func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{src: r, buf: make([]byte, bufferBytes), lines: a, all: []*assembler{a}}
 }
 
-// Scan reads up to the next cycle and reports whether there was one. It returns at the end of the
-// line, so r may be a live pipe.
-func (s *Scanner) Scan() bool {
-	for s.lines.nready == 0 {
-		if !s.nextLine() {
-			return false
+// All returns the remaining cycles. It yields a cycle at the end of its line, so the reader may be
+// a live pipe. Check Err afterwards.
+func (s *Scanner) All() iter.Seq[Cycle] {
+	return func(yield func(Cycle) bool) {
+		for {
+			for s.lines.nready == 0 {
+				if !s.nextLine() {
+					return
+				}
+			}
+			if !yield(s.lines.next()) {
+				return
+			}
 		}
 	}
-	s.cur = s.lines.next()
-	return true
 }
 
 func (s *Scanner) choose(b []byte) []byte {
-	if s.lines.long { // the rest of a line
+	if s.lines.long {
 		return b
 	}
 	s.lines = s.all[0]
@@ -80,9 +84,6 @@ func (s *Scanner) source(name, rest []byte) *assembler {
 	return a
 }
 
-// Cycle returns the cycle that Scan found.
-func (s *Scanner) Cycle() Cycle { return s.cur }
-
 // Err returns the reader's first error, or nil at its io.EOF.
 func (s *Scanner) Err() error { return s.err }
 
@@ -92,22 +93,12 @@ func (s *Scanner) Stats() Stats {
 	for _, a := range s.all {
 		sum.Lines += a.stats.Lines
 		sum.Foreign += a.stats.Foreign
-		sum.ForcedLines += a.stats.ForcedLines
 		sum.Cycles += a.stats.Cycles
 		sum.Recovered += a.stats.Recovered
 		sum.Lost += a.stats.Lost + a.gaveUp
-		sum.FivePhases += a.stats.FivePhases
 		sum.Truncated = sum.Truncated || a.stats.Truncated
 	}
 	return sum
-}
-
-// All returns the remaining cycles, for a range loop or [Summarize]. Check Err afterwards.
-func (s *Scanner) All() iter.Seq[Cycle] {
-	return func(yield func(Cycle) bool) {
-		for s.Scan() && yield(s.cur) {
-		}
-	}
 }
 
 func (s *Scanner) nextLine() bool {
@@ -124,8 +115,7 @@ func (s *Scanner) nextLine() bool {
 			}
 			continue
 		}
-		// Check this before eof, because readers report the end with the last bytes or after them.
-		// Both must give the same cycles.
+		// Check this before eof. Readers report the end with the last bytes or after them.
 		if s.r == 0 && s.w == len(s.buf) {
 			if !s.lines.long {
 				s.lines = s.all[0]
@@ -165,8 +155,7 @@ func (s *Scanner) fill() {
 	s.eof, s.err = true, io.ErrNoProgress
 }
 
-// dropPiece takes most of a full buffer without a newline, and leaves what may start a gctrace
-// line.
+// dropPiece takes most of a full buffer, and leaves what may start a gctrace line.
 func (s *Scanner) dropPiece() {
 	cut := len(s.buf) - len("gc ") + 1
 	if i := findGC(s.buf[len(s.buf)-keepBytes:]); i >= 0 {
@@ -194,8 +183,7 @@ func (s *Scanner) finish() bool {
 	return false
 }
 
-// Parse reads one gctrace line, with or without its line ending, and does not keep it. Use
-// [Scanner] for a log with other text.
+// Parse reads one gctrace line, with or without its line ending.
 func Parse(line []byte) (Cycle, error) {
 	line = trimEOL(line)
 	var v values
@@ -208,7 +196,7 @@ func Parse(line []byte) (Cycle, error) {
 
 func syntaxError(p progress, line []byte) error {
 	if p.used < len(line) && isDigit(line[p.used]) && p.next > posGC && grammar[p.next-1].scale != 0 {
-		p = progress{next: p.next - 1, used: p.last} // a number that is out of range
+		p = progress{next: p.next - 1, used: p.last} // it is out of range
 	}
 	want := "the end of the line"
 	if p.next < posEnd {

@@ -1,6 +1,7 @@
 package gctrace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -49,16 +50,24 @@ func TestSources(t *testing.T) {
 func scan(t testing.TB, r io.Reader) (lines []string, st Stats) {
 	t.Helper()
 	s := NewScanner(r)
-	for s.Scan() {
-		lines = append(lines, format(s.Cycle()))
+	for c := range s.All() {
+		lines = append(lines, format(c))
 	}
 	if err := s.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if s.Scan() {
+	for range s.All() {
 		t.Fatal("a cycle behind the end")
 	}
 	return lines, s.Stats()
+}
+
+// first returns the number of the next cycle, or 0.
+func first(s *Scanner) int64 {
+	for c := range s.All() {
+		return c.N
+	}
+	return 0
 }
 
 // plain is the line of cycle n, not forced.
@@ -93,9 +102,10 @@ func TestScanner(t *testing.T) {
 		{"others only", "a\n\ngc pressure\ngc 5 @home\n", nil, Stats{Lines: 4, Foreign: 4}},
 		{
 			"other GODEBUG lines", "GC forced\n" + six + "\nscan: total 36+122+73=231 objs, 19+6=25 spans\n" +
-				"pacer: assist ratio=2.1 (scan 0 MB in 3->4 MB) workers=0+0.25\nscav 0 KiB work (bg), 0 KiB work (eager), 2672 KiB now, 62% util\nxGC forced\r\n",
+				"pacer: assist ratio=2.1 (scan 0 MB in 3->4 MB) workers=0+0.25\n" +
+				"scav 0 KiB work (bg), 0 KiB work (eager), 2672 KiB now, 62% util\nxGC forced\r\n",
 			[]string{six},
-			Stats{Lines: 6, Foreign: 3, ForcedLines: 2, Cycles: 1},
+			Stats{Lines: 6, Foreign: 5, Cycles: 1},
 		},
 		{"text before", "partial text" + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1}},
 		{"NULs before", strings.Repeat("\x00", 5000) + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1}},
@@ -163,11 +173,6 @@ func TestScanner(t *testing.T) {
 				strings.Replace(seven, "ms clock, ", "ms clock,\r\n", 1) + "\n",
 			[]string{six, seven},
 			Stats{Lines: 4, Cycles: 2, Recovered: 2},
-		},
-		{
-			"five phases", "gc 49 @4.380s 0%: 4.8+5.2+0.54+0.35+0.60 ms clock, 19+5.2+0+4.5/0.006/7.2+2.4 ms cpu, 124->125->58 MB, 130 MB goal, 32 P\n" + six + "\n",
-			[]string{six},
-			Stats{Lines: 2, Cycles: 1, FivePhases: 1},
 		},
 		{
 			"before the newline", six + "log line\n" + "\n" + seven + "\n",
@@ -271,8 +276,8 @@ func TestScannerPipe(t *testing.T) {
 		if _, err := io.WriteString(pw, "log line\n"+plain(n)+"\nunfinished"); err != nil {
 			t.Fatal(err)
 		}
-		if !s.Scan() || s.Cycle().N != n {
-			t.Fatalf("cycle %d, want %d; %v", s.Cycle().N, n, s.Err())
+		if got := first(s); got != n {
+			t.Fatalf("cycle %d, want %d; %v", got, n, s.Err())
 		}
 	}
 }
@@ -293,7 +298,7 @@ func TestScannerErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := NewScanner(tt.r)
 			n := 0
-			for s.Scan() {
+			for range s.All() {
 				n++
 			}
 			if n != 1 || !errors.Is(s.Err(), tt.want) || !s.Stats().Truncated {
@@ -319,7 +324,96 @@ func TestScannerAll(t *testing.T) {
 			break
 		}
 	}
-	if !s.Scan() || s.Cycle().N != 3 {
-		t.Errorf("a loop left early took more than it used: at %d, want 3", s.Cycle().N)
+	if n := first(s); n != 3 {
+		t.Errorf("a loop left early took more than it used: at %d, want 3", n)
+	}
+}
+
+// serviceLog is a log of about size bytes in which one of every so many lines is a gctrace
+// line (0: none) and the others are a service's JSON and text lines.
+func serviceLog(size, every int) []byte {
+	var b bytes.Buffer
+	for i, n := 0, int64(0); b.Len() < size; i++ {
+		switch {
+		case every > 0 && i%every == 0:
+			n++
+			b.WriteString(plain(n) + "\n")
+		case i%2 == 0:
+			fmt.Fprintf(&b, `{"time":"2026-11-21T10:00:00.%06dZ","level":"INFO","msg":"request","method":"GET",`+
+				`"path":"/search","status":200,"bytes":%d}`+"\n", i%1e6, i)
+		default:
+			fmt.Fprintf(&b, "time=2026-11-21T10:00:00.%06dZ level=INFO msg=\"logged in\" "+
+				"user=gopher%d@example.org gc_percent=100 ms=%d\n", i%1e6, i, i%97)
+		}
+	}
+	return b.Bytes()
+}
+
+func BenchmarkScanner(b *testing.B) {
+	for _, bm := range []struct {
+		name  string
+		every int
+	}{{"foreign=9of10", 10}, {"foreign=all", 0}, {"foreign=none", 1}} {
+		log := serviceLog(8<<20, bm.every)
+		b.Run(bm.name, func(b *testing.B) {
+			b.SetBytes(int64(len(log)))
+			b.ReportAllocs()
+			for b.Loop() {
+				s := NewScanner(bytes.NewReader(log))
+				n := int64(0)
+				for range s.All() {
+					n++
+				}
+				if st := s.Stats(); st.Cycles != n || st.Lost != 0 || st.Recovered != 0 {
+					b.Fatalf("%d cycles: %+v", n, st)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	line := []byte(forcedLine)
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(line); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// endless repeats a log.
+type endless struct {
+	log []byte
+	at  int
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	n := copy(b, e.log[e.at:])
+	e.at = (e.at + n) % len(e.log)
+	return n, nil
+}
+
+// Neither a line of others nor a cycle costs an allocation.
+func TestScannerDoesNotAllocate(t *testing.T) {
+	for _, every := range []int{10, 1} {
+		s := NewScanner(&endless{log: serviceLog(1<<20, every)})
+		if n := testing.AllocsPerRun(10, func() {
+			n := 0
+			for range s.All() {
+				if n++; n == 1000 {
+					return
+				}
+			}
+			t.Fatal(s.Err())
+		}); n != 0 {
+			t.Errorf("one cycle in %d lines: %v allocations a thousand cycles, want 0", every, n)
+		}
+	}
+	s := NewScanner(io.LimitReader(&endless{log: serviceLog(1<<20, 0)}, 1<<40))
+	line := []byte(`{"level":"INFO","msg":"gc pressure","n":1}`)
+	if n := testing.AllocsPerRun(1000, func() { s.lines.endLine(line) }); n != 0 {
+		t.Errorf("%v allocations for a line of others, want 0", n)
 	}
 }

@@ -20,15 +20,12 @@ func (w Window) Holds(c Cycle) bool {
 // order, and may go beyond the window.
 //
 // Collections includes those whose lines are missing, the other sums do not. Times are low by up to
-// a tenth, because lines round down. CPUPercent is CPU.Total over the window times GOMAXPROCS of
-// each stretch, absent if a cycle has Procs 0.
+// a tenth, because lines round down. CPUPercent uses GOMAXPROCS of each stretch, and is absent if a
+// cycle has Procs 0. AllocBytes is an estimate. Each cycle adds its HeapAfter less the HeapLive of
+// the cycle before.
 //
-// AllocBytes is an estimate. Each cycle adds its HeapAfter less the HeapLive of the cycle before.
-// Without that cycle, it adds nothing.
-//
-// A window with an end and without cycles has sums and a CPUPercent of 0, without Pace, Procs, heap
-// and longest pause. If To is 0 and no cycle ended after From, or To is before From, all but
-// Collections is absent.
+// Without cycles and with a To, sums and CPUPercent are 0, and Pace, Procs, heap and longest pause
+// are absent. Without cycles and To, or with To before From, all but Collections is absent.
 func Summarize(cycles iter.Seq[Cycle], w Window) Summary {
 	t := tally{procsKnown: true}
 	end := w.From
@@ -57,13 +54,13 @@ type tally struct {
 	last       Cycle
 	lastEnd    time.Duration
 	procsKnown bool
-	capacity   float64 // CPU time of all Ps up to lastEnd, in ns
+	capacity   float64 // all Ps' CPU time up to lastEnd, in ns
 
 	before, after, live, goal sizes
 	alloc                     allocs
 }
 
-// add counts a cycle. since is the end of the cycle before it, or the start of the window.
+// add counts a cycle. since is the end of the cycle before, or the window's start.
 func (t *tally) add(c Cycle, since time.Duration) {
 	if t.n > 0 {
 		t.missing += max(c.N-t.last.N-1, 0)
@@ -112,8 +109,8 @@ func (t *tally) summary(from, to time.Duration) Summary {
 			Background:       Of(t.cpu.Background),
 			Idle:             Of(t.cpu.Idle),
 			MarkTermination:  Of(t.cpu.MarkTermination),
-			Pause:            Of(t.cpu.Pause()),
-			Total:            Of(t.cpu.Total()),
+			Pause:            Of(t.cpu.pause()),
+			Total:            Of(t.cpu.total()),
 		},
 	}
 	if t.n == 0 {
@@ -131,7 +128,7 @@ func (t *tally) summary(from, to time.Duration) Summary {
 		s.Procs = Of(t.last.Procs)
 		capacity := t.capacity + float64(to-t.lastEnd)*float64(t.last.Procs)
 		if capacity > 0 {
-			s.CPUPercent = Of(float64(t.cpu.Total()) / capacity * 100)
+			s.CPUPercent = Of(float64(t.cpu.total()) / capacity * 100)
 		}
 	}
 	return s
@@ -157,7 +154,7 @@ type allocs struct {
 	total, n        int64
 }
 
-// see takes the next cycle, in the window or not. The first of a process starts with a heap of 0.
+// see takes the next cycle, in the window or not.
 func (a *allocs) see(c Cycle) {
 	a.step = Value[int64]{}
 	switch {

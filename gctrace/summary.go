@@ -1,55 +1,127 @@
 package gctrace
 
 import (
-	"math"
-	"runtime/metrics"
+	"encoding/json"
 	"time"
 )
 
-// Summary is what the collector cost over a window. A figure that a source does not have is absent
-// ([Value]), never 0.
+// Cycle is one collection as its gctrace line reports it. The line rounds down, to a millisecond at
+// worst and to MiB.
+type Cycle struct {
+	N  int64         `json:"n"`     // from 1
+	At time.Duration `json:"at_ns"` // since the start of the runtime
+	// the collector's share of all CPU time so far, without idle workers
+	UtilPercent int `json:"util_percent"`
+
+	Wall WallPhases `json:"wall"`
+	CPU  CPUPhases  `json:"cpu"`
+
+	HeapBefore int64        `json:"heap_before_bytes"`
+	HeapAfter  int64        `json:"heap_after_bytes"`
+	HeapLive   int64        `json:"heap_live_bytes"`
+	Goal       Value[int64] `json:"goal_bytes,omitzero"` // absent without one
+
+	Stacks  Value[int64] `json:"stacks_bytes,omitzero"`  // absent in old releases
+	Globals Value[int64] `json:"globals_bytes,omitzero"` // absent in old releases
+
+	Procs int `json:"procs"` // GOMAXPROCS
+	// prefix of the process in a log of several, or ""
+	Source string `json:"source,omitempty"`
+
+	// by runtime.GC or debug.FreeOSMemory
+	Forced    bool `json:"forced,omitzero"`
+	LeakCheck bool `json:"leak_check,omitzero"` // it looked for leaked goroutines (Go 1.26)
+}
+
+// WallPhases is the wall-clock time of one collection. The world is stopped in all but Mark.
+type WallPhases struct {
+	SweepTermination time.Duration `json:"sweep_termination_ns"`
+	Mark             time.Duration `json:"mark_ns"`
+	MarkTermination  time.Duration `json:"mark_termination_ns"`
+}
+
+// Total returns the time from start to end.
+func (w WallPhases) Total() time.Duration {
+	return w.SweepTermination + w.Mark + w.MarkTermination
+}
+
+// Pause returns the time for which the world was stopped.
+func (w WallPhases) Pause() time.Duration { return w.SweepTermination + w.MarkTermination }
+
+// CPUPhases is the CPU time of one collection. A stopped world costs its wall time on every P.
+type CPUPhases struct {
+	SweepTermination time.Duration `json:"sweep_termination_ns"`
+	Assist           time.Duration `json:"assist_ns"`     // of goroutines that allocate
+	Background       time.Duration `json:"background_ns"` // dedicated and fractional workers
+	Idle             time.Duration `json:"idle_ns"`       // otherwise idle workers
+	MarkTermination  time.Duration `json:"mark_termination_ns"`
+}
+
+// total leaves out Idle.
+func (c CPUPhases) total() time.Duration {
+	return c.SweepTermination + c.Assist + c.Background + c.MarkTermination
+}
+
+func (c CPUPhases) pause() time.Duration { return c.SweepTermination + c.MarkTermination }
+
+// End returns when the collection ended, since the start of the runtime, up to 4 ms early.
+func (c Cycle) End() time.Duration { return c.At + c.Wall.Total() }
+
+// noGoalBytes is more than any real goal. Without GOGC and GOMEMLIMIT the pacer's is just below
+// math.MaxInt64.
+const noGoalBytes = 1 << 62
+
+func knownGoal(n int64) Value[int64] {
+	if n >= noGoalBytes>>20 {
+		return Value[int64]{}
+	}
+	return Of(n << 20)
+}
+
+// Summary is what the collector cost over a window. A figure that a source does not have is absent,
+// never 0.
 type Summary struct {
-	Window      Value[time.Duration] `json:"window_ns,omitzero"` // wall time that the figures cover
-	Procs       Value[int]           `json:"procs,omitzero"`     // GOMAXPROCS of the last collection
+	Window      Value[time.Duration] `json:"window_ns,omitzero"`
+	Procs       Value[int]           `json:"procs,omitzero"` // of the last collection
 	Collections int64                `json:"collections"`
 
-	// Read is how many of Collections the log has, absent if all. The figures but Window,
+	// Read is how many of Collections the log has, absent if all. All figures but Window,
 	// Collections and Pace are of these.
 	Read Value[int64] `json:"read,omitzero"`
 
-	// of Collections, by runtime.GC or debug.FreeOSMemory
+	// by runtime.GC or debug.FreeOSMemory
 	Forced Value[int64] `json:"forced,omitzero"`
 
 	Wall       Wall           `json:"wall"`
 	CPU        CPU            `json:"cpu"`
 	CPUPercent Value[float64] `json:"cpu_percent,omitzero"` // CPU.Total / (Window x Procs) x 100
 
-	// Pace is Window / Collections, absent without any.
+	// Pace is Window / Collections.
 	Pace Value[time.Duration] `json:"pace_ns,omitzero"`
 
 	Heap Heap `json:"heap"`
-	// allocated in the window; an estimate from gctrace, see Summarize
+	// see Summarize
 	AllocBytes Value[int64] `json:"alloc_bytes,omitzero"`
 }
 
-// Wall is wall-clock time by phase over a window. runtime/metrics has only the two Pause figures.
+// Wall is wall-clock time by phase over a window.
 type Wall struct {
 	SweepTermination Value[time.Duration] `json:"sweep_termination_ns,omitzero"`
 	Mark             Value[time.Duration] `json:"mark_ns,omitzero"`
 	MarkTermination  Value[time.Duration] `json:"mark_termination_ns,omitzero"`
 	Pause            Value[time.Duration] `json:"pause_ns,omitzero"`
-	// longest single stop-the-world phase; from metrics an upper bound
+	// longest single phase
 	PauseMax Value[time.Duration] `json:"pause_max_ns,omitzero"`
 	Total    Value[time.Duration] `json:"total_ns,omitzero"`
 }
 
-// CPU is CPU time by phase over a window. runtime/metrics has the pauses only together.
+// CPU is CPU time by phase over a window.
 type CPU struct {
 	SweepTermination Value[time.Duration] `json:"sweep_termination_ns,omitzero"`
-	// goroutines that marked because they allocated
+	// of goroutines that allocate
 	Assist     Value[time.Duration] `json:"assist_ns,omitzero"`
 	Background Value[time.Duration] `json:"background_ns,omitzero"`
-	// workers on Ps that were otherwise idle
+	// of processors without other work
 	Idle            Value[time.Duration] `json:"idle_ns,omitzero"`
 	MarkTermination Value[time.Duration] `json:"mark_termination_ns,omitzero"`
 	Pause           Value[time.Duration] `json:"pause_ns,omitzero"`
@@ -57,12 +129,12 @@ type CPU struct {
 	Total Value[time.Duration] `json:"total_ns,omitzero"`
 }
 
-// Heap is the heap around collections, in bytes. gctrace rounds down to MiB.
+// Heap is the heap around collections, in bytes, rounded down to MiB.
 type Heap struct {
 	Before Range `json:"before,omitzero"`
 	After  Range `json:"after,omitzero"`
 	Live   Range `json:"live,omitzero"`
-	// for the end of marking (metrics: of the next collection); absent without a goal
+	// absent without a goal
 	Goal Range `json:"goal,omitzero"`
 }
 
@@ -76,63 +148,51 @@ type Range struct {
 // Stats counts what a [Scanner] has read so far.
 type Stats struct {
 	Lines int64 `json:"lines"` // with an unfinished last one
-	// not of the collector, such as those of gcpacertrace=1
-	Foreign     int64 `json:"foreign"`
-	ForcedLines int64 `json:"forced_lines"` // "GC forced", by the two-minute timer
-	Cycles      int64 `json:"cycles"`       // returned by Scan
-	// of Cycles, joined from pieces
+	// without a part of a cycle
+	Foreign int64 `json:"foreign"`
+	Cycles  int64 `json:"cycles"`
+	// joined from pieces
 	Recovered int64 `json:"recovered"`
-	// lines of Go 1.5, which are not read
-	FivePhases int64 `json:"five_phases,omitzero"`
-
-	// Lost counts collections whose figures could not be read, by gaps in the numbers and by broken
-	// lines.
+	// Lost counts collections whose figures are missing or broken.
 	Lost int64 `json:"lost"`
 
-	// Truncated says that the log stops in the middle of a gctrace line. Lost does not include
-	// that.
+	// the log stops within a gctrace line; not in Lost
 	Truncated bool `json:"truncated,omitzero"`
 }
 
-// pauses is the runtime's histogram of stop-the-world times. counts[i] of them lasted from
-// bounds[i] to bounds[i+1] seconds. Nobody writes to either.
-type pauses struct {
-	counts []uint64
-	bounds []float64
-	known  bool
+// Value is a figure that a source may lack. Its zero value is absent, and omitzero leaves it out of
+// JSON.
+type Value[T any] struct {
+	v     T
+	known bool
 }
 
-func pausesOf(v metrics.Value) pauses {
-	if v.Kind() != metrics.KindFloat64Histogram {
-		return pauses{}
+// Of returns a known figure.
+func Of[T any](v T) Value[T] { return Value[T]{v: v, known: true} }
+
+// Get returns the figure, and whether it is known.
+func (v Value[T]) Get() (T, bool) { return v.v, v.known }
+
+// IsZero reports whether the figure is absent.
+func (v Value[T]) IsZero() bool { return !v.known }
+
+// MarshalJSON writes the figure, or null if it is absent.
+func (v Value[T]) MarshalJSON() ([]byte, error) {
+	if !v.known {
+		return []byte("null"), nil
 	}
-	h := v.Float64Histogram()
-	return pauses{counts: h.Counts, bounds: h.Buckets, known: true}
+	return json.Marshal(v.v)
 }
 
-// since estimates the sum of the pauses between two snapshots from the middle of each bucket. The
-// longest is an upper bound, absent without a pause.
-func (p pauses) since(before pauses) (sum, longest Value[time.Duration]) {
-	if !p.known || !before.known || before.counts != nil && len(before.counts) != len(p.counts) {
-		return sum, longest
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (v *Value[T]) UnmarshalJSON(b []byte) error {
+	*v = Value[T]{}
+	if string(b) == "null" {
+		return nil
 	}
-	total := 0.0
-	for i, n := range p.counts {
-		if before.counts != nil {
-			n -= min(before.counts[i], n)
-		}
-		if n == 0 {
-			continue
-		}
-		low, high := p.bounds[i], p.bounds[i+1]
-		if low < 0 {
-			low = 0
-		}
-		if math.IsInf(high, 1) {
-			high = low
-		}
-		total += float64(n) * (low + high) / 2
-		longest = Of(time.Duration(math.Ceil(high * 1e9)))
+	if err := json.Unmarshal(b, &v.v); err != nil {
+		return err
 	}
-	return Of(time.Duration(total * 1e9)), longest
+	v.known = true
+	return nil
 }

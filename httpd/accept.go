@@ -13,25 +13,24 @@ import (
 )
 
 const (
-	acceptPause = 20 * time.Millisecond // after an Accept that failed and may succeed later
-	acceptTurn  = 64                    // connections of a burst that one WaitIO returns
-	closedLook  = time.Second           // period of look
+	acceptPause = 20 * time.Millisecond
+	acceptTurn  = 64
+	closedLook  = time.Second
 )
 
-// socket is a listener of package net that has a descriptor.
 type socket interface {
 	net.Listener
 	syscall.Conn
 }
 
-// kept is a socket of the user's, which stays open while aio has a duplicate.
+// kept is the user's socket. It stays open while aio has a duplicate.
 type kept struct{ socket }
 
 func (kept) Close() error { return nil }
 
-// begins starts accepting: in the loop, or by a goroutine if the listener has no descriptor or is
-// of another type.
-func (s *server) begins() {
+// startAccepting has the loop accept, or a goroutine for a listener without a descriptor or of
+// another type.
+func (s *server) startAccepting() {
 	switch s.real.(type) {
 	case *net.TCPListener, *net.UnixListener:
 		probe(s.real)
@@ -55,8 +54,8 @@ func (s *server) begins() {
 	go s.accept()
 }
 
-// probe turns on keep-alive probes and TCP_NODELAY, as package net does for connections that it
-// accepts. aio's inherit them.
+// probe turns on keep-alive probes and TCP_NODELAY, as package net does. aio's connections inherit
+// both.
 func probe(ln net.Listener) {
 	tcp, ok := ln.(*net.TCPListener)
 	if !ok {
@@ -67,10 +66,10 @@ func probe(ln net.Listener) {
 	}
 }
 
-// enable sets the options of a socket by f, a duplicate, and closes f.
+// enable sets the options by f, a duplicate of a socket, and closes f.
 func enable(f *os.File) {
 	defer f.Close()
-	nc, err := net.FileConn(f) // sets TCP_NODELAY
+	nc, err := net.FileConn(f)
 	if err != nil {
 		return
 	}
@@ -80,10 +79,10 @@ func enable(f *os.File) {
 	}
 }
 
-// look ends the accepting if the user has closed the listener. The duplicate does not notice that.
+// look ends the accepting if the user has closed the listener. The duplicate does not notice.
 func (s *server) look(raw syscall.RawConn) {
 	if err := raw.Control(func(uintptr) {}); err != nil {
-		s.fail(s.acceptError(net.ErrClosed)) // as the listener's Accept returns it
+		s.fail(s.acceptError(net.ErrClosed))
 		return
 	}
 	s.mu.Lock()
@@ -93,13 +92,12 @@ func (s *server) look(raw syscall.RawConn) {
 	}
 }
 
-// acceptError returns err as the real listener's Accept would.
 func (s *server) acceptError(err error) error {
 	at := s.real.Addr()
 	return &net.OpError{Op: "accept", Net: at.Network(), Addr: at, Err: err}
 }
 
-// fail ends the accepting. Serve returns the reason.
+// fail ends the accepting. Serve returns err.
 func (s *server) fail(err error) {
 	s.mu.Lock()
 	if !s.accepting.closed {
@@ -109,8 +107,7 @@ func (s *server) fail(err error) {
 	_ = (*listener)(s).Close()
 }
 
-// arrived takes a connection from the loop. The user's ConnState may block, so nothing waits for
-// it.
+// arrived takes a connection from the loop. The loop does not wait for the user's ConnState.
 func (s *server) arrived(r *aio.Result) {
 	if r.Error == nil && !s.inherited {
 		s.inherited = inherits(r.Conn)
@@ -118,7 +115,7 @@ func (s *server) arrived(r *aio.Result) {
 	switch c := (&conn{server: s, handle: r.Conn, traffic: &noTraffic}); {
 	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
 		return
-	case r.Error != nil: // aio itself retries errors of one connection or for lack of descriptors
+	case r.Error != nil: // aio retries errors of one connection and a lack of descriptors
 		s.fail(s.acceptError(r.Error))
 		return
 	default:
@@ -130,25 +127,23 @@ func (s *server) arrived(r *aio.Result) {
 		}
 		s.mu.Unlock()
 		if s.hooks.connState != nil {
-			go s.begin(c)
+			go s.serveConn(c)
 		} else {
-			s.begin(c)
+			s.serveConn(c)
 		}
 	}
 }
 
-// more lets the loop accept up to MaxConns. Others wait in the kernel. The caller holds mu.
 func (s *server) more() {
 	a := &s.accepting
 	for a.loop != nil && !a.closed && a.pending < acceptTurn && s.conns.open+a.pending < s.most {
 		if s.accepting.loop.Accept(nil, aio.NoDeadline) != nil {
-			return // the watcher is closed
+			return
 		}
 		s.accepting.pending++
 	}
 }
 
-// accept accepts until the listener is closed.
 func (s *server) accept() {
 	driven, refused := false, false
 	for {
@@ -156,8 +151,11 @@ func (s *server) accept() {
 		nc, err := s.real.Accept()
 		if err != nil {
 			var ne net.Error
-			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http does, for EMFILE and ECONNABORTED
-				s.stalled()
+			// as net/http does, for EMFILE and ECONNABORTED
+			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http does
+				s.mu.Lock()
+				s.counts.AcceptStalls++
+				s.mu.Unlock()
 				time.Sleep(acceptPause)
 				continue
 			}
@@ -168,7 +166,7 @@ func (s *server) accept() {
 		switch nc.(type) {
 		case *net.TCPConn, *net.UnixConn:
 			c.handle, err = s.watcher.Attach(nc)
-		default: // a type that embeds one of these has its own methods, and its RemoteAddr may block
+		default:
 			err = aio.ErrNoDescriptor
 		}
 		switch {
@@ -180,7 +178,7 @@ func (s *server) accept() {
 			s.mu.Lock()
 			s.conns.open++
 			s.mu.Unlock()
-			s.begin(c)
+			s.serveConn(c)
 		case errors.Is(err, aio.ErrNoDescriptor):
 			if s.config != nil {
 				nc = tls.Server(nc, s.config)
@@ -207,7 +205,6 @@ func (s *server) accept() {
 	}
 }
 
-// room waits until there are fewer connections than MaxConns.
 func (s *server) room() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,21 +216,14 @@ func (s *server) room() {
 	}
 }
 
-// stalled counts that a connection waits in the kernel's queue.
-func (s *server) stalled() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts.AcceptStalls++
-}
-
-// begin serves a new connection, which is counted already.
-func (s *server) begin(c *conn) {
+// serveConn begins to serve a connection, which is counted already.
+func (s *server) serveConn(c *conn) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.counts.Accepted++
 	if s.hooks.connState != nil {
 		s.mu.Unlock()
-		s.hooks.state(c, http.StateNew) // the user may close it
+		s.hooks.state(c, http.StateNew)
 		s.mu.Lock()
 	}
 	switch {
@@ -248,7 +238,7 @@ func (s *server) begin(c *conn) {
 		d = s.hooks.handshakeTimeout()
 	}
 	if d > 0 {
-		c.until = s.since(time.Now().Add(d))
+		c.until = s.sinceStart(time.Now().Add(d))
 	}
 	s.park(c)
 	c.read()

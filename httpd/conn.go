@@ -14,54 +14,59 @@ import (
 )
 
 const (
-	pieceSize = 4 << 10  // of pieces
-	bigWrite  = 16 << 10 // from here on Write waits and copies nothing
+	pieceSize = 4 << 10
+	bigWrite  = 16 << 10 // a Write of this length waits and copies nothing
 )
 
 // flushLimit is how long a client may take nothing of a queued answer when its connection ends.
 var flushLimit = 30 * time.Second // tests change it
 
-// pieces are buffers for unread bytes and for answers under way.
+// pieces are buffers for unread bytes and for queued answers.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// conn is a real connection. ConnState and ConnContext get it as a net.Conn, for its addresses, its
-// socket options and Close. The server's mu guards all but handle. An idle connection costs this
-// and aio's part, so both are small.
+// conn is a real connection. ConnState and ConnContext get it as a net.Conn. The server's mu guards
+// all but handle. An idle connection costs this and aio's part, so both are small.
+//
+//	state            worker, flags       what it waits for
+//	parked           nil, parked         bytes (moved), its deadline (expire)
+//	parked, held     nil, parked, held   the rest of its next header
+//	ready            nil                 a worker: it is in server.work.ready
+//	served           set                 its worker reads it
+//	hijacked         set, hijacked       the user. With Conn.Park, worker.parkFunc is set
+//	ended            any, ended          aio's OpClose, and then gone
 type conn struct {
 	server *server
 	handle *aio.Conn
-	ctx    context.Context // of the user's ConnContext. nil: not called yet
+	ctx    context.Context // of ConnContext; nil: not called yet
 	tls    *tls.Conn
-	remote string // RemoteAddr of its requests. Empty before the first
+	remote string
 
-	worker         *worker       // which serves it
-	before, behind *conn         // in the list of parked connections
-	until          time.Duration // its deadline, since the server's start. 0: none
-	out            int           // bytes that are queued to be sent
-	*traffic                     // noTraffic, or its own. See moving
+	worker         *worker
+	before, behind *conn
+	until          time.Duration // its deadline since the server's start; 0: none
+	out            int           // bytes queued to be sent
+	*traffic                     // noTraffic, or its own (moving)
 
 	parked, reading, ended, hijacked, dropped bool
 	leaving                                   bool // Hijack waits until aio returns it
 	served                                    bool // it has sent a request
 	posted                                    bool // its last request was a POST
-	// part of its next header has arrived, and the loop waits for the rest
-	held bool
-	// it has ended, and what is queued is sent while the client takes it
-	flushes  bool
-	reported bool // ConnState was called for its end
+	held                                      bool
+	flushes                                   bool // it has ended, and sends what is queued
+	reported                                  bool // ConnState has its end
 
-	now    bool // a Read of tls does not wait. See readNow
+	now    bool // a Read of tls does not wait (readNow)
 	ending bool // tls.Close was or will be called
 }
 
 // traffic is the state of a connection that is not idle.
 type traffic struct {
-	piece  *[pieceSize]byte // memory of in. nil: in has memory of its own, or none
-	in     []byte           // read, and not yet asked for
-	memory int              // bytes that in keeps
-	err    error            // of reading
-	outErr error            // of sending
-	real   net.Conn         // below TLS, if Hijack took it back from aio
+	piece  *[pieceSize]byte // memory of in; nil: in has its own, or none
+	in     []byte
+	memory int
+	err    error
+	outErr error
+	real   net.Conn // below TLS, after Hijack
 }
 
 // noTraffic is shared by all idle connections. It is never written.
@@ -69,7 +74,7 @@ var noTraffic traffic
 
 var traffics = sync.Pool{New: func() any { return new(traffic) }}
 
-// moving returns c's own traffic. The caller of it and of rest holds mu.
+// moving returns c's own traffic. The caller of it and of dropTraffic holds mu.
 func (c *conn) moving() *traffic {
 	if c.traffic == &noTraffic {
 		c.traffic = traffics.Get().(*traffic)
@@ -77,8 +82,8 @@ func (c *conn) moving() *traffic {
 	return c.traffic
 }
 
-// rest frees c's traffic if it is empty.
-func (c *conn) rest() {
+// dropTraffic frees c's traffic if it is empty.
+func (c *conn) dropTraffic() {
 	if t := c.traffic; t != &noTraffic && t.piece == nil && t.in == nil && t.err == nil && t.outErr == nil &&
 		t.real == nil {
 		c.traffic = &noTraffic
@@ -109,11 +114,8 @@ func (c *conn) SetDeadline(time.Time) error      { return errForHooks }
 func (c *conn) SetReadDeadline(time.Time) error  { return errForHooks }
 func (c *conn) SetWriteDeadline(time.Time) error { return errForHooks }
 
-// SyscallConn implements syscall.Conn, for socket options and the credentials of a unix socket's
-// peer.
 func (c *conn) SyscallConn() (syscall.RawConn, error) { return c.handle.SyscallConn() }
 
-// Close ends the connection with its request.
 func (c *conn) Close() error {
 	c.server.mu.Lock()
 	defer c.server.unlock()
@@ -121,7 +123,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// ProactorReadLimit implements proactor.Limiter. aio calls it without mu.
+// ProactorReadLimit implements proactor.Limiter, without mu.
 func (c *conn) ProactorReadLimit() int {
 	if c.server.full() {
 		return pieceSize
@@ -129,13 +131,10 @@ func (c *conn) ProactorReadLimit() int {
 	return 0
 }
 
-// sender is the tag of a conn's writes.
 type sender conn
 
-// cost is the memory of a queued write.
 func cost(b []byte) int { return max(len(b), pieceSize) }
 
-// read submits a read, unless there is enough. The caller holds mu, here and below.
 func (c *conn) read() {
 	limit := c.server.bounds.MaxUnreadBytes
 	if c.server.full() {
@@ -151,7 +150,6 @@ func (c *conn) read() {
 	c.reading = true
 }
 
-// done takes a result of aio.
 func (c *conn) done(r *aio.Result) {
 	switch r.Op {
 	case aio.OpRead:
@@ -159,7 +157,7 @@ func (c *conn) done(r *aio.Result) {
 		raceAcquire()
 		c.keep(r.Buffer[:r.Size])
 		if r.Error != nil && c.err == nil && r.Error != aio.ErrCancelled && r.Error != aio.ErrDeadline {
-			// of detach or park
+			// otherwise of detach or Park
 			c.moving().err = r.Error
 		}
 		c.read()
@@ -167,7 +165,7 @@ func (c *conn) done(r *aio.Result) {
 	case aio.OpWrite:
 		over := cost(r.Buffer)
 		lent := c.worker != nil && c.worker.hasLent(r.Buffer)
-		if r.Buffer == nil { // a Writev, or the kernel kept it. See aio.Watcher.Close
+		if r.Buffer == nil { // a Writev, or the kernel kept it (aio.Watcher.Close)
 			over, lent = c.out, true
 			if w := c.worker; w != nil && w.output.joint > 0 {
 				over, w.output.joint = w.output.joint, 0
@@ -198,14 +196,13 @@ func (c *conn) done(r *aio.Result) {
 			c.end()
 		}
 	case aio.OpClose:
-		if errors.Is(r.Error, aio.ErrDeadline) && c.outErr == nil { // otherwise it is counted already
+		if errors.Is(r.Error, aio.ErrDeadline) && c.outErr == nil {
 			c.server.counts.Unsent++
 		}
 		c.gone()
 	}
 }
 
-// keep appends to the unread bytes.
 func (c *conn) keep(b []byte) {
 	if len(b) == 0 || c.ended {
 		return
@@ -228,14 +225,12 @@ func (c *conn) keep(b []byte) {
 	t.in = append(t.in, b...)
 }
 
-// own makes c hold in, and counts its memory.
 func (c *conn) own(in []byte) {
 	c.in, c.memory = in, cap(in)
 	c.server.bytes.unread += c.memory
 	c.server.holds(c.memory)
 }
 
-// take moves unread bytes to p.
 func (c *conn) take(p []byte) int {
 	n := copy(p, c.in)
 	if c.in = c.in[n:]; len(c.in) == 0 {
@@ -263,9 +258,9 @@ func (c *conn) moved() {
 	switch {
 	case c.ended:
 	case c.worker != nil:
-		c.worker.unpark()
+		c.worker.callParkFunc()
 		c.worker.wake()
-	case !c.parked: // it waits for a worker
+	case !c.parked:
 	case len(c.in) > 0 && (c.err == nil || !c.short()):
 		if !c.server.hold(c) {
 			c.server.unpark(c)
@@ -276,12 +271,12 @@ func (c *conn) moved() {
 	}
 }
 
-// short reports whether c's next request has fewer bytes than peeked. If the connection ends then,
-// net/http says nothing, except for a connection's first request, which is a bad one. A worker's
-// first request is not c's.
+// short reports whether c's next request has fewer bytes than peeked. If the connection then ends,
+// net/http answers only if it is the connection's first request. A worker's first request is not
+// c's.
 func (c *conn) short() bool { return c.served && c.server.config == nil && len(c.in) < peeked }
 
-// end closes the connection after the queued bytes. If a Write waits, it closes at once.
+// end closes the connection after the queued bytes, or at once if a Write waits.
 func (c *conn) end() {
 	if c.ended {
 		return
@@ -292,7 +287,6 @@ func (c *conn) end() {
 	}
 	if c.tls != nil && !c.ending {
 		c.ending = true
-		// It sends the alert, and then closes its wire.
 		s.callbacks.later = append(s.callbacks.later, func() { _ = c.tls.Close() })
 		return
 	}
@@ -301,7 +295,7 @@ func (c *conn) end() {
 		if c.worker.output.file != nil {
 			_ = c.worker.output.file.SetWriteDeadline(aborts)
 		}
-		c.worker.unpark()
+		c.worker.callParkFunc()
 		c.worker.wake()
 	}
 	c.drop()
@@ -321,7 +315,6 @@ func (c *conn) end() {
 	c.gone()
 }
 
-// away notes that the user owns c.
 func (c *conn) away() {
 	c.hijacked = true
 	if !c.dropped {
@@ -330,7 +323,6 @@ func (c *conn) away() {
 	}
 }
 
-// gone removes a closed connection.
 func (c *conn) gone() {
 	s := c.server
 	if c.dropped {
@@ -344,13 +336,13 @@ func (c *conn) gone() {
 	case c.hijacked:
 		s.conns.hijacked--
 	case c.worker == nil: // otherwise net/http reports the worker's end
-		c.tell()
+		c.reportEnd()
 	}
 	s.checkEmpty()
 }
 
-// tell calls the user's ConnState for the end, once.
-func (c *conn) tell() {
+// reportEnd calls the user's ConnState for the end, once.
+func (c *conn) reportEnd() {
 	if !c.reported {
 		c.reported = true
 		c.server.after(func() { c.server.hooks.state(c, http.StateClosed) })

@@ -3,10 +3,12 @@ package httpd_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -209,7 +211,7 @@ func TestRemoteAddrBlocks(t *testing.T) {
 	}
 }
 
-// TestEmptyLines: those before a request are forgiven where the connection's own last request was a
+// TestEmptyLines: those before a request are blankLines where the connection's own last request was a
 // POST, as by net/http, whatever was asked on the connections that its workers had meanwhile.
 func TestEmptyLines(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
@@ -298,6 +300,150 @@ func TestTornRequest(t *testing.T) {
 			if !bytes.HasPrefix(got, []byte(want)) {
 				t.Errorf("by a worker that has served %q: %q, want %s", before, got, want)
 			}
+		}
+	})
+}
+
+// states notes what ConnState is told of each connection.
+type states struct {
+	mu   sync.Mutex
+	told map[string][]string // by the client's address
+	some chan struct{}       // something was told
+}
+
+func noting(srv *http.Server) *states {
+	s := &states{told: map[string][]string{}, some: make(chan struct{}, 1000)}
+	srv.ConnState = func(c net.Conn, to http.ConnState) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told[c.RemoteAddr().String()] = append(s.told[c.RemoteAddr().String()], to.String())
+		s.some <- struct{}{}
+	}
+	return s
+}
+
+// await waits until this was told of the connection.
+func (s *states) await(t *testing.T, client net.Conn, want ...string) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		got := fmt.Sprint(s.told[client.LocalAddr().String()])
+		s.mu.Unlock()
+		if got == fmt.Sprint(want) {
+			return
+		}
+		select {
+		case <-s.some:
+		case <-time.After(patience):
+			t.Fatalf("ConnState was told %s, want %s", got, want)
+		}
+	}
+}
+
+// TestConnStateBlocksAtTheEnd: a ConnState that does not return from one connection's end keeps no
+// other one from its end.
+func TestConnStateBlocksAtTheEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		silent, entered, release := "", make(chan bool), make(chan bool)
+		goOn := sync.OnceFunc(func() { close(release) })
+		defer goOn()
+		srv := &http.Server{Handler: mux(), ErrorLog: log.New(io.Discard, "", 0)}
+		srv.ConnState = func(c net.Conn, to http.ConnState) {
+			if to == http.StateClosed && c.RemoteAddr().String() == silent {
+				close(entered)
+				<-release
+			}
+		}
+		addr, client := secured(t, b, srv)
+		first := dial(t, addr)
+		silent = first.LocalAddr().String()
+		until(t, srv, "it is there", func(s httpd.Stats) bool { return s.Parked == 1 })
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos, config.ServerName = nil, "example.com"
+		idle := tls.Client(dial(t, addr), config)
+		r := bufio.NewReader(idle)
+		get(t, idle, r, "/hello")
+		until(t, srv, "both are idle", func(s httpd.Stats) bool { return s.Parked == 2 })
+		srv.Close()
+		wait(t, entered, "StateClosed")
+		if got, err := io.ReadAll(r); len(got) > 0 || err != nil {
+			t.Errorf("the other one: %q, %v; want the end", got, err)
+		}
+	})
+}
+
+// TestConnStateAtTheEnd: the end of a connection is told that net/http never saw: whose handshake
+// fails, and one of HTTP/2 that waits for net/http's Serve when that is closed. ConnContext is
+// asked for the same net.Conn that ConnState is told of.
+func TestConnStateAtTheEnd(t *testing.T) {
+	start := func(srv *http.Server) (asked func(what string), told *states, release chan bool) {
+		entered, begun := make(chan net.Conn, 1), make(chan net.Conn, 9)
+		release = make(chan bool, 9)
+		srv.Handler, srv.ErrorLog = mux(), log.New(io.Discard, "", 0)
+		srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+			entered <- c
+			<-release
+			return ctx
+		}
+		told = noting(srv)
+		note := srv.ConnState
+		srv.ConnState = func(c net.Conn, to http.ConnState) {
+			if to == http.StateNew {
+				begun <- c
+			}
+			note(c, to)
+		}
+		return func(what string) {
+			t.Helper()
+			if c := wait(t, entered, "ConnContext"); c != wait(t, begun, "StateNew") {
+				t.Errorf("%s: ConnContext is asked for a %T that ConnState was not told of", what, c)
+			}
+		}, told, release
+	}
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		srv := &http.Server{}
+		asked, told, release := start(srv)
+		for range 9 {
+			release <- true
+		}
+		addr, client := secured(t, b, srv)
+		plain := dial(t, addr)
+		io.WriteString(plain, "not a handshake")
+		told.await(t, plain, "new", "closed")
+		asked("a handshake that fails")
+		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.ServerName = "example.com"
+		for _, config.NextProtos = range [][]string{nil, {"h2"}} {
+			c := tls.Client(dial(t, addr), config)
+			if err := c.Handshake(); err != nil {
+				t.Fatal(err)
+			}
+			asked(fmt.Sprint("HTTP/1 or ", config.NextProtos))
+		}
+
+		srv = &http.Server{Protocols: protocols((*http.Protocols).SetHTTP1, (*http.Protocols).SetUnencryptedHTTP2)}
+		asked, told, release = start(srv)
+		addr = serve(t, b, srv)
+		var both []net.Conn
+		for range 2 {
+			c := dial(t, addr)
+			io.WriteString(c, preface)
+			both = append(both, c)
+			if len(both) == 1 {
+				asked("HTTP/2") // net/http's Serve waits with it from here on
+			}
+		}
+		told.await(t, both[1], "new")
+		until(t, srv, "both have a worker", func(s httpd.Stats) bool {
+			return s.Conns == 2 && s.Parked == 0 &&
+				s.UnreadBytes > 0
+		})
+		closed := make(chan error)
+		go func() { closed <- srv.Close() }()
+		told.await(t, both[1], "new", "closed")
+		close(release)
+		if err := wait(t, closed, "Close's end"); err != nil {
+			t.Error(err)
 		}
 	})
 }

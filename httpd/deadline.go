@@ -2,13 +2,11 @@ package httpd
 
 import "time"
 
-// SetDeadline sets both deadlines.
 func (w *worker) SetDeadline(t time.Time) error {
 	_ = w.SetReadDeadline(t)
 	return w.SetWriteDeadline(t)
 }
 
-// SetReadDeadline makes Reads fail at t, even one that waits.
 func (w *worker) SetReadDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -20,12 +18,12 @@ func (w *worker) readUntil(t time.Time) {
 	before := w.deadlines.in
 	w.deadlines.in = t
 	switch {
-	case w.conn == nil: // wake the guard
-	case w.then != nil:
+	case w.conn == nil:
+	case w.parkFunc != nil:
 		w.conn.handle.SetDeadline(w.conn, t)
 	case w.phase == answered:
 		w.phase = between
-		if before.Equal(aborts) { // a handler's. net/http resets its own
+		if before.Equal(aborts) { // by a handler; net/http resets its own
 			w.pool.spoilt = true
 		}
 	case w.phase == between:
@@ -35,8 +33,8 @@ func (w *worker) readUntil(t time.Time) {
 	w.wake()
 }
 
-// SetWriteDeadline makes Writes fail at t, even one that waits. A later t also holds for what is
-// queued. net/http's own bytes are in the kernel already, without a deadline.
+// SetWriteDeadline makes Writes fail at t. A later t also holds for queued bytes. net/http's own
+// bytes are in the kernel already, without a deadline.
 func (w *worker) SetWriteDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()

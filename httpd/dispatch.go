@@ -7,27 +7,25 @@ import (
 	"time"
 )
 
-// headers is how many workers may wait for the rest of a header. Beyond it, or while connections
+// headers is how many workers may wait for the rest of a header. Beyond it, and while connections
 // wait for a worker, a connection waits for its header without one.
 const headers = 64
 
-// sliceFor is how long workers serve in one scheduler slice, which ends after 10 ms (forcePreemptNS
-// in runtime/proc.go).
+// sliceFor is how long workers serve in one scheduler slice. A slice ends after 10 ms
+// (forcePreemptNS in runtime/proc.go).
 const sliceFor = 5 * time.Millisecond
 
-// batchRate is the number of requests per second from which the loop sends short answers together.
-// Below it the loop has few to send at a time, and each would wait for the loop, so a worker sends
-// its own.
+// batchRate is the requests per second from which the loop sends short answers together. Below it a
+// worker sends its own, because it would wait for the loop.
 const batchRate = 5000
 
-// offer lets a worker serve a connection that has bytes.
 func (s *server) offer(c *conn) {
 	s.work.ready = append(s.work.ready, c)
 	s.wake()
 }
 
-// wake wakes one worker to serve what is ready. That one wakes the next before it goes on. So a
-// worker that ends a request at this moment takes what is ready, without a switch.
+// wake wakes one worker to serve what is ready. That one wakes the next. So a worker that ends a
+// request now takes what is ready without a switch.
 func (s *server) wake() {
 	if len(s.work.ready) == 0 || s.work.waking {
 		return
@@ -46,8 +44,13 @@ func (s *server) wake() {
 	w.wake()
 }
 
-// next waits for a connection that has bytes. It returns io.EOF if w has to end. A new worker ends
-// if it finds nothing, because net/http's time for its first request runs.
+// next waits for a connection that has bytes. It returns io.EOF if w has to end. A new worker does
+// not wait, because net/http's time for its first request runs.
+//
+//  1. With a ready connection: end a scheduler slice that is old (sliceFor), take the connection,
+//     and wake the next worker.
+//  2. Without one: end w if it is new, closed, surplus or spoilt, or if the listener is closed.
+//  3. Otherwise let w rest among the idle workers until wake or decay wakes it.
 func (s *server) next(w *worker) (*conn, error) {
 	for {
 		if w.pool.woken {
@@ -60,8 +63,8 @@ func (s *server) next(w *worker) (*conn, error) {
 					s.bytes.direct = pieceSize
 				}
 				s.slice.began, s.slice.given = now, 0
-				if len(s.work.ready) > 1 { // otherwise nobody waits
-					s.wake() // one that is woken goes on
+				if len(s.work.ready) > 1 {
+					s.wake()
 					s.mu.Unlock()
 					newSlice()
 					s.mu.Lock()
@@ -74,13 +77,13 @@ func (s *server) next(w *worker) (*conn, error) {
 			if s.work.ready = s.work.ready[1:]; len(s.work.ready) == 0 {
 				s.work.ready = s.work.few[:0]
 			}
-			s.unrest(w)
+			s.removeIdle(w)
 			c.worker = w
 			s.wake()
 			return c, nil
 		}
 		if w.fresh || w.closed || w.pool.surplus || w.pool.spoilt || s.accepting.closed {
-			s.unrest(w)
+			s.removeIdle(w)
 			s.wake()
 			return nil, io.EOF
 		}
@@ -93,7 +96,7 @@ func (s *server) next(w *worker) (*conn, error) {
 			}
 		}
 		if len(s.callbacks.later)+len(s.callbacks.hooked) > 0 {
-			// release left functions to call, and Wait would leave them to the next unlock
+			// Wait would leave these functions to the next unlock
 			s.unlock()
 			s.mu.Lock()
 			continue
@@ -103,16 +106,15 @@ func (s *server) next(w *worker) (*conn, error) {
 }
 
 // newSlice yields between two requests. Workers that wake one another share a scheduler slice
-// (ready and runqget in runtime/proc.go). At its end the scheduler preempts whichever runs, maybe
-// in the middle of a request or with aio's lock, and puts it behind all that is ready. An empty
-// goroutine takes the place of the next in this slice, and so begins another slice.
+// (ready and runqget in runtime/proc.go). At its end the scheduler preempts a goroutine anywhere,
+// even with aio's lock, and puts it behind all that is ready. An empty goroutine begins another
+// slice.
 func newSlice() {
 	go func() {}()
 	runtime.Gosched()
 }
 
-// unrest removes w from the idle workers.
-func (s *server) unrest(w *worker) {
+func (s *server) removeIdle(w *worker) {
 	if w.pool.resting {
 		w.pool.resting = false
 		at := slices.Index(s.work.idle, w)
@@ -120,14 +122,14 @@ func (s *server) unrest(w *worker) {
 	}
 }
 
-// decay ends half of the workers that were unused since the last time.
+// decay ends half of the workers that were unused since its last call.
 func (s *server) decay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.work.decays = nil
 	n := (min(s.work.unused, len(s.work.idle)-spare) + 1) / 2
 	for i := range max(n, 0) {
-		s.work.idle[i].pool.surplus = true // the first has waited longest
+		s.work.idle[i].pool.surplus = true
 		s.work.idle[i].wake()
 	}
 	if s.work.unused = len(s.work.idle); s.work.unused > spare {

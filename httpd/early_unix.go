@@ -8,8 +8,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// inherits reports whether a connection has the options that probe set. One that arrived before
-// that gets them here. Connections are accepted in the order of their arrival.
+// inherits reports whether a connection has the options that probe set. Connections are accepted in
+// the order of their arrival. One that arrived before probe gets the options here.
 func inherits(c *aio.Conn) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -18,7 +18,6 @@ func inherits(c *aio.Conn) bool {
 	on := 1
 	if err := raw.Control(func(fd uintptr) {
 		if v, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_NODELAY); err == nil {
-			// a unix socket's
 			on = v
 		}
 	}); err != nil || on != 0 {

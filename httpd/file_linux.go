@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// sendTurn is the length of one sendfile(2).
 const sendTurn = 4 << 20
 
 // file is an *os.File, even behind io.Copy's wrapper.
@@ -80,8 +79,8 @@ func (w *worker) sendFile(src io.Reader) (n int64, err error, sent bool) { //nol
 	return n, err, true
 }
 
-// duplicate waits until all is sent, and returns a duplicate of the connection's descriptor. With
-// TLS, or for want of descriptors, both results are nil.
+// duplicate waits until all is sent, and returns a duplicate of the connection's descriptor. Both
+// results are nil with TLS and for want of descriptors.
 func (w *worker) duplicate() (*os.File, error) {
 	s := w.server
 	s.mu.Lock()
@@ -107,7 +106,6 @@ func (w *worker) duplicate() (*os.File, error) {
 	return to, nil
 }
 
-// sentFile ends what duplicate began.
 func (w *worker) sentFile(to *os.File) {
 	w.server.mu.Lock()
 	w.output.file = nil

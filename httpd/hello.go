@@ -6,36 +6,33 @@ import (
 )
 
 const (
-	recordHead  = 5       // RFC 8446, 5.1: type, version, length
-	recordMost  = 1 << 14 // bytes of a record that is not encrypted
-	recordRead  = 512     // crypto/tls reads at least so many (bytes.MinRead)
-	messageHead = 4       // RFC 8446, 4: type, length
-	handshake   = 22      // type of a record
-	clientHello = 1       // type of a message
+	recordHead  = 5 // RFC 8446, 5.1: type, version, length
+	recordMost  = 1 << 14
+	recordRead  = 512 // crypto/tls reads at least so many (bytes.MinRead)
+	messageHead = 4
+	handshake   = 22
+	clientHello = 1
 )
 
-// readerFunc is an io.Reader.
 type readerFunc func(p []byte) (int, error)
 
-// Read implements io.Reader.
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // hello cuts the ClientHello into records that fit crypto/tls's first buffer. crypto/tls keeps that
 // buffer for the life of the connection, as large as the largest record plus 512 bytes
-// (readFromUntil in crypto/tls/conn.go). That is 2 KiB for a ClientHello with an ML-KEM key, and
-// 576 bytes for pieces of it. A message may be cut into records anywhere (RFC 8446, 5.1), because
-// only the message is hashed. All else passes unchanged, and crypto/tls refuses what is wrong.
+// (readFromUntil in crypto/tls/conn.go). A ClientHello with an ML-KEM key takes 2 KiB, pieces of it
+// 576 bytes. Only the message is hashed, so it may be cut anywhere (RFC 8446, 5.1). All else passes
+// unchanged.
 type hello struct {
-	from  io.Reader                      // after an error it returns the error again
-	head  [recordHead + messageHead]byte // the first bytes of the connection
-	seen  int                            // bytes of head that have arrived
-	given int                            // bytes of head that were passed on
-	left  int                            // bytes of the message to pass on
-	size  int                            // most of them in a record. 0: pass everything unchanged
-	known bool                           // head is decided on
+	from  io.Reader
+	head  [recordHead + messageHead]byte
+	seen  int
+	given int // bytes of head passed on
+	left  int // bytes of the message to pass on
+	size  int // most of them in a record; 0: pass all unchanged
+	known bool
 }
 
-// Read implements io.Reader, for crypto/tls.
 func (h *hello) Read(p []byte) (int, error) {
 	for !h.known {
 		n, err := h.from.Read(h.head[h.seen:])
@@ -43,7 +40,7 @@ func (h *hello) Read(p []byte) (int, error) {
 		h.decide(err != nil)
 	}
 	if len(p) < recordRead && h.given == recordHead && h.size > 0 {
-		// this crypto/tls reads in another way. Pass everything unchanged
+		// an unknown crypto/tls: pass all unchanged
 		h.given, h.size = 0, 0
 	}
 	switch {
@@ -70,7 +67,7 @@ func (h *hello) decide(failed bool) {
 	default:
 		h.known = true
 		if binary.BigEndian.Uint32(h.head[recordHead:]) != clientHello<<24|uint32(n-messageHead) {
-			return // not a ClientHello in one record
+			return
 		}
 		h.given, h.left, h.size = recordHead, n, n
 		for h.size > recordRead-recordHead { // by halves, because crypto/tls doubles its buffer
@@ -79,11 +76,11 @@ func (h *hello) decide(failed bool) {
 	}
 }
 
-// cut makes the next record of the message. If the message ends too early, the record has all of
-// the rest, so that crypto/tls finds it torn.
+// cut makes the next record. If the message ends too early, the record has the rest, and crypto/tls
+// finds it torn.
 func (h *hello) cut(p []byte) (int, error) {
 	body := p[recordHead:][:min(h.size, h.left)]
-	n := copy(body, h.head[h.given:]) // the first one has what came with the head
+	n := copy(body, h.head[h.given:])
 	h.given += n
 	size := n
 	if n < len(body) {

@@ -9,42 +9,37 @@ import (
 	"time"
 )
 
-// response is what net/http's own ResponseWriter implements for HTTP/1.
 type response interface {
 	http.ResponseWriter
 	http.Hijacker
 	http.Flusher
 	io.ReaderFrom
 	io.StringWriter
-	CloseNotify() <-chan bool // old programs use http.CloseNotifier
+	CloseNotify() <-chan bool // for http.CloseNotifier
 	FlushError() error
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error
 	EnableFullDuplex() error
 }
 
-// twoWrites is the length from which net/http splits a handler's Write. The first part fills the
-// buffer with the header.
+// twoWrites is the length from which net/http splits a handler's Write, to fill the header's
+// buffer.
 const twoWrites = 8 << 10
 
-// writer is net/http's own ResponseWriter with another Hijack, and with Writes that stay together.
-// It is used for requests without a body, because http.MaxBytesReader needs an unexported method of
-// net/http's.
+// writer is net/http's ResponseWriter with another Hijack, and with Writes that stay together. It
+// serves requests without a body, because http.MaxBytesReader needs net/http's own type.
 type writer struct {
 	response
 	worker *worker
 	conn   *conn
-	stays  bool // a hijacked connection stays in aio, for Parkable
+	stays  bool
 }
 
-// Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.response }
 
-// SetReadDeadline is for http.ResponseController. If the handler has returned and the worker has
-// another connection, it does nothing.
+// SetReadDeadline does nothing if the handler has returned and the worker has another connection.
 func (w *writer) SetReadDeadline(t time.Time) error { return w.until(t, w.worker.readUntil) }
 
-// SetWriteDeadline is for http.ResponseController. See SetReadDeadline.
 func (w *writer) SetWriteDeadline(t time.Time) error { return w.until(t, w.worker.writeUntil) }
 
 func (w *writer) until(t time.Time, set func(time.Time)) error {
@@ -58,7 +53,7 @@ func (w *writer) until(t time.Time, set func(time.Time)) error {
 	return nil
 }
 
-// Write implements io.Writer. net/http's Writes of it go to the connection together.
+// Write sends net/http's Writes of p together.
 func (w *writer) Write(p []byte) (int, error) {
 	if len(p) < twoWrites {
 		return w.response.Write(p)
@@ -68,7 +63,6 @@ func (w *writer) Write(p []byte) (int, error) {
 	return w.response.Write(p)
 }
 
-// WriteString implements io.StringWriter.
 func (w *writer) WriteString(p string) (int, error) {
 	if len(p) < twoWrites {
 		return w.response.WriteString(p)
@@ -78,8 +72,7 @@ func (w *writer) WriteString(p string) (int, error) {
 	return w.response.WriteString(p)
 }
 
-// Hijack implements http.Hijacker. The connection is a *net.TCPConn, as net/http would have
-// accepted it.
+// Hijack returns a *net.TCPConn, as net/http would have accepted it.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	nc, rw, err := w.response.Hijack()
 	if err != nil {
@@ -108,9 +101,8 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nc, rw, nil
 }
 
-// detach takes the connection back from aio after the queued bytes. It returns nil if aio refuses,
-// for want of descriptors for instance, or if an answer was cut. Then the worker goes on. net/http
-// has removed all deadlines, so the flush has one here. The caller holds mu.
+// detach takes the connection back from aio after the queued bytes. It returns nil if an answer was
+// cut, or if aio refuses, for want of descriptors. Then the worker goes on. The caller holds mu.
 func (w *worker) detach() net.Conn {
 	c := w.conn
 	c.leaving = true
@@ -132,7 +124,7 @@ func (w *worker) detach() net.Conn {
 	return nil
 }
 
-// refill makes rw read and write nc, after what it and aio have read already.
+// refill makes rw read and write nc, after what rw and aio have read.
 func refill(rw *bufio.ReadWriter, nc net.Conn, more []byte) {
 	rw.Writer.Reset(nc)
 	ahead, _ := rw.Reader.Peek(rw.Reader.Buffered())
@@ -145,5 +137,5 @@ func refill(rw *bufio.ReadWriter, nc net.Conn, more []byte) {
 		rw.Reader = bufio.NewReaderSize(nil, len(ahead))
 	}
 	rw.Reader.Reset(io.MultiReader(bytes.NewReader(ahead), nc))
-	_, _ = rw.Reader.Peek(len(ahead)) // so that Buffered counts it
+	_, _ = rw.Reader.Peek(len(ahead))
 }

@@ -202,7 +202,8 @@ func TestMaxBytesReaderCloses(t *testing.T) {
 			}
 		})
 		c := dial(t, serve(t, b, &http.Server{Handler: h}))
-		io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nab")
+		io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\n"+
+			"Connection: Upgrade\r\nContent-Length: 2\r\n\r\nab")
 		if got, err := io.ReadAll(c); !strings.Contains(string(got), "\r\nConnection: close\r\n") || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}

@@ -14,8 +14,7 @@ import (
 	"weak"
 )
 
-// hooks stand between net/http and the user's fields of the http.Server, which so see real
-// connections.
+// hooks are between net/http and the user's fields of the http.Server, which get real connections.
 type hooks struct {
 	srv         *http.Server
 	handler     http.Handler
@@ -26,33 +25,28 @@ type hooks struct {
 	// Guarded by wrapping.
 	account *account
 	log     *slog.Logger
-	serves  int       // Serves under way
-	serving []*server // these Serves
-	conns   int       // net/http's, including workers, whose goroutines may read the server's fields
-	stays   bool      // net/http may read the fields at any time later
-	early   bool      // net/http's Serve began before, and that was logged
+	serves  int
+	serving []*server
+	conns   int  // net/http's; their goroutines may read the server's fields
+	stays   bool // net/http may read the fields later
+	early   bool // net/http's Serve began first, and that was logged
 }
 
-// account is the state of an http.Server, whether or not it is served now.
 type account struct {
-	hooks *hooks // nil: nothing uses hooks
-	past  Stats  // of Serves that have ended
+	hooks *hooks
+	past  Stats
 }
 
-// wrapping is held while the fields of a server are changed, because several listeners may be
-// served.
+// wrapping is held while the fields of a server change.
 var wrapping sync.Mutex
 
 // accounts has the servers that still exist. Guarded by wrapping.
 var accounts = map[weak.Pointer[http.Server]]*account{}
 
-// servesKey marks the contexts of Serves that began with the hooks in place.
 type servesKey struct{}
 
-// workerKey is the key of the worker in its requests' contexts.
 type workerKey struct{}
 
-// accountOf returns the account of srv. The caller holds wrapping.
 func accountOf(srv *http.Server) *account {
 	key := weak.Make(srv)
 	r := accounts[key]
@@ -68,7 +62,7 @@ func accountOf(srv *http.Server) *account {
 	return r
 }
 
-// wrap puts hooks into srv, if it has none, for a Serve that ends with hooks.ends.
+// wrap puts hooks into srv, if it has none. hooks.endServe takes them back.
 func wrap(srv *http.Server, log *slog.Logger) *hooks {
 	wrapping.Lock()
 	defer wrapping.Unlock()
@@ -92,9 +86,9 @@ func wrap(srv *http.Server, log *slog.Logger) *hooks {
 
 // unwrap restores the server's fields when nothing reads them any more. The caller holds wrapping.
 //
-// net/http last reads ConnState at a connection's end. With HTTP/2, a handler in a goroutine of its
-// own may read Handler after that. A Serve of net/http may read them too, and nothing reports its
-// end. Then the hooks stay, and pass on what is not a worker's.
+// net/http last reads ConnState at a connection's end. With HTTP/2, a handler's goroutine may read
+// Handler after that. A Serve of net/http may read the fields too, and nothing reports its end.
+// Then the hooks stay, and pass on what is not a worker's.
 func (h *hooks) unwrap() {
 	if h.serves > 0 || h.conns > 0 {
 		return
@@ -104,7 +98,7 @@ func (h *hooks) unwrap() {
 		return
 	}
 	srv := h.srv
-	if srv.Handler == h { // the user may have set another
+	if srv.Handler == h {
 		srv.Handler = h.handler
 	}
 	if sameFunc(srv.ConnState, h.changed) {
@@ -118,10 +112,8 @@ func (h *hooks) unwrap() {
 	}
 }
 
-// sameFunc reports whether two functions have the same code.
 func sameFunc(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
 
-// count counts net/http's connections.
 func (h *hooks) count(nc net.Conn, to http.ConnState) {
 	switch to {
 	case http.StateNew:
@@ -138,7 +130,6 @@ func (h *hooks) count(nc net.Conn, to http.ConnState) {
 	}
 }
 
-// mayBeHTTP2 reports whether a connection that ends may have been HTTP/2.
 func (h *hooks) mayBeHTTP2(nc net.Conn) bool {
 	if workerOf(nc) != nil {
 		return false
@@ -162,14 +153,13 @@ func (h *hooks) base(ln net.Listener) context.Context {
 	ctx := context.Background()
 	if h.baseContext != nil {
 		if ctx = h.baseContext(ln); ctx == nil {
-			return nil // net/http says so
+			return nil
 		}
 	}
 	return context.WithValue(ctx, servesKey{}, h)
 }
 
-// mark notes a connection of a Serve of net/http that began before httpd's first one. Nothing shows
-// it earlier.
+// mark notes a Serve of net/http that began first, at its first connection.
 func (h *hooks) mark(ctx context.Context) {
 	if ctx.Value(servesKey{}) != nil {
 		return
@@ -184,7 +174,6 @@ func (h *hooks) mark(ctx context.Context) {
 	}
 }
 
-// state calls the user's ConnState for a real connection.
 func (h *hooks) state(c *conn, to http.ConnState) {
 	if h.connState != nil {
 		h.connState(c, to)
@@ -195,10 +184,10 @@ func (h *hooks) state(c *conn, to http.ConnState) {
 func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	h.count(nc, to)
 	w := workerOf(nc)
-	if w == nil { // of another Serve, or without a worker
+	if w == nil { // of another Serve, or HTTP/2
 		if c := givenOf(nc); c != nil {
 			switch to {
-			case http.StateNew: // reported already
+			case http.StateNew:
 				return
 			case http.StateHijacked: // HTTP/1 that began like HTTP/2
 				c.server.mu.Lock()
@@ -214,7 +203,7 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	}
 	s := w.server
 	s.live(w, to)
-	if w.guard {
+	if w.standIn {
 		if to == http.StateActive {
 			w.keep()
 		}
@@ -241,19 +230,18 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		c.away()
 	}
 	s.unlock()
-	if c != nil && to != http.StateNew { // StateNew is reported already
+	if c != nil && to != http.StateNew {
 		w.runs()
 		defer w.ran()
 		h.state(c, to)
 	}
 }
 
-// context is the server's ConnContext.
 func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
 	h.mark(ctx)
 	w := workerOf(nc)
 	if w == nil {
-		if c := givenOf(nc); c != nil { // the connection that ConnState gets
+		if c := givenOf(nc); c != nil {
 			if c.ctx != nil { // called for the handshake
 				return c.ctx
 			}
@@ -268,7 +256,6 @@ func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, workerKey{}, w)
 }
 
-// handshakeContext is the context of a TLS handshake in net/http.
 func (h *hooks) handshakeContext(w *worker, c *conn) context.Context {
 	ctx := w.base
 	if h.connContext != nil {
@@ -287,7 +274,6 @@ func (h *hooks) contextOf(w *worker, c *conn) context.Context {
 	return c.ctx
 }
 
-// headerTimeout is http.Server.readHeaderTimeout.
 func (h *hooks) headerTimeout() time.Duration {
 	if h.srv.ReadHeaderTimeout != 0 {
 		return h.srv.ReadHeaderTimeout
@@ -295,7 +281,6 @@ func (h *hooks) headerTimeout() time.Duration {
 	return h.srv.ReadTimeout
 }
 
-// handshakeTimeout is http.Server.tlsHandshakeTimeout.
 func (h *hooks) handshakeTimeout() (d time.Duration) {
 	for _, t := range []time.Duration{h.srv.ReadHeaderTimeout, h.srv.ReadTimeout, h.srv.WriteTimeout} {
 		if t > 0 && (d == 0 || t < d) {
@@ -305,14 +290,20 @@ func (h *hooks) handshakeTimeout() (d time.Duration) {
 	return d
 }
 
-// ServeHTTP gives a request the addresses and the context of its real connection.
+// ServeHTTP calls the handler for a request of a worker.
+//
+//  1. Find the worker's connection, and note whether the request is a POST.
+//  2. Give the request the connection's TLS state, RemoteAddr and context (exchange).
+//  3. Give a request without a body a writer, with Hijack and deadlines of the connection.
+//  4. Call the handler. If a read has cancelled the context, the worker serves no other
+//     connection.
 func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	next := h.handler
 	if next == nil {
 		next = http.DefaultServeMux
 	}
 	if w, ok := r.Context().Value(workerKey{}).(*worker); ok {
-		if w.guard {
+		if w.standIn {
 			return
 		}
 		w.runs()
@@ -355,8 +346,10 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(rw, r)
 		w.handling.Store(false)
 		returned = true
-		if own.Err() != nil && w.base.Err() == nil { // by a read. The user's BaseContext ends all
-			w.spoil()
+		if own.Err() != nil && w.base.Err() == nil { // cancelled by a read, not by the user's BaseContext
+			w.server.mu.Lock()
+			w.pool.spoilt = true
+			w.server.mu.Unlock()
 		}
 		return
 	}
@@ -374,7 +367,6 @@ func (h *hooks) recovered(c *conn, returned *bool) {
 	panic(http.ErrAbortHandler) // net/http closes the connection
 }
 
-// panicked logs a panic of the user's code as net/http does.
 func (h *hooks) panicked(c *conn, err any) {
 	if err == http.ErrAbortHandler {
 		return
@@ -392,8 +384,8 @@ func (h *hooks) panicked(c *conn, err any) {
 // exchangeKey is the key of the exchange in its own context.
 type exchangeKey struct{}
 
-// exchange is a request's context. Its values are the real connection's. It ends with net/http's
-// and with ConnContext's.
+// exchange is a request's context, with the real connection's values. It ends with net/http's and
+// with ConnContext's.
 type exchange struct {
 	context.Context
 	conn         *conn
@@ -401,7 +393,6 @@ type exchange struct {
 	writer       writer
 }
 
-// Value implements context.Context.
 func (e *exchange) Value(key any) any {
 	switch key {
 	case http.LocalAddrContextKey:

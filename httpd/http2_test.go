@@ -248,3 +248,45 @@ func TestPrefaceInTLS(t *testing.T) {
 		}
 	})
 }
+
+// TestHTTP2: where HTTP/2 is agreed it is served, and where it is switched off it is not.
+func TestHTTP2(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		m := mux()
+		m.HandleFunc("/proto", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, r.Proto, " ",
+				r.TLS.NegotiatedProtocol)
+		})
+		for want, srv := range map[string]*http.Server{
+			"HTTP/2.0 h2":       {Handler: m},
+			"HTTP/1.1 http/1.1": {Handler: m, TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}},
+		} {
+			addr, client := secured(t, b, srv)
+			for range 3 {
+				res, err := client.Get("https://" + addr + "/proto")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _ := io.ReadAll(res.Body)
+				res.Body.Close()
+				if string(got) != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+			}
+		}
+	})
+}
+
+// TestHTTP2Off: as with net/http, GODEBUG switches HTTP/2 off.
+func TestHTTP2Off(t *testing.T) {
+	t.Setenv("GODEBUG", "http2server=0")
+	addr, client := secured(t, aio.BackendAuto, &http.Server{Handler: mux()})
+	resp, err := client.Get("https://" + addr + "/hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.ProtoMajor != 1 {
+		t.Errorf("%s was spoken", resp.Proto)
+	}
+}

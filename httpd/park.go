@@ -11,11 +11,11 @@ import (
 // Conn is a hijacked connection that may wait without a goroutine. See [Parkable]. One goroutine at
 // a time may read, any may write. A queued Write counts as written.
 type Conn struct {
-	net.Conn // it blocks. net/http's *net.TCPConn or *tls.Conn if aio does not have the connection
+	net.Conn // net/http's own if aio does not have the connection
 
-	worker *worker    // nil if aio does not have the connection
-	ahead  []byte     // read already
-	writes sync.Mutex // held by a Write
+	worker *worker // nil if aio does not have the connection
+	ahead  []byte
+	writes sync.Mutex
 }
 
 // Parkable returns w with a Hijack whose net.Conn is a *[Conn], for servers with very many
@@ -36,12 +36,11 @@ type parkable struct {
 	request *http.Request
 }
 
-// Unwrap is for http.ResponseController.
 func (p *parkable) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// Hijack implements http.Hijacker.
 func (p *parkable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if e, _ := p.request.Context().Value(exchangeKey{}).(*exchange); e != nil { // only of this request, because Hijack may fail
+	// the context's exchange is only of this request, because Hijack may fail
+	if e, _ := p.request.Context().Value(exchangeKey{}).(*exchange); e != nil {
 		e.writer.stays = true
 	}
 	nc, rw, err := http.NewResponseController(p.ResponseWriter).Hijack()
@@ -58,7 +57,6 @@ func (p *parkable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, rw, nil
 }
 
-// Read implements net.Conn.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(c.ahead) == 0 {
 		return c.Conn.Read(p)
@@ -70,7 +68,6 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write implements net.Conn.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.writes.Lock()
 	defer c.writes.Unlock()
@@ -89,13 +86,12 @@ func (c *Conn) Park(f func()) {
 	}
 }
 
-// parks returns false if f is to be called at once.
 func (c *Conn) parks(f func()) bool {
 	w := c.worker
 	if w == nil {
 		go func() {
 			var b [1]byte
-			if n, _ := c.Conn.Read(b[:]); n > 0 { // an error will come again
+			if n, _ := c.Conn.Read(b[:]); n > 0 {
 				c.ahead = b[:]
 			}
 			f()
@@ -116,26 +112,25 @@ func (c *Conn) parks(f func()) bool {
 		again := f
 		f = func() { c.Park(again) } // what came may be nothing for Read
 	}
-	return w.park(f)
+	return w.setParkFunc(f)
 }
 
-// park calls f when there is something to read, or returns false if there is. The caller holds mu.
-func (w *worker) park(f func()) bool {
+// setParkFunc calls f when there is something to read, or returns false if there is. The caller holds mu.
+func (w *worker) setParkFunc(f func()) bool {
 	c := w.conn
 	if len(c.in) > 0 || c.err != nil || c.ended || !w.deadlines.in.IsZero() && !w.deadlines.in.After(time.Now()) {
 		return false
 	}
-	w.then = f
+	w.parkFunc = f
 	if !w.deadlines.in.IsZero() {
 		c.handle.SetDeadline(c, w.deadlines.in)
 	}
 	return true
 }
 
-// unpark calls Park's function. The caller holds mu.
-func (w *worker) unpark() {
-	if f := w.then; f != nil {
-		w.then = nil
+func (w *worker) callParkFunc() {
+	if f := w.parkFunc; f != nil {
+		w.parkFunc = nil
 		go f()
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	tick  = 100 * time.Millisecond // most delay of a parked connection's timeout
-	ticks = 4096                   // of a wheel, some minutes
+	tick  = 100 * time.Millisecond // the most that a parked connection's timeout may be late
+	ticks = 4096
 )
 
 // list has the connections in the order in which they were parked.
@@ -40,7 +40,7 @@ func (l *list) remove(c *conn) {
 	c.before, c.behind = nil, nil
 }
 
-// all yields the connections. A yielded one may be removed.
+// all yields the connections, which the caller may remove.
 func (l *list) all() iter.Seq[*conn] {
 	return func(yield func(*conn) bool) {
 		for c := l.head; c != nil; {
@@ -54,11 +54,10 @@ func (l *list) all() iter.Seq[*conn] {
 }
 
 // wheel has the parked connections by their deadlines (a hashed timing wheel). Each list has those
-// of one tick of every turn. So parking takes constant time, and the expired ones are in a few
-// lists.
+// of one tick of every turn. Parking takes constant time, and the expired ones are in a few lists.
 type wheel struct {
 	lists [ticks]list
-	never list // without a deadline
+	never list
 	n     int
 	swept time.Duration // ticks before this one are over
 }
@@ -70,7 +69,6 @@ func (w *wheel) list(c *conn) *list {
 	return &w.lists[c.until/tick%ticks]
 }
 
-// all yields the connections. A yielded one may be removed.
 func (w *wheel) all() iter.Seq[*conn] {
 	return func(yield func(*conn) bool) {
 		for i := range w.lists {
@@ -84,7 +82,6 @@ func (w *wheel) all() iter.Seq[*conn] {
 	}
 }
 
-// over yields the expired connections.
 func (w *wheel) over(now time.Duration) iter.Seq[*conn] {
 	return func(yield func(*conn) bool) {
 		from := max(w.swept, now/tick-ticks)
@@ -99,7 +96,7 @@ func (w *wheel) over(now time.Duration) iter.Seq[*conn] {
 	}
 }
 
-// next returns when to look again, or 0 if no connection has a deadline.
+// next returns when to look again, or 0 without a deadline.
 func (w *wheel) next() time.Duration {
 	for i := w.swept; i < w.swept+ticks; i++ {
 		if w.lists[i%ticks].head != nil {
@@ -116,7 +113,7 @@ func (s *server) park(c *conn) {
 		return
 	}
 	c.parked = true
-	c.rest()
+	c.dropTraffic()
 	if c.served && !s.standIns.asked {
 		s.standIns.asked = true
 		s.work.needed.Signal()
@@ -145,7 +142,6 @@ func (s *server) expireAt(t time.Duration) {
 	s.expiry.timer = time.AfterFunc(t-time.Since(s.start), s.expire)
 }
 
-// expire ends expired connections.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.unlock()
@@ -171,7 +167,8 @@ func (s *server) expired(c *conn) {
 	})
 }
 
-// hold parks a connection that has sent part of a header. It returns false if a worker may read it.
+// hold keeps a connection that has sent part of a header parked, or returns false if a worker may
+// read it.
 func (s *server) hold(c *conn) bool {
 	if s.config != nil || c.err != nil || !c.short() && (s.work.heading+len(s.work.ready) < headers || whole(c.in)) {
 		return false
@@ -185,14 +182,14 @@ func (s *server) hold(c *conn) bool {
 		s.unpark(c)
 		c.held, c.until = true, 0
 		if d := s.hooks.headerTimeout(); d > 0 {
-			c.until = s.since(time.Now().Add(d))
+			c.until = s.sinceStart(time.Now().Add(d))
 		}
 		s.park(c)
 	}
 	return true
 }
 
-// whole reports whether b ends with an empty line, so that a worker need not wait for the rest.
+// whole reports whether a worker need not wait for the rest of b.
 func whole(b []byte) bool {
 	return len(b) >= readSize || bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
 }
@@ -200,7 +197,7 @@ func whole(b []byte) bool {
 // endIdle ends the connections between requests, as net/http closes idle ones.
 func (s *server) endIdle() {
 	for c := range s.parked.all() {
-		if c.served || s.accepting.closed { // the others are new, not idle
+		if c.served || s.accepting.closed {
 			c.end()
 		}
 	}

@@ -15,32 +15,28 @@ import (
 // proveTime bounds the proof, in case net/http waits for ever.
 const proveTime = 10 * time.Second
 
-// prove tests once in a process that net/http reads connections as workers rely on. None of that is
-// exported, so a release of Go may change it. A wrong guess would give one client's bytes to
-// another's request.
+// prove tests once in a process that net/http reads connections as workers rely on. A release of Go
+// may change that. A wrong guess would give one client's bytes to another's request.
 var prove = sync.OnceValue(func() error { return (&proof{}).run() })
 
-// unproven logs once in a process that net/http serves.
 var unproven = new(sync.Once)
 
-// proof lets net/http serve connections in memory and checks what it does.
 type proof struct {
-	breaks func(*observed) net.Conn               // for tests: replaces the connection
-	keeps  func(body io.ReadCloser) io.ReadCloser // for tests: replaces the body that a handler keeps
+	breaks func(*observed) net.Conn
+	keeps  func(body io.ReadCloser) io.ReadCloser
 
-	now      *observed     // being served
-	accepted chan net.Conn // by net/http
-	before   io.ReadCloser // the body of the last request
+	now      *observed
+	accepted chan net.Conn
+	before   io.ReadCloser
 }
 
-// dialogue is what a client says.
 type dialogue struct {
 	requests []string
 	ends     []int       // ends of Reads, in the text of all requests
-	ahead    map[int]int // by request, bytes that are there before its handler returns
-	served   int         // requests that handlers get
-	refused  int         // answers with 400
-	torn     bool        // the client leaves in the middle of the last request
+	ahead    map[int]int // by request, bytes that arrive before its handler returns
+	served   int
+	refused  int
+	torn     bool // the client leaves in the middle of the last request
 }
 
 const (
@@ -71,14 +67,13 @@ var dialogues = []dialogue{
 			2*len(aGet) + len(aLongPost) + longBody,
 		},
 	},
-	both(aPost+aBody, forgiven+aGet),
-	refusing(aPost+aBody, forgiven+"\r\n"+aGet),
+	both(aPost+aBody, blankLines+aGet),
+	refusing(aPost+aBody, blankLines+"\r\n"+aGet),
 	refusing(aGet, "\r\n"+aGet),
 	{requests: []string{aGet, filling[1:]}, ends: []int{len(aGet), len(aGet) + peeked - 1}, served: 1, torn: true},
 	{requests: []string{aGet, filling}, ends: []int{len(aGet), len(aGet) + peeked}, served: 1, refused: 1, torn: true},
 }
 
-// both is two requests, each in one Read.
 func both(first, second string) dialogue {
 	return dialogue{requests: []string{first, second}, ends: []int{len(first), len(first) + len(second)}, served: 2}
 }
@@ -89,11 +84,11 @@ func refusing(first, second string) dialogue {
 	return d
 }
 
-// run tries all dialogues with and without timeouts, because net/http sets other deadlines then.
+// run tries all dialogues with and without timeouts, because net/http then sets other deadlines.
 func (p *proof) run() error {
 	for _, timeout := range []time.Duration{0, time.Hour} {
 		srv := &http.Server{
-			Handler: http.HandlerFunc(p.handle), ConnState: p.told,
+			Handler: http.HandlerFunc(p.handle), ConnState: p.stateChanged,
 			ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 			ReadTimeout: 2 * timeout, ReadHeaderTimeout: timeout, WriteTimeout: timeout, IdleTimeout: timeout,
 		}
@@ -104,7 +99,6 @@ func (p *proof) run() error {
 	return nil
 }
 
-// serve has srv serve each dialogue.
 func (p *proof) serve(srv *http.Server) error {
 	p.accepted = make(chan net.Conn)
 	ended := make(chan error, 1)
@@ -132,8 +126,7 @@ func (p *proof) serve(srv *http.Server) error {
 	return nil
 }
 
-// told is the server's ConnState.
-func (p *proof) told(_ net.Conn, to http.ConnState) {
+func (p *proof) stateChanged(_ net.Conn, to http.ConnState) {
 	switch to {
 	case http.StateIdle:
 		p.now.answered()
@@ -142,8 +135,7 @@ func (p *proof) told(_ net.Conn, to http.ConnState) {
 	}
 }
 
-// handle is the server's Handler. It reads a long body in pieces of readSize, and leaves a short
-// one to net/http.
+// handle reads a long body in pieces of readSize, and leaves a short one to net/http.
 func (p *proof) handle(_ http.ResponseWriter, r *http.Request) {
 	p.now.handled()
 	if n, err := p.before.Read(make([]byte, 1)); n > 0 || err == nil {
@@ -159,10 +151,8 @@ func (p *proof) handle(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// proofListener accepts the connections of the proof.
 type proofListener proof
 
-// Accept implements net.Listener.
 func (l *proofListener) Accept() (net.Conn, error) {
 	if nc, ok := <-l.accepted; ok {
 		return nc, nil
@@ -170,34 +160,31 @@ func (l *proofListener) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-// Close implements net.Listener.
 func (*proofListener) Close() error { return nil }
 
-// Addr implements net.Listener.
 func (*proofListener) Addr() net.Addr { return &net.UnixAddr{Net: "memory"} }
 
-// observed is a connection in memory. It follows the phases of a worker, and knows which bytes
-// belong to which request.
+// observed is a connection in memory. It follows the phases of a worker, and knows the bytes of
+// each request.
 type observed struct {
 	dialogue
 	text  string
-	ended chan struct{} // closed at the end that net/http reports, or at a failure
+	ended chan struct{}
 
 	mu       sync.Mutex
 	moved    sync.Cond
 	phase    phase
 	deadline time.Time
-	given    int // bytes of text that net/http has
-	handlers int // that were called
-	idles    int // requests that are answered
-	reads    int // that are under way
+	given    int
+	handlers int
+	idles    int
+	reads    int
 	out      strings.Builder
 	closed   bool
 	over     bool
-	broken   error // the first difference
+	broken   error
 }
 
-// fail notes a difference, and ends the connection.
 func (o *observed) fail(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -218,7 +205,6 @@ func (o *observed) end() {
 	o.finish()
 }
 
-// finish ends the connection. The caller holds mu.
 func (o *observed) finish() {
 	o.closed = true
 	o.moved.Broadcast()
@@ -228,7 +214,6 @@ func (o *observed) finish() {
 	}
 }
 
-// verdict returns the difference, or nil.
 func (o *observed) verdict() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -239,7 +224,6 @@ func (o *observed) verdict() error {
 	return o.broken
 }
 
-// answered notes that net/http reported the end of a request.
 func (o *observed) answered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -251,7 +235,6 @@ func (o *observed) answered() {
 	o.moved.Broadcast()
 }
 
-// handled notes that a handler was called.
 func (o *observed) handled() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -264,8 +247,7 @@ func (o *observed) handled() {
 	o.handlers++
 }
 
-// Read implements net.Conn. It returns what the client says next, once the request before is
-// answered.
+// Read returns what the client says next, once the request before is answered.
 func (o *observed) Read(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -291,8 +273,8 @@ func (o *observed) Read(p []byte) (int, error) {
 	}
 }
 
-// until returns the end of the Read that begins at given, or given if nothing is there yet. A
-// request comes after the answer to the one before, except for bytes that are said to come ahead.
+// until returns the end of the Read that begins at given, or given if nothing has arrived. A
+// request comes after the answer to the one before, except for bytes of ahead.
 func (d *dialogue) until(given, idles int) int {
 	whole := 0
 	for _, r := range d.requests[:min(idles+1, len(d.requests))] {
@@ -326,7 +308,6 @@ func (o *observed) judge(n int) {
 	}
 }
 
-// SetReadDeadline implements net.Conn.
 func (o *observed) SetReadDeadline(t time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -341,14 +322,12 @@ func (o *observed) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// Write implements net.Conn.
 func (o *observed) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.out.Write(p)
 }
 
-// Close implements net.Conn.
 func (o *observed) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -357,14 +336,10 @@ func (o *observed) Close() error {
 	return nil
 }
 
-// SetDeadline implements net.Conn.
 func (o *observed) SetDeadline(t time.Time) error { return o.SetReadDeadline(t) }
 
-// SetWriteDeadline implements net.Conn.
 func (*observed) SetWriteDeadline(time.Time) error { return nil }
 
-// LocalAddr implements net.Conn.
 func (*observed) LocalAddr() net.Addr { return &net.UnixAddr{Net: "memory"} }
 
-// RemoteAddr implements net.Conn.
 func (*observed) RemoteAddr() net.Addr { return &net.UnixAddr{Net: "memory"} }

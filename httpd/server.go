@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	spare = 4           // fewest spare workers, once there were so many
-	decay = time.Second // period after which half of the unused workers end
+	spare = 4           // fewest spare workers
+	decay = time.Second // after it half of the unused workers end
 
-	// fewEvents bounds the events of a turn where each read is a system call. Handlers that sleep
-	// would otherwise all do so at once after the last of many reads.
+	// fewEvents bounds the events of a turn. With each read a system call, handlers that sleep
+	// would otherwise all begin after the last of many reads.
 	fewEvents = 32
 )
 
@@ -47,7 +47,6 @@ func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) er
 	return serve(ctx, srv, ln, o, nil)
 }
 
-// listen listens as o says, and fills in o's defaults.
 func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Options, error) {
 	o, err := o.normal(srv)
 	if err != nil {
@@ -58,7 +57,6 @@ func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Opt
 	return ln, o, err
 }
 
-// serve is Serve, with TLS if config is not nil.
 func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, config *tls.Config) error {
 	o, err := o.normal(srv)
 	if err != nil {
@@ -77,7 +75,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	w, err := aio.New(aio.Options{
 		Backend: o.Backend, Logger: o.Logger, MaxConns: o.MaxConns, MaxEvents: fewEvents,
-		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits instead
+		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40,
 	})
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
 		return alone(ctx, srv, ln, config)
@@ -90,15 +88,15 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		watcher: w, hooks: wrap(srv, o.Logger), real: ln, config: config,
 		most: o.MaxConns, log: o.Logger, start: time.Now(), bounds: o,
 	}
-	if w.Stats().Backend == aio.BackendIOUring.String() { // one call for all that is queued
+	if w.Stats().Backend == aio.BackendIOUring.String() { // one call sends all that is queued
 		s.batches = true
 	}
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
 	s.work.needed.L, s.conns.ended.L = &s.mu, &s.mu
 	s.work.alive = map[*worker]struct{}{}
 	s.work.ready = s.work.few[:0]
-	s.hooks.begins(s)
-	defer s.hooks.ends(s)
+	s.hooks.addServe(s)
+	defer s.hooks.endServe(s)
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
 	err = srv.Serve((*listener)(s)) // returns when the listener was closed
@@ -109,7 +107,6 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	return err
 }
 
-// alone serves by net/http.
 func alone(ctx context.Context, srv *http.Server, ln net.Listener, config *tls.Config) error {
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
@@ -119,79 +116,87 @@ func alone(ctx context.Context, srv *http.Server, ln net.Listener, config *tls.C
 	return srv.Serve(ln)
 }
 
-// server is what one Serve has.
+// server is what one Serve has. A connection goes round like this:
+//
+//	aio -> arrived -> serveConn -> park  <---------------------------- release
+//	                                |                                    ^
+//	             bytes (moved)      v                                    |
+//	                              offer -> work.ready -> next -> worker.swap -> net/http -> handler
 type server struct {
 	watcher *aio.Watcher
 	hooks   *hooks
 	real    net.Listener
 	config  *tls.Config // nil: without TLS
-	most    int         // connections at a time
+	most    int
 	log     *slog.Logger
 	start   time.Time // deadlines of connections count from it
-	begun   bool      // connections are accepted. It belongs to net/http's goroutine that accepts
+	begun   bool      // belongs to net/http's goroutine that accepts
 
 	batches     bool // the loop sends short answers together, if there are many
 	unencrypted bool // HTTP/2 is served without TLS
-	inherited   bool // a connection came after the probe, and so do all others. It belongs to drive
+	inherited   bool // this and all later connections came after the probe; belongs to drive
 
 	leaving atomic.Bool // awaitWorkers waits
 
-	bounds Options      // its limits in bytes
-	memory atomic.Int64 // bytes that were read, or wait to be sent, and that only httpd keeps. Changed under mu
+	bounds Options
+	memory atomic.Int64 // bytes that only httpd keeps; changed under mu
 
 	mu     sync.Mutex // guards the rest, the connections and the workers
 	counts Stats
-	parked wheel    // connections that are silent, or that have sent part of a header. They have no worker
-	expiry struct { // the first deadline of parked
-		timer *time.Timer // nil: there is none
+	parked wheel    // silent, or with part of a header, and without a worker
+	expiry struct { // the first deadline of parked; timer is nil without one
+		timer *time.Timer
 		at    time.Duration
 	}
 	accepting struct {
-		loop    *aio.Listener // accepts what connects to real. nil: real does that itself
+		loop    *aio.Listener // accepts from real; nil: real does
 		pending int           // accepts in the loop
-		closed  bool          // by the listener's Close
-		failed  error         // why accepting ended, if nobody asked for it
+		closed  bool
+		failed  error // why accepting ended by itself
 	}
 	conns struct {
 		open     int
 		hijacked int
-		others   []net.Conn    // without a descriptor: net/http serves them itself
+		others   []net.Conn    // without a descriptor: net/http serves them
 		ended    sync.Cond     // a connection ended, or the listener is closed
-		empty    chan struct{} // Serve waits for its close, when only hijacked connections are left. Or nil
-		over     bool          // Serve need not wait any more
+		empty    chan struct{} // closed when only hijacked connections are left; nil: Serve does not wait
+		over     bool          // empty is closed
 		looks    *time.Timer   // of look
 	}
 	work struct {
-		ready   []*conn              // have bytes, and no worker
-		few     [8]*conn             // the first memory of ready
-		idle    []*worker            // wait for ready. The last one is taken first
+		ready   []*conn // have bytes, and no worker
+		few     [8]*conn
+		idle    []*worker            // wait for ready; the last one is taken first
 		count   int                  // all workers
-		alive   map[*worker]struct{} // net/http has reported no end of these, nor of the standIns
+		alive   map[*worker]struct{} // net/http has reported no end of these
 		heading int                  // workers that wait for the rest of a header
-		waking  bool                 // a worker was woken, or asked for, and has not looked yet
-		needed  sync.Cond            // a worker is asked for, or the listener is closed
-		asked   bool                 // a worker is asked for
-		unused  int                  // the fewest idle workers since the last decay
-		decays  *time.Timer          // nil: no worker is idle
+		waking  bool                 // a worker was woken or asked for, and has not looked yet
+		needed  sync.Cond
+		asked   bool        // needed asks for a worker
+		unused  int         // the fewest idle workers since the last decay
+		decays  *time.Timer // nil: no worker is idle
 	}
-	standIns struct { // workers that stand in for connections without one
-		guard  *worker // of the parked connections, when net/http closes what is idle
-		keeper *worker // of those that are left when the listener is closed, until they have ended
-		asked  bool    // the guard is there, or asked for
+	// standIns are workers that serve nobody. The guard is idle for net/http while connections are
+	// parked, and its Close ends these. The keeper is active for net/http from the listener's close to
+	// the last connection's end, so Shutdown waits.
+	standIns struct {
+		guard  *worker
+		keeper *worker
+		asked  bool // the guard is there, or asked for
 	}
-	slice struct { // of the scheduler's time
+	slice struct {
 		began time.Time
-		given int // connections that workers were given since then
+		given int // connections since then
 	}
 	bytes struct {
-		direct int // a worker sends a Write of this length or more by itself
-		queued int // of answers, of all connections
-		unread int // of memory that handlers have not read yet, of all connections
+		direct int // a worker sends a longer Write by itself
+		queued int
+		unread int // memory of bytes that no handler has read
 	}
 	callbacks struct {
-		later   []func() // unlock calls these
-		hooked  []func() // these too, which are the user's code
-		running int      // of hooked, those that have not returned
+		later   []func() // unlock calls these, and hooked
+		hooked  []func() // the user's code
+		running int      // of hooked
 	}
 }
 
@@ -229,8 +234,8 @@ func (s *server) drive() {
 
 func (s *server) holds(bytes int) { s.memory.Add(int64(bytes)) }
 
-// full reports whether all connections together use the allowed memory. Then handlers wait instead
-// of queueing copies, and a connection is read in pieces.
+// full reports whether the connections use all allowed memory. Then handlers wait instead of
+// queueing copies, and a connection is read in pieces.
 func (s *server) full() bool { return s.memory.Load() >= s.bounds.MaxBytes }
 
 // await returns when only hijacked connections are left. The watcher ends with the last of these.
@@ -242,8 +247,8 @@ func (s *server) await() {
 	<-s.conns.empty
 }
 
-// awaitWorkers returns when net/http has ended all workers that do not run the user's code. So the
-// http.Server is the user's again after the last Serve, unless a handler still runs.
+// awaitWorkers returns when net/http has ended all workers without the user's code. The http.Server
+// is then the user's again.
 func (s *server) awaitWorkers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +266,6 @@ func (s *server) awaitWorkers() {
 	}
 }
 
-// live notes that net/http has a worker, or has ended it.
 func (s *server) live(w *worker, to http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,7 +278,6 @@ func (s *server) live(w *worker, to http.ConnState) {
 	}
 }
 
-// stopTimers stops timers that refer to the server.
 func (s *server) stopTimers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,8 +288,8 @@ func (s *server) stopTimers() {
 	}
 }
 
-// since returns t as time since the server's start, or 0 for none.
-func (s *server) since(t time.Time) time.Duration {
+// sinceStart returns t as time since the server's start, or 0 for none.
+func (s *server) sinceStart(t time.Time) time.Duration {
 	if t.IsZero() {
 		return 0
 	}
@@ -310,7 +313,7 @@ func (s *server) checkEmpty() {
 	}
 }
 
-// after calls f, which is the user's code, when mu is released.
+// after calls f, the user's code, when mu is released.
 func (s *server) after(f func()) {
 	if s.hooks.connState != nil {
 		s.callbacks.running++
@@ -318,7 +321,7 @@ func (s *server) after(f func()) {
 	}
 }
 
-// unlock releases mu, and then does what must not be done under it.
+// unlock releases mu, and then calls the functions that must not run under it.
 func (s *server) unlock() {
 	later, hooked := s.callbacks.later, s.callbacks.hooked
 	s.callbacks.later, s.callbacks.hooked = nil, nil
@@ -328,8 +331,7 @@ func (s *server) unlock() {
 	}
 	if len(hooked) > 0 {
 		go func() {
-			// in another goroutine: the one that closes a connection may hold the user's locks, or
-			// net/http's
+			// elsewhere, because this goroutine may hold the user's locks, or net/http's
 			call(hooked)
 			s.mu.Lock()
 			defer s.unlock()
@@ -349,12 +351,11 @@ func call(functions []func()) {
 // listener is the server as net/http's Serve sees it. It accepts workers.
 type listener server
 
-// Accept returns another worker when one is needed.
 func (l *listener) Accept() (net.Conn, error) {
 	s := (*server)(l)
 	if !s.begun { // not earlier, because srv may be shut down
 		s.begun = true
-		s.begins()
+		s.startAccepting()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -369,7 +370,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nc, nil
 	case s.accepting.closed && s.standIns.keeper == nil && s.conns.open > s.conns.hijacked:
 		s.standIns.keeper = newWorker(s)
-		s.standIns.keeper.pool.woken, s.standIns.keeper.guard = false, true
+		s.standIns.keeper.pool.woken, s.standIns.keeper.standIn = false, true
 		return secured{copying{s.standIns.keeper}}, nil
 	case s.accepting.failed != nil:
 		return nil, s.accepting.failed
@@ -378,7 +379,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	if s.standIns.asked && s.standIns.guard == nil {
 		s.standIns.guard = newWorker(s)
-		s.standIns.guard.pool.woken, s.standIns.guard.guard = false, true
+		s.standIns.guard.pool.woken, s.standIns.guard.standIn = false, true
 		return secured{copying{s.standIns.guard}}, nil
 	}
 	s.work.asked = false
@@ -393,7 +394,6 @@ func (l *listener) Accept() (net.Conn, error) {
 	return w, nil
 }
 
-// Close ends the accepting and the idle connections. Shutdown and Close of the http.Server call it.
 func (l *listener) Close() error {
 	s := (*server)(l)
 	s.mu.Lock()
@@ -404,7 +404,7 @@ func (l *listener) Close() error {
 	if s.accepting.failed == nil {
 		for _, nc := range s.conns.others {
 			s.callbacks.later = append(s.callbacks.later, func() { _ = nc.Close() })
-			if c := givenOf(nc); c != nil { // net/http does not get it and cannot report it
+			if c := givenOf(nc); c != nil { // net/http cannot report it
 				s.after(func() { s.hooks.state(c, http.StateClosed) })
 			}
 		}
@@ -422,5 +422,4 @@ func (l *listener) Close() error {
 	return s.real.Close()
 }
 
-// Addr returns the real listener's address.
 func (l *listener) Addr() net.Addr { return l.real.Addr() }

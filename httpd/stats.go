@@ -16,19 +16,18 @@ type Stats struct {
 	UnreadBytes int64 // memory of bytes that no handler has read
 
 	Accepted uint64 // connections
-	// times that accepting paused: at Options.MaxConns, or every 10 ms while descriptors or memory
-	// are missing
+	// pauses of accepting at Options.MaxConns, and every 10 ms while descriptors or memory are
+	// missing
 	AcceptStalls uint64
 	IdleTimeouts uint64 // connections ended by http.Server.IdleTimeout
 
 	// Refused, by reason.
 	HeaderTimeouts uint64 // connections without a handshake or header within http.Server.ReadHeaderTimeout
 	Handshakes     uint64 // failed TLS handshakes
-	// requests that net/http refused: malformed, ambiguous, a too large header, an unknown Expect.
-	// And OPTIONS * on a connection that ends, which net/http answers itself
+	// malformed, ambiguous or too large, and OPTIONS * on a connection that ends
 	BadRequests uint64
 	Unattached  uint64 // connections that aio could not attach
-	// connections whose peer took nothing of an answer's rest for 30 s, or not all of it within
+	// connections whose peer took nothing of an answer for 30 s, or not all within
 	// http.Server.WriteTimeout
 	Unsent uint64
 }
@@ -51,15 +50,14 @@ func StatsOf(srv *http.Server) Stats {
 	return all
 }
 
-// begins adds s to the statistics.
-func (h *hooks) begins(s *server) {
+func (h *hooks) addServe(s *server) {
 	wrapping.Lock()
 	defer wrapping.Unlock()
 	h.serving = append(h.serving, s)
 }
 
-// ends keeps the counters of s, and restores the http.Server's fields after the last Serve.
-func (h *hooks) ends(s *server) {
+// endServe keeps the counters of s, and unwraps the http.Server after the last Serve.
+func (h *hooks) endServe(s *server) {
 	wrapping.Lock()
 	defer wrapping.Unlock()
 	h.serving = slices.DeleteFunc(h.serving, func(other *server) bool { return other == s })

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -39,8 +40,8 @@ func ServeTLS(ctx context.Context, srv *http.Server, ln net.Listener, certFile, 
 
 // configOf makes of srv.TLSConfig what http.Server.ServeTLS makes of it.
 func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
-	// This lets net/http prepare srv for HTTP/2 once, and fails for want of a certificate. It does
-	// not prepare it with GODEBUG=http2server=0.
+	// net/http prepares srv for HTTP/2 once, and fails for want of a certificate. With
+	// GODEBUG=http2server=0 it does not prepare it.
 	_ = srv.ServeTLS(nil, "", "none")
 	first, second := true, srv.TLSNextProto["h2"] != nil
 	if srv.Protocols != nil {
@@ -83,7 +84,7 @@ func (notNow) Temporary() bool { return true }
 // Hijack. net/http has it for HTTP/2 without TLS.
 type wire struct{ conn *conn }
 
-// Read implements net.Conn. The worker's goroutines call it, or the owner of a hijacked connection.
+// Read is called by the worker's goroutines, or by the owner of a hijacked connection.
 func (w wire) Read(p []byte) (int, error) {
 	if real := w.real(); real != nil {
 		return real.Read(p)
@@ -102,7 +103,6 @@ func (w wire) Read(p []byte) (int, error) {
 	return c.worker.read(p)
 }
 
-// Write implements net.Conn. Without a worker, at the end, it queues.
 func (w wire) Write(p []byte) (int, error) {
 	if real := w.real(); real != nil {
 		return real.Write(p)
@@ -116,7 +116,6 @@ func (w wire) Write(p []byte) (int, error) {
 	return c.write(c.worker, p)
 }
 
-// real returns the connection that Hijack took back from aio, or nil.
 func (w wire) real() net.Conn {
 	w.conn.server.mu.Lock()
 	defer w.conn.server.mu.Unlock()
@@ -134,7 +133,7 @@ func (w wire) Close() error {
 	return nil
 }
 
-// SyscallConn implements syscall.Conn, for callbacks of the handshake.
+// SyscallConn is for callbacks of the handshake.
 func (w wire) SyscallConn() (syscall.RawConn, error) { return w.conn.SyscallConn() }
 
 func (w wire) LocalAddr() net.Addr  { return w.conn.LocalAddr() }
@@ -169,15 +168,14 @@ func (w wire) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// readNow reads what c has for net/http without waiting. crypto/tls keeps part of a record and goes
-// on later. It returns false if there is nothing. The caller holds mu, which readNow releases for a
-// while.
+// readNow reads what c has for net/http without waiting, and returns false if there is nothing.
+// crypto/tls keeps part of a record. The caller holds mu, which readNow releases for a while.
 func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //nolint:revive // as the callers read it
 	s := c.server
 	c.now = true
 	func() {
 		s.mu.Unlock()
-		defer s.mu.Lock() // even if it panics, which net/http recovers
+		defer s.mu.Lock() // even after a panic, which net/http recovers
 		n, err = c.tls.Read(p)
 	}()
 	c.now = false
@@ -185,16 +183,15 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 		return 0, nil, false
 	}
 	w.phase = inRequest
-	w.request.got = max(w.request.got, peeked) // plain bytes may be fewer. Then deadlines.in is the limit
+	w.request.got = max(w.request.got, peeked) // plain bytes may be fewer; deadlines.in limits them
 	if c.served && c.until > 0 {
-		w.deadlines.in = s.start.Add(c.until) // until net/http sets another
+		w.deadlines.in = s.start.Add(c.until)
 	}
 	return n, err, true
 }
 
-// greet does the handshake of a new connection. It returns false if w has nothing to serve, because
-// the handshake failed or net/http serves HTTP/2. The caller holds mu, which greet releases for a
-// while.
+// greet does the handshake of a new connection. It returns false if the handshake failed, or if
+// net/http serves HTTP/2. The caller holds mu, which greet releases for a while.
 func (c *conn) greet(w *worker) bool {
 	s := c.server
 	c.tls = tls.Server(wire{c}, s.config)
@@ -204,7 +201,7 @@ func (c *conn) greet(w *worker) bool {
 	}
 	protocol, err := c.shake(w)
 	w.hello, w.deadlines.out = nil, time.Time{}
-	if err != nil || s.accepting.closed { // nobody would accept HTTP/2 any more
+	if err != nil || s.accepting.closed {
 		if err != nil {
 			c.ending = true
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -216,13 +213,13 @@ func (c *conn) greet(w *worker) bool {
 		c.worker = nil // net/http does not report its end
 		c.end()
 		if c.dropped {
-			c.tell()
+			c.reportEnd()
 		}
 		return false
 	}
 	c.until = 0
 	if d := s.hooks.headerTimeout(); d > 0 {
-		c.until = s.since(time.Now().Add(d))
+		c.until = s.sinceStart(time.Now().Add(d))
 	}
 	if protocol == "" || protocol == "http/1.1" {
 		return true
@@ -233,7 +230,6 @@ func (c *conn) greet(w *worker) bool {
 
 var errPanicked = errors.New("httpd: a callback of the handshake has panicked")
 
-// shake is greet's part without mu. A panic of the user's code ends this connection only.
 func (c *conn) shake(w *worker) (protocol string, err error) {
 	s := c.server
 	s.mu.Unlock()
@@ -253,8 +249,7 @@ func (c *conn) shake(w *worker) (protocol string, err error) {
 	return c.tls.ConnectionState().NegotiatedProtocol, nil
 }
 
-// fail ends a connection without a worker. A silent TLS connection is logged first, so that an
-// observer of the end sees the log too.
+// fail ends a connection without a worker. It first logs a silent TLS connection.
 func (c *conn) fail(err error) {
 	s := c.server
 	if s.config == nil || c.tls != nil {
@@ -272,7 +267,7 @@ func (c *conn) fail(err error) {
 	})
 }
 
-// blame logs a failed handshake and answers plain HTTP as net/http does.
+// blame logs a failed handshake, and answers plain HTTP.
 func (s *server) blame(c *conn, err error) {
 	var re tls.RecordHeaderError
 	if errors.As(err, &re) && re.Conn != nil && slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"},
@@ -286,4 +281,60 @@ func (s *server) blame(c *conn, err error) {
 	} else {
 		s.log.Warn("http: TLS handshake error", "remote", c.RemoteAddr(), "error", err)
 	}
+}
+
+// preface begins HTTP/2 (RFC 9113, 3.4).
+var preface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+
+func (c *conn) prefaced() bool {
+	n := min(len(c.in), len(preface))
+	return n > 0 && bytes.Equal(c.in[:n], preface[:n])
+}
+
+// give lets net/http serve the connection as HTTP/2, with its own goroutines.
+func (c *conn) give(nc net.Conn) {
+	s := c.server
+	own := newWorker(s)
+	own.phase, own.fresh, own.pool.woken, own.request.got, own.conn = inRequest, false, false, peeked, c
+	c.worker, c.served, c.until = own, true, 0
+	c.reported = true // net/http reports from here on
+	s.conns.others = append(s.conns.others, nc)
+	s.work.needed.Signal()
+}
+
+func givenOf(nc net.Conn) *conn {
+	if t, ok := nc.(*tls.Conn); ok {
+		nc = t.NetConn()
+	}
+	if wire, ok := nc.(wire); ok {
+		return wire.conn
+	}
+	return nil
+}
+
+// secured is a worker for TLS connections. With ConnectionState net/http does not look for HTTP/2's
+// preface.
+type secured struct{ copying }
+
+// copying is a worker without ReadFrom, for unix sockets and TLS. net/http uses ReadFrom only on
+// TCP, and then sends more than the Content-Length.
+type copying struct{ closeWriter }
+
+type closeWriter interface {
+	net.Conn
+	CloseWrite() error
+}
+
+func (secured) ConnectionState() (none tls.ConnectionState) { return none }
+
+func workerOf(nc net.Conn) *worker {
+	switch nc := nc.(type) {
+	case *worker:
+		return nc
+	case secured:
+		return workerOf(nc.copying)
+	case copying:
+		return workerOf(nc.closeWriter)
+	}
+	return nil
 }

@@ -16,70 +16,83 @@ import (
 // (http.conn.serve).
 const peeked = 4
 
-// filling pads a request of fewer bytes to peeked.
+// filling pads a request to peeked bytes.
 const filling = "\x00\x00\x00\x00"
 
 // aborts is the deadline by which net/http ends its background Read (http.aLongTimeAgo).
 var aborts = time.Unix(1, 0)
 
-// errAborted is the error of that Read. No user sees it.
+// errAborted is the error of that Read.
 var errAborted error = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 
-// readSize is what net/http asks for when its buffer is empty (http.newBufioReader).
+// readSize is what net/http asks for with an empty buffer (http.newBufioReader).
 const readSize = 4096
 
-// worker is a connection that exists in memory only. net/http serves it, over whatever real connection it has
-// at the moment. The server's mu guards it.
+// worker is a connection in memory that net/http serves, over its current real connection. The
+// server's mu guards it. One request:
+//
+//  1. Read        net/http asks for the first bytes of a request (phase between)
+//  2. swap        the connection goes, and one with bytes comes (server.next)
+//  3. read        net/http gets the bytes (phase inRequest)
+//  4. ServeHTTP   the handler gets the real connection's address and context
+//  5. Write       the answer is sent or queued
+//  6. changed     net/http reports StateIdle (phase answered), and sets a deadline (phase between)
+//
+// The flags of its pool:
+//
+//	resting    it is in server.work.idle, and waits on moves
+//	woken      wake took it out of there, and it has not looked at server.work.ready yet
+//	surplus    decay wants it to end
+//	spoilt     it ends after this request
 type worker struct {
 	server *server
 	moves  sync.Cond
-	conn   *conn           // the real one. nil: it waits for one
-	base   context.Context // of ConnContext. Set once, before net/http serves it
-	hello  *hello          // while it carries out a handshake
+	conn   *conn           // the real one; nil: it waits for one
+	base   context.Context // of ConnContext; set before net/http serves it
+	hello  *hello
 
-	phase  phase
-	guard  bool // it is one of the server's standIns, and serves nobody. Set once
-	fresh  bool // it has had no connection yet
-	closed bool
+	phase   phase
+	standIn bool // it is one of the server's standIns; set once
+	fresh   bool // it has had no connection
+	closed  bool
 
 	deadlines struct {
 		in, out time.Time
-		timer   *time.Timer // ends a Read at in
+		timer   *time.Timer
 	}
 	pool struct {
-		resting bool // it is among the idle ones
-		woken   bool // to look for what is ready
-		surplus bool // it has to end, because nobody needs it
-		spoilt  bool // it serves no other connection: net/http has cancelled the context of its requests
+		resting bool
+		woken   bool
+		surplus bool
+		spoilt  bool // net/http has cancelled the context of its requests
 	}
 	request struct {
-		posted  bool // the last one was a POST, of whatever connection. It belongs to the worker's goroutine
-		blank   int  // bytes of empty lines that the next one of conn may still begin with
+		posted  bool // its last request was a POST; belongs to the worker's goroutine
+		blank   int  // bytes of empty lines that conn's next request may begin with
 		got     int  // bytes of conn that net/http has
-		heading bool // net/http has its beginning, and reads the rest of its header
+		heading bool // net/http reads the rest of its header
 		unasked bool // net/http has its header, and has not called the handler
 	}
 	output struct {
-		mu      sync.Mutex // held for a Write of a hijacked connection, which has several writers
-		writing int        // Writes that are under way
-		joint   int        // bytes of a Writev that is queued
-		lent    []byte     // a Write that is queued, and is the caller's memory
+		mu      sync.Mutex // held for a Write of a hijacked connection
+		writing int
+		joint   int    // bytes of a queued Writev
+		lent    []byte // a queued Write's memory, the caller's
 
-		// gathers says that net/http has a long Write of the handler. What fills its buffer is in kept, for the
-		// next Write within that one.
+		// net/http has a long Write of the handler. kept is its buffer, for the next Write within
+		// that one.
 		gathers bool
 		kept    *[pieceSize]byte
 
-		file interface{ SetWriteDeadline(time.Time) error } // ReadFrom's, while a file goes past aio
+		file interface{ SetWriteDeadline(time.Time) error } // while ReadFrom sends a file past aio
 	}
 
-	running  atomic.Int32 // the user's code that runs: a handler, a hook, or a callback of the handshake
-	handling atomic.Bool  // a handler runs. What net/http does behind it comes from the goroutine that set it
-	then     func()       // Park's, until there is something to read
+	running  atomic.Int32 // how much of the user's code runs
+	handling atomic.Bool  // a handler runs; belongs to the handler's goroutine
+	parkFunc func()       // Park's function, until there is something to read
 }
 
-// phase is where net/http is with a worker (http.conn.serve). After an answer it calls ConnState,
-// sets the idle deadline, reads the first bytes of the next request, and sets another deadline.
+// phase is where net/http is with a worker (http.conn.serve).
 type phase uint8
 
 const (
@@ -97,14 +110,13 @@ func newWorker(s *server) *worker {
 
 func (w *worker) wake() { w.moves.Broadcast() }
 
-// Read reads from the real connection. When net/http asks for a new request, the worker lets its
-// connection go and takes another one.
+// Read reads from the real connection, or from the next one if net/http asks for a new request.
 func (w *worker) Read(p []byte) (int, error) {
 	s := w.server
 	s.mu.Lock()
 	defer s.unlock()
-	if w.guard {
-		return w.standIn(p)
+	if w.standIn {
+		return w.readAsStandIn(p)
 	}
 	n, err := w.fill(p)
 	if err != nil && !errors.Is(err, errAborted) {
@@ -120,7 +132,6 @@ func (w *worker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fill reads for net/http. The caller holds mu.
 func (w *worker) fill(p []byte) (int, error) {
 	s := w.server
 	if w.phase == between {
@@ -137,9 +148,7 @@ func (w *worker) fill(p []byte) (int, error) {
 	return w.read(p)
 }
 
-// standIn is the guard's Read. It returns one request, which nobody answers, and then nothing. So
-// the guard is idle for net/http.
-func (w *worker) standIn(p []byte) (int, error) {
+func (w *worker) readAsStandIn(p []byte) (int, error) {
 	if w.fresh {
 		w.fresh = false
 		return copy(p, "GET / HTTP/1.1\r\nHost: guard\r\n\r\n"), nil
@@ -153,8 +162,7 @@ func (w *worker) standIn(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// keep waits until all connections have ended. The keeper is active for net/http until then, so
-// Shutdown waits. Close ends it.
+// keep waits until all connections have ended, or for Close. So Shutdown waits.
 func (w *worker) keep() {
 	s := w.server
 	s.mu.Lock()
@@ -164,14 +172,13 @@ func (w *worker) keep() {
 	}
 }
 
-// swap reads the first bytes of a request from the current connection. If there are none, it lets
-// the connection go and waits for another.
+// swap reads the first bytes of a request, from the current connection or from the next one.
 func (w *worker) swap(p []byte) (int, error) {
 	s := w.server
 	w.head(false)
 	began := w.fresh // net/http's time for its first request runs
 	for first := true; ; first = false {
-		w.phase = between // a handshake, or part of a record, is not a request
+		w.phase = between // a handshake or part of a record is not a request
 		if c := w.conn; c != nil {
 			switch {
 			case c.ended || w.closed:
@@ -188,7 +195,7 @@ func (w *worker) swap(p []byte) (int, error) {
 				return w.remember(p, n), err
 			}
 			if first { // the time of the others goes on
-				c.until = s.since(w.deadlines.in)
+				c.until = s.sinceStart(w.deadlines.in)
 			}
 			w.release()
 			if began { // there was only a handshake
@@ -202,7 +209,7 @@ func (w *worker) swap(p []byte) (int, error) {
 		fresh := w.fresh
 		w.conn, w.fresh, w.request.got, w.request.blank = c, false, 0, 0
 		if c.posted && !w.request.posted {
-			w.request.blank = len(forgiven)
+			w.request.blank = len(blankLines)
 		}
 		switch {
 		case s.config != nil && c.tls == nil && !c.greet(w):
@@ -212,38 +219,35 @@ func (w *worker) swap(p []byte) (int, error) {
 			continue
 		}
 		w.conn = nil
-		if fresh { // net/http's time for its first request runs
+		if fresh {
 			return 0, io.EOF
 		}
 	}
 }
 
-// forgiven are the empty lines that net/http skips at the start of a request after a POST: CR and
-// LF among its first four bytes (http.conn.readRequest). But the worker's POST may have been
-// another connection's. If only the worker may send empty lines, they are used up by a line that we
-// add. If only conn may, they are removed. See request.blank.
-const forgiven = "\r\n\r\n"
+// blankLines are the empty lines that net/http skips after a POST (CR and LF among a request's
+// first four bytes, http.conn.readRequest). But the worker's POST may have been another
+// connection's. If only the worker may send empty lines, a line that we add uses them up. If only
+// conn may, request.blank removes them.
+const blankLines = "\r\n\r\n"
 
-// past returns the part of p for the first bytes of a request.
 func (w *worker) past(p []byte) []byte {
 	if w.request.posted && !w.conn.posted {
-		return p[len(forgiven):]
+		return p[len(blankLines):]
 	}
 	return p
 }
 
-// remember moves n bytes from there to the beginning of p, behind the empty lines that net/http
-// skips.
+// remember moves n bytes to the beginning of p, behind the lines that net/http skips.
 func (w *worker) remember(p []byte, n int) int {
 	if q := w.past(p); len(q) == len(p) || n == 0 {
 		return n
 	} else if q[0] != '\r' && q[0] != '\n' {
 		return copy(p, q[:n])
 	}
-	return copy(p, forgiven) + n
+	return copy(p, blankLines) + n
 }
 
-// head notes whether net/http reads a header.
 func (w *worker) head(now bool) {
 	switch {
 	case now && !w.request.heading:
@@ -254,7 +258,7 @@ func (w *worker) head(now bool) {
 	w.request.heading = now
 }
 
-// timedOut notes that net/http's time for a header is over, or that of an idle connection.
+// timedOut notes the end of net/http's time for a header, or for an idle connection.
 func (w *worker) timedOut() {
 	switch {
 	case !w.request.heading:
@@ -266,7 +270,6 @@ func (w *worker) timedOut() {
 	w.head(false)
 }
 
-// release lets the silent connection go.
 func (w *worker) release() {
 	s, c := w.server, w.conn
 	c.worker = nil
@@ -274,8 +277,8 @@ func (w *worker) release() {
 	switch {
 	case c.ended:
 		if c.dropped {
-			// gone left this to net/http, which does not know c any more
-			c.tell()
+			// net/http does not know c any more
+			c.reportEnd()
 		}
 	case s.accepting.closed || c.outErr != nil:
 		c.end()
@@ -296,7 +299,7 @@ func (w *worker) read(p []byte) (int, error) {
 		switch {
 		case c == nil || c.ended || w.closed:
 			return 0, net.ErrClosed
-		case (!c.served || c.held) && c.until > 0 && (until.IsZero() || w.server.since(until) > c.until):
+		case (!c.served || c.held) && c.until > 0 && (until.IsZero() || w.server.sinceStart(until) > c.until):
 			until = w.server.start.Add(c.until) // the first request's time begins at the accept
 		case c.served && w.request.got < peeked:
 			if until = (time.Time{}); c.until > 0 {
@@ -343,27 +346,24 @@ func (w *worker) read(p []byte) (int, error) {
 	}
 }
 
-// hasLent reports whether b is the Write that lend has queued.
 func (w *worker) hasLent(b []byte) bool {
 	return len(w.output.lent) > 0 && len(b) > 0 && &w.output.lent[0] == &b[0]
 }
 
 // torn reports whether c ended with fewer bytes than peeked before its first request. net/http
-// answers that it is a bad request if it is its own connection's first, and says nothing otherwise.
-// See conn.short.
+// answers 400 if that is its own connection's first, and says nothing otherwise. See conn.short.
 func (w *worker) torn(c *conn) bool {
 	return !c.served && c.tls == nil && w.request.got > 0 && w.request.got < peeked
 }
 
-// pad completes the few bytes of a torn request for net/http.
 func (w *worker) pad(p []byte) int {
 	n := copy(p, filling[w.request.got:])
 	w.request.got += n
 	return n
 }
 
-// Close ends the worker and its connection. If net/http closes a waiting worker, it means to close
-// the idle connections, which are parked.
+// Close ends the worker and its connection. net/http closes a waiting worker for the idle
+// connections.
 func (w *worker) Close() error {
 	s := w.server
 	s.mu.Lock()
@@ -376,7 +376,7 @@ func (w *worker) Close() error {
 	if w.request.unasked {
 		s.counts.BadRequests++
 	}
-	if !w.guard && (w.conn == nil || !w.conn.hijacked) {
+	if !w.standIn && (w.conn == nil || !w.conn.hijacked) {
 		s.work.count--
 	}
 	if w.deadlines.timer != nil {
@@ -384,7 +384,7 @@ func (w *worker) Close() error {
 	}
 	switch {
 	case w == s.standIns.keeper:
-	case w.guard:
+	case w.standIn:
 		s.endIdle()
 		s.standIns.asked, s.standIns.guard = false, nil
 	case w.conn != nil:
@@ -392,7 +392,7 @@ func (w *worker) Close() error {
 	case w.pool.resting && !w.pool.surplus:
 		s.endIdle()
 	}
-	if w.pool.woken { // it was about to serve a connection
+	if w.pool.woken {
 		w.pool.woken, s.work.waking = false, false
 		s.wake()
 	}
@@ -400,7 +400,6 @@ func (w *worker) Close() error {
 	return nil
 }
 
-// LocalAddr returns the real connection's address, or the listener's.
 func (w *worker) LocalAddr() net.Addr {
 	if c := w.current(); c != nil {
 		return c.LocalAddr()
@@ -408,7 +407,6 @@ func (w *worker) LocalAddr() net.Addr {
 	return w.server.real.Addr()
 }
 
-// RemoteAddr returns the real connection's.
 func (w *worker) RemoteAddr() net.Addr {
 	if c := w.current(); c != nil {
 		return c.RemoteAddr()
@@ -422,7 +420,6 @@ func (w *worker) current() *conn {
 	return w.conn
 }
 
-// serves returns the connection whose request the handler gets.
 func (w *worker) serves() *conn {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -441,10 +438,3 @@ func (w *worker) runs() {
 }
 
 func (w *worker) ran() { w.running.Add(-1) }
-
-// spoil keeps w from serving other connections.
-func (w *worker) spoil() {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
-	w.pool.spoilt = true
-}

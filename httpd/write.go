@@ -2,17 +2,18 @@ package httpd
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 )
 
-// Write queues p for the real connection.
 func (w *worker) Write(p []byte) (int, error) {
 	w.server.mu.Lock()
 	defer w.server.unlock()
-	if w.guard {
+	if w.standIn {
 		return len(p), nil
 	}
 	if w.conn == nil || w.closed {
@@ -33,8 +34,8 @@ func (w *worker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// refuses counts a request that net/http refuses after its header, for a worker's second and later
-// requests. net/http reports none of these as active, but a connection's first one it does.
+// refuses counts a request that net/http refuses after its header. net/http reports only a
+// connection's first one as active, not a worker's later ones.
 func (w *worker) refuses() {
 	w.request.unasked = true
 	if !w.conn.served {
@@ -44,8 +45,7 @@ func (w *worker) refuses() {
 	}
 }
 
-// gather lets what fills net/http's buffer be sent with the Write that follows it, within one Write
-// of the handler.
+// gather lets what fills net/http's buffer be sent with the next Write within the handler's.
 func (w *worker) gather() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -64,7 +64,6 @@ func (w *worker) gathered() {
 	}
 }
 
-// CloseWrite ends sending after the queued bytes.
 func (w *worker) CloseWrite() error {
 	w.server.mu.Lock()
 	defer w.server.unlock()
@@ -79,7 +78,6 @@ func (w *worker) CloseWrite() error {
 	return w.conn.handle.CloseWrite(nil, time.Time{})
 }
 
-// write sends p, queues it, or waits until it is sent. What w has kept goes first.
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	if c.hijacked { // net/http and crypto/tls write one at a time
 		c.server.mu.Unlock()
@@ -129,7 +127,6 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	return n, c.outErr
 }
 
-// lend sends p, the caller's memory, and waits for the end.
 func (c *conn) lend(w *worker, p []byte) (n int) {
 	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
 		c.moving().outErr = err
@@ -148,7 +145,6 @@ func (c *conn) lend(w *worker, p []byte) (n int) {
 	return len(p)
 }
 
-// queue queues p, which c owns from here on.
 func (c *conn) queue(w *worker, p []byte) error {
 	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
 		return err
@@ -157,14 +153,13 @@ func (c *conn) queue(w *worker, p []byte) error {
 	return nil
 }
 
-// queued counts queued bytes.
 func (c *conn) queued(p []byte) {
 	c.out += cost(p)
 	c.server.bytes.queued += cost(p)
 	c.server.holds(cost(p))
 }
 
-// together sends a piece and as much of p as there is room for by one call, or by the loop. It
+// together sends a piece and as much of p as there is room for, by one call or by the loop. It
 // returns how much of p was sent.
 func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error) {
 	if err := c.room(w, false); err != nil {
@@ -199,8 +194,8 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 	return max(k-pieceSize, 0), c.outErr
 }
 
-// send sends what there is room for from the worker's goroutine. The loop is better only if it
-// sends many short answers by one call. The caller holds mu, which send releases for a while.
+// send sends what there is room for from the worker's goroutine. The caller holds mu, which send
+// releases for a while.
 func (c *conn) send(bufs ...[]byte) (n int) {
 	c.server.mu.Unlock()
 	var err error
@@ -216,7 +211,6 @@ func (c *conn) send(bufs ...[]byte) (n int) {
 	return n
 }
 
-// say queues crypto/tls's last words, without a worker.
 func (c *conn) say(p []byte) (int, error) {
 	if c.ended || c.outErr != nil {
 		return 0, net.ErrClosed
@@ -257,4 +251,24 @@ func (c *conn) room(w *worker, all bool) error {
 			late.Stop()
 		}
 	}
+}
+
+const (
+	fileMin  = 32 << 10
+	copySize = 32 << 10
+)
+
+var copies = sync.Pool{New: func() any { return new([copySize]byte) }}
+
+// ReadFrom is for net/http's ResponseWriter, for a body of known length.
+func (w *worker) ReadFrom(src io.Reader) (int64, error) {
+	if n, err, sent := w.sendFile(src); sent {
+		if err != nil {
+			err = &net.OpError{Op: "sendfile", Net: "tcp", Source: w.LocalAddr(), Addr: w.RemoteAddr(), Err: err}
+		}
+		return n, err
+	}
+	buf := copies.Get().(*[copySize]byte)
+	defer copies.Put(buf)
+	return io.CopyBuffer(struct{ io.Writer }{w}, src, buf[:])
 }

@@ -23,7 +23,8 @@ const (
 
 // Options of a run. Only Targets is required, or Call instead of it.
 type Options struct {
-	// Targets are requested in turn, by their weights. Required without Call. At most MaxTargets.
+	// Targets are requested in turn, by their weights. Default nil: Call is required. Limit:
+	// MaxTargets.
 	Targets []Target
 
 	// Call makes one request with any client, and returns nil or why it failed. Each of the

@@ -3,39 +3,42 @@ package reqtrace
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"evenkeel.dev"
 )
 
 // Report says where the time of a trace's requests went. docs/reference/explain-json.md describes
-// its JSON.
+// it.
 type Report struct {
-	Trace time.Duration `json:"trace_ns"` // from the first event to the last
-	// where and why reading ended early; "": it did not
+	Trace time.Duration `json:"trace_ns"`
+	// why reading ended early, or ""
 	Broken   string `json:"broken,omitempty"`
 	Requests int    `json:"requests"` // whole ones of Class
-	// the figures are of one in so many requests, chosen by chance; 0: of all
+	// the figures are of one request in so many; 0: of all
 	Sampled  int `json:"sampled,omitempty"`
 	CutStart int `json:"cut_start"`
 	CutEnd   int `json:"cut_end"`
-	Unmarked int `json:"unmarked,omitempty"` // left out: these have no region, others have
-	// left out: these asked for a trace, a profile or a status page
+	Unmarked int `json:"unmarked,omitempty"` // without a region, and left out
+	// asked for a trace, a profile or a status page, and left out
 	Measured int      `json:"measured,omitempty"`
 	Missing  []string `json:"missing,omitempty"` // entries of Options.Requests that no function matches
 	// regions mark the requests
 	Marked bool   `json:"marked"`
 	Procs  int    `json:"procs"`
-	Class  string `json:"class,omitempty"` // Options.Class: everything but Classes is of these requests
-	// those with most of the slowest 1% first, at most 64
+	Class  string `json:"class,omitempty"` // Options.Class, which holds for all but Classes
+	// most of the slowest 1% first, at most 64
 	Classes []Class `json:"classes"`
 	Total   Parts   `json:"total_ns"`
 	// fastest first, without empty ones
 	Bands     []Band     `json:"bands"`
-	Median    Band       `json:"median"` // p45 to p55: the other bands are compared with it
+	Median    Band       `json:"median"` // p45 to p55
 	Tail      Band       `json:"tail"`   // p99 and above
 	Machine   Machine    `json:"machine,omitzero"`
 	Quota     *Quota     `json:"quota,omitempty"` // nil: not known
@@ -59,8 +62,7 @@ const (
 )
 
 // Analyze reads an execution trace and says where the time of its requests went. It fails as [Read]
-// does. If a trace is cut off or corrupt after whole requests, it returns these, and Report.Broken
-// says why. It keeps a million requests at most ([Report].Sampled).
+// does, unless a broken trace has whole requests. It keeps a million requests at most.
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
 		return nil, evenkeel.NewOptionError("reqtrace.Options", "Slowest", "%d; it goes from 1 to %d, or is 0 for %d",
@@ -98,13 +100,13 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 
 type analysis struct {
 	report   Report
-	requests []record // in the end, in order of their times
+	requests []record // in the end by time
 	details  store
 	scratch  details
 	kept     keep
 	slowest  int
-	cut      bool          // some requests were
-	floor    time.Duration // a request of the slowest takes longer than this
+	cut      bool
+	floor    time.Duration // the slowest take longer than this
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -188,7 +190,6 @@ func (a *analysis) finish(m *model) *Report {
 	return r
 }
 
-// ccdf returns some twenty points a decade.
 func (a *analysis) ccdf() (points []Quantile) {
 	n := len(a.requests)
 	for above := float64(n); above >= 1; above /= 1.122 {
@@ -196,4 +197,106 @@ func (a *analysis) ccdf() (points []Quantile) {
 		points = append(points, Quantile{float64(i) / float64(n), dur(a.requests[i].time)})
 	}
 	return append(points, Quantile{1, dur(a.requests[n-1].time)})
+}
+
+// Band is the requests between two percentiles. Their times leave out machine stalls.
+type Band struct {
+	Name     string        `json:"name"` // such as p90-99
+	Requests int           `json:"requests"`
+	Min      time.Duration `json:"min_ns"`
+	Max      time.Duration `json:"max_ns"`
+	Mean     time.Duration `json:"mean_ns"`
+	Parts    Parts         `json:"parts_ns"`  // mean of a request
+	Excess   Parts         `json:"excess_ns"` // Parts less those of the median
+	Sites    []Blame       `json:"sites"`     // means of a request; largest first, at most 24
+	// where its requests ran, by a CPU profile; most first, at most 16
+	Samples []Sample `json:"samples,omitempty"`
+}
+
+var bandNames = []struct {
+	name string
+	from float64
+}{{"p0-50", 0}, {"p50-90", .5}, {"p90-99", .9}, {"p99-99.9", .99}, {"p99.9+", .999}}
+
+const medianFrom, medianTo = .45, .55
+
+// Share returns which part of the band's excess over the median these causes are, from 0 to 1. A
+// cause that takes less than in the median counts as 0.
+func (b *Band) Share(c ...Cause) float64 {
+	var sum, all time.Duration
+	for i, d := range b.Excess.ns {
+		if d > 0 {
+			all += d
+			if slices.Contains(c, Cause(i)) {
+				sum += d
+			}
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(sum) / float64(all)
+}
+
+// MarshalJSON adds the share of each cause.
+func (b Band) MarshalJSON() ([]byte, error) {
+	type fields Band
+	b.Sites = notNil(b.Sites)
+	shares := map[Cause]float64{}
+	for c := range b.Excess.All() {
+		if s := b.Share(c); s > 0 {
+			shares[c], _ = strconv.ParseFloat(strconv.FormatFloat(s, 'g', 4, 64), 64)
+		}
+	}
+	return json.Marshal(struct {
+		fields
+		Shares map[Cause]float64 `json:"shares"`
+	}{fields(b), shares})
+}
+
+// The last band and the median always have a request.
+func (a *analysis) edges(from, to float64) (i, j int) {
+	n := float64(len(a.requests))
+	i, j = int(math.Floor(from*n)), int(math.Floor(to*n))
+	if j <= i && (to == 1 || from == medianFrom) {
+		i = min(i, len(a.requests)-1)
+		j = i + 1
+	}
+	return i, j
+}
+
+func (a *analysis) band(m *model, name string, from, to float64) Band {
+	i, j := a.edges(from, to)
+	if j <= i {
+		return Band{Name: name}
+	}
+	requests := a.requests[i:j]
+	var sum int64
+	var parts [numCauses]int64
+	waits, samples := make([]int64, len(m.sites.waits)), map[siteID]int{}
+	for k := range requests {
+		sum += requests[k].time
+		d := a.detailsOf(&requests[k])
+		for c, ns := range d.parts {
+			parts[c] += ns
+		}
+		for _, w := range d.waits {
+			waits[w.wait] += w.ns
+		}
+		for _, s := range d.samples {
+			samples[s.site] += s.n
+		}
+	}
+	n, slowest := int64(len(requests)), requests[len(requests)-1].time
+	b := Band{
+		Name: name, Requests: len(requests) * max(a.kept.oneIn, 1), Min: dur(requests[0].time), Max: dur(slowest),
+		Mean: dur(sum / n),
+	}
+	for c, ns := range parts {
+		b.Parts.ns[c] = dur(ns / n)
+		b.Excess.ns[c] = b.Parts.ns[c] - a.report.Median.Parts.ns[c]
+	}
+	b.Sites = m.sites.blames(waits, n, slowest)
+	b.Samples = m.sites.samples(samples)
+	return b
 }

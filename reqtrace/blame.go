@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// maxSteps bounds how many segments are looked at for one request.
 const maxSteps = 1 << 20
 
 const maxSites = 8
@@ -19,38 +18,37 @@ const maxSites = 8
 //	who ended that wait                   ... │ runnable │ syscall │ ...            and so on
 //
 // In this wait the assist and the time runnable belong to the collector and the scheduler. The rest
-// belongs to the lock. It is noted with where the holder released it and what the holder did: the
-// first ran, then the second was in a system call.
+// belongs to the lock, with where the holder released it and what the holder did.
 //
-//  1. blame goes through the segments of the request's own goroutine. Each becomes a tile.
-//  2. segment takes out the time that the machine stood still or the thread was off its CPU. It
-//     adds the rest to the cause of the segment's state.
-//  3. If a goroutine ended a wait for a lock or a channel, wait puts that goroutine on the list,
-//     with the time that was waited through (follow).
-//  4. run takes each piece off the list, and take treats its segments as in step 2. A list
-//     replaces a recursion, because convoys are thousands of goroutines deep.
-//  5. Before a holder acquired what is waited for, another goroutine held it. acquired puts that
-//     one on the list.
-//  6. blame keeps the places with the most time.
+// 1. blame makes a tile of each segment of the request's own goroutine. 2. segment takes out stalls
+// of the machine and time off the CPU. The rest is of the state's cause. 3. If a goroutine ended a
+// wait for a lock or a channel, wait puts that goroutine on the list, with
+//
+//	the time that was waited through (follow).
+//
+// 4. run takes each piece off the list, and take treats its segments as in step 2. A list replaces
+// a
+//
+//	recursion, because convoys are thousands of goroutines deep.
+//
+// 5. Before a holder acquired the lock, another goroutine held it. acquired puts that one on the
+// list. 6. blame keeps the places with the most time.
 //
 // Invariants:
-//   - Each nanosecond is given to one cause, once. A segment adds its time, or puts pieces on the
-//     list that cover it.
-//   - A holder (piece.what) is examined only from the moment it acquired the lock. Earlier time
-//     belongs to the previous holder.
+//   - Each nanosecond is given to one cause, once. A segment adds its time, or puts pieces on the list
+//     that cover it.
+//   - A holder is examined only from the moment it acquired the lock. Earlier time belongs to the
+//     previous holder.
 //   - Each nanosecond of a cause that has places is at one of them (x.sites).
-//   - piece.holder is where the last holder of the chain released. If it waits for an answer on a
-//     channel, it remains the holder.
-//   - Time that the scheduler and the collector took is theirs, whatever piece.as is.
-//   - After maxSteps segments the rest counts as what is waited for.
-//
-// Its slices are used again and again.
+//   - piece.holder is where the last holder of the chain released. It remains the holder while it waits
+//     for an answer on a channel.
+//   - Time that the scheduler and the collector took is theirs, whatever piece.cause is.
 type blamer struct {
 	clock    *clock
 	kernel   *kernel
-	profiled bool // there is a CPU profile, and no kernel counts of threads
+	profiled bool // there is a CPU profile, without kernel counts
 	known    *sites
-	commits  []commit // of SQLite, in order of time
+	commits  []commit // by time
 
 	// Of the request that is taken apart:
 	parts   Parts
@@ -68,18 +66,18 @@ type blamer struct {
 type piece struct {
 	g      *goroutine
 	a, b   int64
-	as     Cause  // the cause of waiting for g; Running: g works for the request
-	site   siteID // where that is; if g works for the request, the last named wait on the way to g
-	from   siteID // where the request's own goroutine waits; 0: g is it
+	cause  Cause  // of waiting for g; CauseRunning: g works for the request
+	site   siteID // where that is, or the last named wait on the way to g
+	from   siteID // where the request's own goroutine waits; 0: it is g
 	inside siteID
 
-	// If as is not CauseRunning:
-	held   bool
-	holder siteID // where it was released, at the last named place
-	near   siteID // where its holder waited for g; 0: g is it
-	writer siteID // where a writer waits for a holder that reads
-	what   siteID // where g waited for what it holds; 0: it holds nothing
-	hold   int64  // how long its holder had it while the request waited
+	// If cause is not CauseRunning:
+	held        bool
+	holder      siteID // where it was released
+	holderWait  siteID // where its holder waited for g; 0: g is it
+	writer      siteID // where a writer waits for a reader
+	acquireSite siteID // where g waited for what it holds, or 0
+	hold        int64  // how long it was held while the request waited
 }
 
 type blameOf struct {
@@ -88,15 +86,14 @@ type blameOf struct {
 	longest int64
 }
 
-// blame fills in r, which g served from a to b in the turn seq. The slices of r are the blamer's
-// until its next call.
+// blame fills in r, which g served from a to b. r's slices are valid until the next call.
 func (x *blamer) blame(r *served, g *goroutine, seq uint64, a, b int64) {
 	x.parts, x.seq, x.steps = Parts{}, seq, maxSteps
 	x.path, x.sites, x.samples, x.ran = x.path[:0], x.sites[:0], x.samples[:0], x.ran[:0]
 	t := a
 	for i := max(g.at(a), 0); i < len(g.segments) && t < b; i++ {
 		s, end := g.segment(i, b)
-		if start := min(s.start, b); start > t { // forgotten
+		if start := min(s.start, b); start > t { // pruned
 			x.parts.ns[CauseUnknown] += dur(start - t)
 			t = start
 		}
@@ -119,7 +116,7 @@ func (x *blamer) tile(g *goroutine, s *segment, a, b int64) tileOf {
 	}
 	before := x.parts
 	x.largest = blameOf{}
-	own := piece{g: g, a: a, b: b, as: CauseRunning}
+	own := piece{g: g, a: a, b: b, cause: CauseRunning}
 	if x.steps > 0 {
 		x.steps--
 		x.segment(&own, s, a, b)
@@ -134,7 +131,6 @@ func (x *blamer) tile(g *goroutine, s *segment, a, b int64) tileOf {
 	return t
 }
 
-// most returns the cause that grew most from before to after.
 func most(before, after *Parts) (cause Cause) {
 	most := dur(0)
 	for c := range after.ns {
@@ -157,10 +153,9 @@ func (x *blamer) run() {
 	}
 }
 
-// take adds what is clear of p. What leads to other goroutines goes on the list.
 func (x *blamer) take(p *piece) {
 	x.steps--
-	if p.what != 0 {
+	if p.acquireSite != 0 {
 		x.acquired(p)
 	}
 	if x.kernel != nil && p.hold > 0 {
@@ -182,8 +177,7 @@ func (x *blamer) take(p *piece) {
 	}
 }
 
-// unseen takes apart the part of p in which its goroutine did not exist, or did what is forgotten.
-// It returns the end of that part.
+// unseen takes apart the front of p, in which its goroutine has no segments, and returns its end.
 func (x *blamer) unseen(p *piece) (end int64) {
 	g, end := p.g, p.b
 	if len(g.segments) > 0 {
@@ -191,14 +185,14 @@ func (x *blamer) unseen(p *piece) (end int64) {
 	}
 	born := g.born > p.a && g.born <= end
 	switch {
-	case p.what != 0 && g.born > p.a: // another goroutine had it, maybe not the one that made g
-		x.nobodys(*p, end)
+	case p.acquireSite != 0 && g.born > p.a: // maybe not the one that made g had it
+		x.unknownHolder(*p, end)
 	case born && g.parent != nil:
 		before := *p
 		before.g, before.b = g.parent, g.born
 		x.todo = append(x.todo, before)
 		x.lost(p, end-g.born)
-	case born && g.ofNobody && p.as == CauseRunning: // a timer's
+	case born && g.ofNobody && p.cause == CauseRunning: // a timer's
 		x.spend(p, CauseSleep, &segment{site: p.site}, end, end-p.a)
 	default:
 		x.lost(p, end-p.a)
@@ -206,12 +200,10 @@ func (x *blamer) unseen(p *piece) (end int64) {
 	return end
 }
 
-// acquired hands on the part of p before its goroutine had what is waited for. If the goroutine
-// waited for it too, who ended that wait had it before. If the goroutine waited for a request, the
-// earlier holder is not known:
+// acquired hands on the part of p before its goroutine had what is waited for:
 //
 //	who is waited for   its last request │ waits for one │ run │ waits for it too  │ has it │ lets go
-//	                    nobody's ────────────────────────┘     │                   │ its own
+//	                    not known ───────────────────────┘     │                   │ its own
 //	                                     who ended this wait: all before this ─────┘
 func (x *blamer) acquired(p *piece) {
 	segments, end := p.g.segments, p.b
@@ -220,13 +212,13 @@ func (x *blamer) acquired(p *piece) {
 		s := &segments[i]
 		switch {
 		case s.idle:
-			x.nobodys(*p, end)
+			x.unknownHolder(*p, end)
 			p.a = end
 			return
-		case end < p.b && (x.known.sameHeld(s, p.what) || x.known.sameRelease(s, p.holder)):
-			before := x.known.follow(p, s, p.a, end, p.as, true)
-			if s.site == 0 { // it is not known where it waited, but it is the same thing
-				before.what = p.what
+		case end < p.b && (x.known.sameHeld(s, p.acquireSite) || x.known.sameRelease(s, p.holder)):
+			before := x.known.follow(p, s, p.a, end, p.cause, true)
+			if s.site == 0 { // before the trace
+				before.acquireSite = p.acquireSite
 			}
 			x.todo = append(x.todo, before)
 			p.a, p.hold = end, p.b-end
@@ -236,31 +228,29 @@ func (x *blamer) acquired(p *piece) {
 	}
 }
 
-// nobodys is time until b in which the holder is not known.
-func (x *blamer) nobodys(p piece, b int64) {
+func (x *blamer) unknownHolder(p piece, b int64) {
 	p.holder, p.writer = 0, 0
-	still := x.clock.stand(&x.parts, p.a, b)
-	x.lost(&p, b-p.a-still)
+	stalled := x.clock.addStalls(&x.parts, p.a, b)
+	x.lost(&p, b-p.a-stalled)
 }
 
 func (x *blamer) lost(p *piece, ns int64) {
-	if p.as == CauseRunning {
+	if p.cause == CauseRunning {
 		x.parts.ns[CauseUnknown] += dur(ns)
 	} else {
 		x.spend(p, CauseUnknown, &segment{}, p.b, ns)
 	}
 }
 
-// segment takes s apart, from a to b. A wait that goes on while the machine stands still loses that
-// time, because the trace does not say when it was due to end. The clock does so for time runnable,
-// and in waits that are followed the other goroutines' segments do.
+// segment takes s apart, from a to b. A wait loses the time of a stall, because the trace does not
+// say when it was due to end. Time runnable and followed waits lose it elsewhere.
 func (x *blamer) segment(p *piece, s *segment, a, b int64) {
 	if a = x.busy(p, s, a, b); a == b {
 		return
 	}
 	ns := b - a
-	if s.state != stateRunnable && !x.leads(s) {
-		ns -= x.clock.stand(&x.parts, a, b)
+	if s.state != stateRunnable && !x.followed(s) {
+		ns -= x.clock.addStalls(&x.parts, a, b)
 	}
 	ns -= x.off(p, s.thread, a, b)
 	switch s.state {
@@ -288,41 +278,39 @@ func (x *blamer) segment(p *piece, s *segment, a, b int64) {
 		x.lost(p, ns)
 	default:
 		if s.state == stateNetwork || s.state == stateSleep {
-			held := min(x.clock.held(a, b), ns)
-			x.parts.ns[CauseStopped] += dur(held)
-			x.halted(a, b, held)
-			ns -= held
+			stopped := min(x.clock.stoppedAtEnd(a, b), ns)
+			x.parts.ns[CauseStopped] += dur(stopped)
+			x.halted(a, b, stopped)
+			ns -= stopped
 		}
-		if s.state == stateRunning && p.as == CauseRunning {
+		if s.state == stateRunning && p.cause == CauseRunning {
 			x.sample(p.g, a, b)
 		}
 		x.spend(p, ownCause[s.state], s, b, ns)
 	}
 }
 
-// ownCause is the cause of states that need no more than their time.
 var ownCause = [...]Cause{
 	stateRunning: CauseRunning, stateSyscall: CauseSyscall, stateCgo: CauseCgo, stateNetwork: CauseNetwork,
 	stateSleep: CauseSleep, stateDead: CauseUnknown,
 }
 
-// onCPU reports whether a thread was on its CPU, as far as the kernel's counts say.
 func (x *blamer) onCPU(thread int32, a, b int64) bool {
-	return x.clock.stood(a, b) == 0 && x.kernel.off(thread, a, b) == offCPU{}
+	return x.clock.stalled(a, b) == 0 && x.kernel.off(thread, a, b) == offCPU{}
 }
 
-// off adds the time for which a thread was off its CPU, and returns its sum.
+// off adds a thread's time off its CPU, and returns its sum.
 func (x *blamer) off(p *piece, thread int32, a, b int64) int64 {
 	off := x.kernel.off(thread, a, b)
 	x.parts.ns[CauseThrottled] += dur(off.quota)
 	x.parts.ns[CauseDescheduled] += dur(off.others)
-	if off.others > 0 && p.as != CauseRunning {
+	if off.others > 0 && p.cause != CauseRunning {
 		x.place(wait{cause: CauseDescheduled, site: p.site, holder: p.holder}, off.others, off.others)
 	}
 	return off.quota + off.others
 }
 
-// queued adds a wait for a processor, and the places of the goroutines that ran instead.
+// queued adds a wait for a processor, and who ran instead.
 func (x *blamer) queued(s *segment, a, b int64) {
 	before := x.parts
 	x.clock.wait(&x.parts, a, b)
@@ -330,7 +318,6 @@ func (x *blamer) queued(s *segment, a, b int64) {
 	queue := x.parts.ns[CauseRunqueueBusy]
 	x.kernel.waited(&x.parts, &before, a, b)
 	busy := int64(x.parts.ns[CauseRunqueueBusy] - before.ns[CauseRunqueueBusy])
-	// these were off their CPUs
 	off := int64(min(queue-x.parts.ns[CauseRunqueueBusy], x.parts.ns[CauseDescheduled]-before.ns[CauseDescheduled]))
 	if busy <= 0 && off <= 0 {
 		return
@@ -347,8 +334,7 @@ func (x *blamer) queued(s *segment, a, b int64) {
 	}
 }
 
-// halted moves stops by others than the collector to CauseStoppedOther. stopped is how long the
-// world was stopped from a to b.
+// halted moves stops by others than the collector to CauseStoppedOther.
 func (x *blamer) halted(a, b, stopped int64) {
 	for i := len(x.clock.halts) - 1; i >= 0 && stopped > 0 && x.clock.halts[i].b > a; i-- {
 		h := &x.clock.halts[i]
@@ -363,28 +349,28 @@ func (x *blamer) halted(a, b, stopped int64) {
 	}
 }
 
-// leads reports whether a wait is followed to the goroutine that ended it. A wait for a free stream
-// of gRPC is not, because the goroutine that reads for all calls ends it.
-func (x *blamer) leads(s *segment) bool {
+// followed reports whether a wait counts as what the goroutine did that ended it. A wait for a gRPC
+// stream does not, because one reader ends the waits of all calls.
+func (x *blamer) followed(s *segment) bool {
 	return s.waker != nil && (s.state == stateLock || s.state == stateChannel) && x.known.places[s.site].op != opStream
 }
 
 func (x *blamer) wait(p *piece, s *segment, a, b int64) {
-	w, cause, alone := s.waker, CauseLock, CauseLock
+	w, cause, unfollowed := s.waker, CauseLock, CauseLock
 	if s.state == stateChannel {
-		cause, alone = CauseChannel, CauseSleep // a timer ended it
+		cause, unfollowed = CauseChannel, CauseSleep // a timer ended it
 	}
 	held := cause == CauseLock || s.held || x.known.places[s.site].resource
-	push := func(a, b int64, as Cause) {
-		x.todo = append(x.todo, x.known.follow(p, s, a, b, as, held && as != CauseRunning))
+	push := func(a, b int64, cause Cause) {
+		x.todo = append(x.todo, x.known.follow(p, s, a, b, cause, held && cause != CauseRunning))
 	}
 	switch {
 	case x.known.places[s.site].op == opStream:
 		x.spend(p, CauseChannel, s, b, b-a)
 	case w == nil:
-		x.spend(p, alone, s, b, b-a)
-	case p.as != CauseRunning:
-		push(a, b, p.as)
+		x.spend(p, unfollowed, s, b, b-a)
+	case p.cause != CauseRunning:
+		push(a, b, p.cause)
 	case x.seq != 0 && w.owner == x.seq: // its own child
 		push(a, b, CauseRunning)
 	case held:
@@ -398,14 +384,13 @@ func (x *blamer) wait(p *piece, s *segment, a, b int64) {
 	}
 }
 
-// spend adds ns until b, which p's goroutine spent on own in the segment s.
 func (x *blamer) spend(p *piece, own Cause, s *segment, b, ns int64) {
-	if p.as == CauseRunning && own == CauseRunning { // it has no place
+	if p.cause == CauseRunning && own == CauseRunning { // it has no place
 		x.parts.ns[CauseRunning] += dur(ns)
 		return
 	}
 	if own == CauseRunning && x.profiled && p.holder != 0 {
-		x.known.held(p.holder, p.g, b-ns, b)
+		x.known.noteHolder(p.holder, p.g, b-ns, b)
 	}
 	w := x.known.spentBy(p, own, s)
 	x.parts.ns[w.cause] += dur(ns)
@@ -417,7 +402,7 @@ func (x *blamer) add(w wait, ns int64) {
 	x.place(w, ns, ns)
 }
 
-// place adds to the times of a place. stretch is how long it was at a time, or its holder had it.
+// stretch is the longest time in one piece.
 func (x *blamer) place(w wait, ns, stretch int64) {
 	if ns > x.largest.time {
 		x.largest = blameOf{w, ns, stretch}

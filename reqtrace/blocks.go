@@ -10,27 +10,26 @@ import (
 const (
 	numBlocks    = 40
 	blockClasses = 16
-	blockPlaces  = 24 // with the most time in the slowest 1%, and as many of all requests; the others have no place
+	blockPlaces  = 24 // in the slowest 1%, and as many in all requests
 	blockSlow    = 4096
-	slowFrom     = .97 // blocks keep the requests from this quantile on: two traces may share a higher threshold
+	slowFrom     = .97 // two traces may share a higher threshold
 )
 
-// Block is a fortieth of the trace, with the sums of the requests that began in it. One stall slows
-// hundreds of requests, so intervals are estimated from blocks. A block has at most 17 classes and
-// 48 places, and the rest of each cause and class.
+// Block is a fortieth of the trace, with the sums of the requests that began in it. Intervals are
+// estimated from blocks, because one stall slows hundreds of requests.
 type Block struct {
 	Start   time.Duration `json:"start_ns"`
 	End     time.Duration `json:"end_ns"`
 	Classes []BlockClass  `json:"classes"`
 	Parts   []BlockPart   `json:"parts"`
-	// those of the trace's slowest 3%; of more than 4096 in the trace every second, third and so on
+	// of the trace's slowest 3%, at most 4096 in the trace
 	Slow []SlowRequest `json:"-"`
 }
 
 // SlowRequest is a slow request in a [Block].
 type SlowRequest struct {
 	Class  string
-	Start  time.Duration // from the start of the trace
+	Start  time.Duration
 	Time   time.Duration
 	Weight int // how many requests it stands for
 	Parts  []Blame
@@ -43,11 +42,11 @@ type BlockClass struct {
 	Slow     int    `json:"slow,omitempty"` // of the trace's slowest 1%
 }
 
-// BlockPart is the time that one cause took at one place, of all requests and of the slowest 1%.
+// BlockPart is the time that a cause took at a place.
 type BlockPart struct {
 	Class  string        `json:"class,omitempty"`
 	Cause  Cause         `json:"cause"`
-	Site   string        `json:"site,omitempty"` // as in a [Blame]; "": not known, or of little weight
+	Site   string        `json:"site,omitempty"` // "": not known, or of little weight
 	Holder string        `json:"holder,omitempty"`
 	All    time.Duration `json:"all_ns"`
 	Slow   time.Duration `json:"slow_ns,omitempty"`
@@ -56,7 +55,7 @@ type BlockPart struct {
 type row struct {
 	class uint8
 	cause Cause
-	wait  waitID // 1 more than its number; 0: no place
+	wait  waitID // number + 1, or 0
 }
 
 type spent struct {
@@ -64,7 +63,6 @@ type spent struct {
 	ns   int64
 }
 
-// sums are times of all requests, and of the slowest 1%.
 type sums struct{ all, slow int64 }
 
 func (s *sums) add(ns int64, slow bool) {
@@ -74,9 +72,8 @@ func (s *sums) add(ns int64, slow bool) {
 	}
 }
 
-// blocker adds requests up in blocks.
-//
-// Invariant: in each block the rows of a class and a cause add up to the time of its requests.
+// blocker adds requests up in blocks. In each block the rows of a class and a cause add up to the
+// time of its requests.
 type blocker struct {
 	a       *analysis
 	sites   *sites
@@ -87,11 +84,10 @@ type blocker struct {
 
 	found map[row]*placed
 
-	// first those without a place, of each class and cause
+	// first one for each class and cause, without a place
 	rows []row
 }
 
-// newBlocker returns a blocker for a's requests, which are in order of their times.
 func (a *analysis) newBlocker(m *model) *blocker {
 	x := &blocker{a: a, sites: m.sites, weight: max(a.kept.oneIn, 1), found: map[row]*placed{}}
 	x.slow, _ = a.edges(.99, 1)
@@ -158,7 +154,6 @@ func (x *blocker) blocks(length int64) []Block {
 
 func blockAt(start, length int64) int { return min(int(start*numBlocks/length), numBlocks-1) }
 
-// row returns the number of the row to which a wait's time belongs.
 func (x *blocker) row(class uint8, s spent) int {
 	p := x.found[x.rowOf(class, s)]
 	if p.in != 0 {
@@ -197,7 +192,7 @@ func (x *blocker) partsOf(all []sums) []BlockPart {
 	return list
 }
 
-// blames returns all of a request's time: its waits, and what they leave of each cause.
+// blames returns a request's waits, and what they leave of each cause.
 func (x *blocker) blames(waits []spent, rest *[numCauses]int64) (list []Blame) {
 	for _, s := range waits {
 		if s.ns != 0 {
@@ -249,7 +244,7 @@ func (x *blocker) fold() {
 type placed struct {
 	row
 	sums
-	in int // the number of its row; 0: it has none
+	in int // number of its row, or 0
 }
 
 func (x *blocker) choose() {

@@ -1,21 +1,26 @@
 package reqtrace
 
-import "evenkeel.dev/internal/enum"
+import (
+	"encoding/json"
+	"iter"
+	"time"
 
-// Cause is what a moment of a request's time went into. Releases may add causes, and do not change
-// the meaning or the name of one. Store names, because a number holds for one build alone.
+	"evenkeel.dev/internal/enum"
+)
+
+// Cause is what a moment of a request's time went into. Store names, because numbers change.
 type Cause uint8
 
-// The causes. A new one goes at the end, and needs a name in causeNames, words in
-// internal/verdict/words.go, a colour in internal/chart/causes.css, and rows in
-// docs/explain.md and docs/reference/explain-json.md.
+// The causes. A new one goes at the end. It needs a name in causeNames, words in
+// internal/verdict/words.go, a colour in internal/chart/causes.css, and rows in docs/explain.md and
+// docs/reference/explain-json.md.
 const (
 	CauseUnknown    Cause = iota
-	CauseRunning          // in its own code, or that of goroutines which work for it
-	CauseAssistMark       // marking, to pay for its allocations
-	// waiting for the collector before it may allocate
+	CauseRunning          // in its own code, or that of goroutines that work for it
+	CauseAssistMark       // marking for the collector, because it allocates
+	// waiting for the collector, because it allocates
 	CauseAssistWait
-	CauseSweep        // sweeping, to pay for its allocations
+	CauseSweep        // sweeping, because it allocates
 	CauseStopped      // the collector stops the world
 	CauseRunqueueGC   // runnable, and the collector has the processor
 	CauseRunqueueBusy // runnable, and other goroutines have the processors
@@ -24,16 +29,16 @@ const (
 	CauseCgo          // in C
 	CauseNetwork      // waiting for a connection
 	CauseLock         // waiting for a lock, a wait group or a condition
-	CauseChannel      // waiting for a channel, until others began to work for it
+	CauseChannel      // waiting for a channel, until another goroutine works for it
 	CauseSleep        // waiting for a time
-	CauseMachine      // the machine stood still: all processors were silent although there was work
-	CauseStoppedOther // others than the collector stop the world
-	CauseThrottled    // the CPU quota of its control group was used up
-	CauseDescheduled  // the kernel ran other processes on the goroutine's CPU
+	CauseMachine      // the machine stood still
+	CauseStoppedOther // the program stops the world
+	CauseThrottled    // its CPU quota was used up
+	CauseDescheduled  // the kernel ran something else on its CPU
 	numCauses
 )
 
-// Causes returns all causes, in the order of their numbers.
+// Causes returns all causes.
 func Causes() []Cause {
 	list := make([]Cause, numCauses)
 	for c := range list {
@@ -53,14 +58,92 @@ var causeNames = enum.Of[Cause]("reqtrace", "a cause", []string{
 
 func (c Cause) String() string { return causeNames.String(c) }
 
-// ParseCause returns the cause of that name. Another name is an error.
-func ParseCause(name string) (c Cause, err error) {
-	err = causeNames.Parse([]byte(name), &c)
-	return c, err
-}
-
-// MarshalText returns the cause's name. It fails for another value.
+// MarshalText returns the cause's name.
 func (c Cause) MarshalText() ([]byte, error) { return causeNames.Marshal(c) }
 
-// UnmarshalText is [ParseCause].
+// UnmarshalText reads a cause's name. Another text is an error.
 func (c *Cause) UnmarshalText(text []byte) error { return causeNames.Parse(text, c) }
+
+// Parts is a time by its causes. In JSON it is an object of nanoseconds by the names of causes. It
+// can be compared by ==.
+type Parts struct {
+	ns [numCauses]time.Duration
+}
+
+func partsOf(times map[Cause]time.Duration) (p Parts) {
+	for c, d := range times {
+		p.Add(c, d)
+	}
+	return p
+}
+
+// Of returns the time of one cause.
+func (p Parts) Of(c Cause) time.Duration {
+	if c >= numCauses {
+		return 0
+	}
+	return p.ns[c]
+}
+
+// Share returns which part of the total is c's, from 0 to 1.
+func (p Parts) Share(c Cause) float64 {
+	if total := p.Total(); total > 0 {
+		return float64(p.Of(c)) / float64(total)
+	}
+	return 0
+}
+
+// All yields the causes that have a time.
+func (p Parts) All() iter.Seq2[Cause, time.Duration] {
+	return func(yield func(Cause, time.Duration) bool) {
+		for c, d := range p.ns {
+			if d != 0 && !yield(Cause(c), d) {
+				return
+			}
+		}
+	}
+}
+
+// Total returns the sum of p.
+func (p Parts) Total() (sum time.Duration) {
+	for _, d := range p.ns {
+		sum += d
+	}
+	return sum
+}
+
+// Add adds d to the time of c. An unknown cause counts as CauseUnknown.
+func (p *Parts) Add(c Cause, d time.Duration) {
+	if c >= numCauses {
+		c = CauseUnknown
+	}
+	p.ns[c] += d
+}
+
+// AddAll adds all of q.
+func (p *Parts) AddAll(q Parts) {
+	for c, d := range q.ns {
+		p.ns[c] += d
+	}
+}
+
+// MarshalJSON writes the causes that have a time.
+func (p Parts) MarshalJSON() ([]byte, error) {
+	times := map[Cause]time.Duration{}
+	for c, d := range p.All() {
+		times[c] = d
+	}
+	return json.Marshal(times)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (p *Parts) UnmarshalJSON(b []byte) error {
+	var times map[Cause]time.Duration
+	if err := json.Unmarshal(b, &times); err != nil {
+		return err
+	}
+	*p = partsOf(times)
+	return nil
+}
+
+func dur(ns int64) time.Duration { return time.Duration(ns) }

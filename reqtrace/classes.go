@@ -10,15 +10,15 @@ import (
 	"evenkeel.dev"
 )
 
-// noClass is what Options.Class calls requests without a class.
+// noClass stands for requests without a class in Options.Class.
 const noClass = "-"
 
 const maxClasses = 64
 
-// OtherClasses is the name of all classes that have no row of their own.
+// OtherClasses stands for all classes that have no row of their own.
 const OtherClasses = "(others)"
 
-// Class is requests of one kind, such as those of a route or a handler.
+// Class is requests of one kind, such as those of a route.
 type Class struct {
 	Name     string `json:"name"` // as in [Request].Class
 	Requests int    `json:"requests"`
@@ -27,9 +27,9 @@ type Class struct {
 	P90  time.Duration `json:"p90_ns"`
 	P99  time.Duration `json:"p99_ns"`
 	P999 time.Duration `json:"p999_ns"`
-	Tail time.Duration `json:"p99+_mean_ns"` // mean from P99 up
+	Tail time.Duration `json:"p99+_mean_ns"` // from P99 up
 
-	Slow  int   `json:"slow"` // how many are among the slowest 1% of all requests
+	Slow  int   `json:"slow"` // in the slowest 1% of all requests
 	Total Parts `json:"total_ns"`
 }
 
@@ -44,7 +44,6 @@ func (c *Class) quantiles(times []int64) {
 	c.Tail = dur(int64(sum / float64(len(tail))))
 }
 
-// classes knows which classes are asked for, and what each took.
 type classes struct {
 	pattern string
 	sites   *sites
@@ -87,8 +86,7 @@ func (c *classes) asked() (total Parts) {
 	return total
 }
 
-// list returns the classes of requests, which are in order of their times. Those with most of the
-// slowest requests come first.
+// list returns the classes with most of the slowest requests first. requests are in order of time.
 func (c *classes) list(requests []record) []Class {
 	slow := max(min(int(.99*float64(len(requests))), len(requests)-1), 0)
 	count, late := c.sites.countClasses(requests), c.sites.countClasses(requests[slow:])

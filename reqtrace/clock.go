@@ -7,28 +7,27 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// clock knows why runnable goroutines did not run. The world was stopped, or a processor was idle
-// and the goroutine on its way to it. Or all processors were held, some by mark workers. It is a
-// step function of time, kept as running sums:
+// clock knows why runnable goroutines did not run: the world was stopped, a processor was still
+// idle, or all were busy, some with marking. It is a step function of time, kept as running sums:
 //
 //	      stopped        idle     all held, 1 of 2 marks      all held
 //	├────────────────┼──────────┼──────────────────────────┼────────────>
 //	step             step       step                       step
 //
-// A step has the sums until its start, so a wait is the difference of two sums. What stopped, idle
-// and marked leave of it is the wait behind other goroutines.
+// A wait is the difference of two sums. What stopped, idle and marked leave of it is the wait
+// behind other goroutines.
 type clock struct {
-	steps  []step // in order of time; pruned from the front
+	steps  []step // by time
 	stalls []stall
-	runs   []run  // in order of their ends
-	halts  []halt // stops of the world by others than the collector
+	runs   []run  // by their ends
+	halts  []halt // by others than the collector
 
 	procs   []*proc
-	beyond  proc // all with impossible numbers, of a corrupt trace
+	beyond  proc // for impossible numbers of a corrupt trace
 	max     int
 	running int
-	marking int // those whose goroutine works for the collector
-	stops   int // stops of the world under way
+	marking int // with a goroutine that works for the collector
+	stops   int // of the world, under way
 }
 
 const maxProcs = 1 << 16
@@ -40,7 +39,7 @@ type proc struct {
 	since            int64
 }
 
-// halt is a time during which the program stopped the world.
+// halt is a stop of the world by the program.
 type halt struct {
 	a, b int64
 	by   siteID
@@ -52,7 +51,7 @@ func (c *clock) resume(by siteID, t int64) {
 	}
 }
 
-// run is a time of at least longRun during which a goroutine had a processor.
+// run is a goroutine's time on a processor, of at least longRun.
 type run struct {
 	start, end int64
 	site       siteID
@@ -64,14 +63,13 @@ const (
 	maxHogs = 8   // told apart in a wait
 )
 
-// takes records that g has a processor from t on.
 func (p *proc) takes(g *goroutine, from trace.GoState, t int64) {
-	if from != trace.GoSyscall || p.who != g.id { // otherwise it never gave the processor away
+	if from != trace.GoSyscall || p.who != g.id { // otherwise it kept the processor
 		p.who, p.since = g.id, t
 	}
 }
 
-// leaves records that the goroutine leaves p. After a system call it may be back before others.
+// After a system call it may be back before another goroutine.
 func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 	p.last = site
 	if !forCall && t-p.since >= longRun && p.who != 0 && site != 0 {
@@ -79,7 +77,7 @@ func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 	}
 }
 
-// hog returns who had processors for longest from a to b, and for how long at a time. 0: nobody.
+// hog returns who had processors for longest from a to b, or 0, and its longest run.
 func (c *clock) hog(a, b int64) (site siteID, longest int64) {
 	var hogs [maxHogs]struct {
 		site         siteID
@@ -110,7 +108,7 @@ func (c *clock) hog(a, b int64) (site siteID, longest int64) {
 type step struct {
 	start         int64
 	stopped, idle int64 // ns until start
-	marked        int64 // likewise, in shares of the processors
+	marked        int64 // in shares of the processors
 	now           runqueue
 }
 
@@ -151,7 +149,7 @@ func (c *clock) update(t int64) {
 	c.steps = append(c.steps, next)
 }
 
-// until returns the sums at t, which is in s.
+// until returns the sums at t in s.
 func (s *step) until(t int64) step {
 	next := *s
 	dt := t - s.start
@@ -201,15 +199,15 @@ func (c *clock) queued(p *Parts, a, b int64) {
 	p.ns[CauseRunqueueBusy] += dur(b - a - stopped - idle - marked)
 }
 
-// held returns how much a stopped world adds to a wait for a time or a connection. Such a wait ends
-// when the stop does, and its reason may have come before.
-func (c *clock) held(a, b int64) int64 {
+// stoppedAtEnd returns how much a stopped world adds to a wait for a time or a connection. The wait
+// ends with the stop, though its reason may have come before.
+func (c *clock) stoppedAtEnd(a, b int64) int64 {
 	const soon = 1e6 // ns in which many goroutines may be woken
 	i := searchBack(len(c.steps), func(i int) bool { return c.steps[i].start > b }) - 1
 	for end := b; i >= 0 && end > a && b-end <= soon; i-- {
 		s := &c.steps[i]
 		if s.now.stopped {
-			if b-end > end-s.start { // a short stop does not matter for long
+			if b-end > end-s.start { // too short to matter
 				return 0
 			}
 			return end - max(s.start, a)
@@ -236,7 +234,6 @@ func (c *clock) prune(horizon int64) {
 	c.stalls = slices.DeleteFunc(c.stalls, func(s stall) bool { return s.end() < horizon })
 }
 
-// dropUntil drops the first elements of a list, which is in order of time, until one is needed.
 func dropUntil[T any](list []T, needed func(*T) bool) []T {
 	return slices.Delete(list, 0, sort.Search(len(list), func(i int) bool { return needed(&list[i]) }))
 }
@@ -266,8 +263,7 @@ func (c *clock) run(t, id int64, running bool) {
 	c.update(t)
 }
 
-// hold records whether p's goroutine works for the collector. The scheduler's time between two
-// goroutines belongs to the first.
+// hold records whether p's goroutine works for the collector.
 func (c *clock) hold(t int64, p *proc, marking bool) {
 	if p.marking != marking {
 		p.marking = marking

@@ -1,35 +1,32 @@
 // Package reqtrace says why the slowest requests of a Go service were slow. It reads an execution
-// trace (runtime/trace), finds the requests in it, and tells where the time of each went.
+// trace (runtime/trace), finds the requests in it, and says where the time of each went.
 //
-// [Read] hands out the requests of a trace, each with its [Parts]. [Analyze] takes them together by
+// [Read] hands out the requests of a trace, each with its [Parts]. [Analyze] groups them by
 // percentiles. The command evenkeel explain prints what Analyze finds.
 //
 // # Requests
 //
 // The package finds requests of net/http (HTTP/1 and HTTP/2), golang.org/x/net's HTTP/2, gRPC and
-// net/rpc without marks. Options.Requests names other functions that wait for work. If nothing is
-// found, a [NoRequestsError] lists candidates. If the service marks its requests with package
-// reqtrace/region, or you set Options.Region, only these count, and those of Options.Requests.
+// net/rpc without marks. Options.Requests names other functions that wait for work. A
+// [NoRequestsError] lists candidates. If package reqtrace/region or Options.Region marks requests,
+// only these count, and those of Options.Requests.
 //
 // A request begins when its goroutine is woken. It ends at the first wait after its region or its
-// answer. So it includes the wait for a processor that a handler's own timer does not see.
+// answer. So it includes the wait for a processor, which a handler's own timer does not see.
 //
 // # Causes
 //
 // Each nanosecond has one [Cause]. The package follows a wait for a lock or a channel to the
 // goroutine that ended it, and on to those that this one waited for. What the scheduler and the
-// collector did to these goroutines counts as such. The rest of a lock's wait is [CauseLock]. Waiting
-// for a goroutine that works for the request counts as what that one did. Waiting until other work
-// was done is [CauseChannel].
+// collector did to these counts as such. The rest of a lock's wait is [CauseLock]. Waiting for a
+// goroutine that works for the request counts as what that one did. Waiting until it begins is
+// [CauseChannel].
 //
 // A [Blame] names the place in the program's code, and the holder of what was waited for. The
-// program is what is neither in the standard library, nor in the module cache, nor under vendor.
+// program is all code outside the standard library, the module cache and vendor.
 //
-// Requests that queue behind the collector's workers wait for other goroutines. So the collector's
-// share is a lower bound. A run with GOGC=off shows the whole.
-//
-// If a CPU profile is taken during the trace, each [Band] has the functions in which its requests
-// ran ([Sample]).
+// The collector's share is a lower bound, because requests also queue behind others that it slowed.
+// A run with GOGC=off shows the whole.
 //
 // # Limits
 //
@@ -40,6 +37,6 @@
 // If all processors are silent although there is work, most likely the machine stood still. That is
 // [CauseMachine], which no comparison of requests includes.
 //
-// The package reads traces of Go 1.22 and later. Of a trace that is cut off it reads what is whole
+// The package reads traces of Go 1.22 and later, and the whole part of a trace that is cut off
 // ([ErrBroken]).
 package reqtrace

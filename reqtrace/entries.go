@@ -1,22 +1,25 @@
 package reqtrace
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"evenkeel.dev"
 )
 
-// role is what a function says about a goroutine that has it on its stack.
+// role is what a function on a goroutine's stack says about the goroutine.
 type role uint32
 
 const (
-	roleLife role = 1 << iota // its goroutine serves one request in its life
-	// its goroutine serves a request from one wait for work to the next
+	roleLife role = 1 << iota // one request in its life
+	// a request from one wait for work to the next
 	roleWorker
 	roleAsked
-	roleStreams  // it serves a connection, with a goroutine for each stream
+	roleStreams  // a connection with a goroutine for each stream
 	roleMeasures // it answers with a trace, a profile or a status page
 	roleReads
 	roleWrites
@@ -36,28 +39,27 @@ const (
 	roleBeat // it sleeps for beatPeriod
 )
 
-// has reports whether a function on the stack has the role.
 func (i *stackInfo) has(r role) bool { return i.roles&r != 0 }
 
-// between reports whether a connection of net/http's server is between two requests.
+// between reports whether an HTTP/1 connection is between two requests.
 func (i *stackInfo) between() bool {
 	return i.has(roleConn) && !i.has(roleHandler) && i.has(rolePeek|roleHeader)
 }
 
 var entries = map[string]role{
-	// HTTP/2 of the standard library, up to Go 1.26 in src/net/http/h2_bundle.go, and later in
-	// src/net/http/internal/http2/server.go. Both call "go sc.runHandler".
+	// Up to Go 1.26 in src/net/http/h2_bundle.go, and later in
+	// src/net/http/internal/http2/server.go.
 	"net/http.(*http2serverConn).runHandler":           roleLife,
 	"net/http.(*http2serverConn).serve":                roleStreams,
 	"net/http/internal/http2.(*serverConn).runHandler": roleLife,
 	"net/http/internal/http2.(*serverConn).serve":      roleStreams,
 
-	// HTTP/2 of golang.org/x/net, http2/server.go. Its h2c takes connections from net/http.
+	// http2/server.go; its h2c takes connections from net/http
 	"golang.org/x/net/http2.(*serverConn).runHandler": roleLife,
 	"golang.org/x/net/http2.(*serverConn).serve":      roleStreams,
 
-	// gRPC, server.go. Workers receive streams from a channel (NumStreamWorkers). Without a free
-	// one, serveStreams starts a goroutine for each stream (entryPrefixes).
+	// server.go; without a free worker, serveStreams starts a goroutine for each stream
+	// (entryPrefixes)
 	"google.golang.org/grpc.(*Server).serverWorker": roleWorker,
 
 	"net/rpc.(*service).call": roleLife,
@@ -83,7 +85,7 @@ var entries = map[string]role{
 	"runtime/pprof.profileWriter":     roleBeat,
 }
 
-// entryPrefixes are for names that differ between releases, such as those of closures.
+// entryPrefixes are names that differ between releases, such as those of closures.
 var entryPrefixes = []struct {
 	prefix string
 	role   role
@@ -150,7 +152,6 @@ func checkRequests(patterns []string) error {
 	return nil
 }
 
-// serving fills in what the stack s.frames says about requests.
 func (s *sites) serving(info *stackInfo) {
 	most, candidate := ownerRuntime, ""
 	for i := range s.frames {
@@ -181,9 +182,81 @@ func (s *sites) serving(info *stackInfo) {
 	}
 }
 
-// isClosure reports whether a function is a literal within another one.
 func isClosure(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return strings.HasPrefix(last, "func") || strings.HasPrefix(last, "gowrap") ||
 		strings.Trim(last, "0123456789") == ""
+}
+
+const noRequests = "reqtrace: the trace has no requests that are known without marks (HTTP, gRPC): " +
+	"take it under load, name the function that waits for work (Options.Requests), wrap the handlers with " +
+	"region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)"
+
+// NoRequestsError is the error of a trace without requests.
+type NoRequestsError struct {
+	// likeliest first, at most 8
+	Candidates []Candidate
+}
+
+// Candidate is a function that may have waited for work.
+type Candidate struct {
+	Func  string // for Options.Requests
+	Waits int
+}
+
+const (
+	maxCandidates  = 8
+	leastWaits     = 3
+	leastWaitShare = .01 // of the first candidate's
+)
+
+// Error has a line for each candidate.
+func (e *NoRequestsError) Error() string {
+	var b strings.Builder
+	b.WriteString(noRequests)
+	if len(e.Candidates) > 0 {
+		b.WriteString("; these waited again and again:")
+	}
+	for _, c := range e.Candidates {
+		fmt.Fprintf(&b, "\n  %s (%d times)", c.Func, c.Waits)
+	}
+	return b.String()
+}
+
+func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {
+	if info.candidate == 0 || g.way == wayLife || !mayBeForWork(to, reason, info) {
+		return
+	}
+	if n := int(info.candidate) + 1; n > len(s.forWork) {
+		s.forWork = append(s.forWork, make([]int, n-len(s.forWork))...)
+	}
+	s.forWork[info.candidate]++
+}
+
+func (s *sites) noRequests() error {
+	var list []Candidate
+	for id, n := range s.forWork {
+		if n >= leastWaits {
+			list = append(list, Candidate{s.name(siteID(id)), n})
+		}
+	}
+	slices.SortFunc(list, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.Waits, a.Waits), cmp.Compare(a.Func, b.Func))
+	})
+	for i := range list {
+		if i == maxCandidates || float64(list[i].Waits) < leastWaitShare*float64(list[0].Waits) {
+			list = list[:i]
+			break
+		}
+	}
+	return &NoRequestsError{list}
+}
+
+func (s *sites) missing() (list []string) {
+	for i, met := range s.met {
+		if !met {
+			list = append(list, s.asked[i])
+		}
+	}
+	return list
 }

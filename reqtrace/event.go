@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"math"
 	"strings"
 
 	"golang.org/x/exp/trace"
@@ -33,7 +34,7 @@ func (m *model) event(e *trace.Event) {
 		m.rangeEnd(e, t)
 	case trace.EventRegionBegin:
 		if matches(m.region, e.Region().Type) {
-			m.turns.marked = !m.turns.released // a region that comes late changes nothing
+			m.turns.marked = !m.turns.released // a late region changes nothing
 			g := m.goroutine(int64(e.Goroutine()))
 			if m.turns.step(g, turnBegins, t); m.regionPattern && g.depth == 1 {
 				g.route = m.sites.intern(e.Region().Type)
@@ -109,7 +110,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 	if from == trace.GoRunning {
 		if st.Reason == "preempted" {
-			g.stops = append(g.stops, stackSample{t - 1, info.site}) // it ran there until now
+			g.stops = append(g.stops, stackSample{t - 1, info.site}) // until now
 		}
 		if p := int64(e.Proc()); p != int64(trace.NoProc) {
 			m.clock.leaves(m.clock.proc(p), m.sites.occupant(g), to == trace.GoSyscall, t)
@@ -140,7 +141,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		switch {
 		case from == trace.GoNotExist:
 			m.born(e, g, t, st)
-		case from == trace.GoRunning && reason == "": // a coroutine takes over (iter.Pull), until it gives back
+		case from == trace.GoRunning && reason == "": // a coroutine takes over (iter.Pull)
 			reason = reasonCoroutine
 		}
 		m.waits(g, reason, info, began, t)
@@ -155,7 +156,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 }
 
-// waits begins a wait of g at t. The trace may tell so later than it began.
+// began may be before t.
 func (m *model) waits(g *goroutine, reason string, info *stackInfo, began, t int64) {
 	s := waitState(reason)
 	if info.has(roleGC) && s == stateLock {
@@ -170,7 +171,6 @@ func (m *model) waits(g *goroutine, reason string, info *stackInfo, began, t int
 	g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
 }
 
-// calls begins a system call of g, or a call of C.
 func (m *model) calls(g *goroutine, info *stackInfo, began, t int64) {
 	s := stateSyscall
 	switch {
@@ -209,7 +209,7 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 			if n > 0 {
 				m.ended(&g.segments[n-1], g, by, e)
 			}
-		case n > 0 && g.last() == stateUnknown: // it waits since before the trace, and no goroutine ended the wait
+		case n > 0 && g.last() == stateUnknown: // since before the trace
 			g.segments[n-1].state = stateNetwork
 		}
 		if by == nil {
@@ -229,7 +229,8 @@ func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 		return
 	}
 	s.release = m.sites.look(by, e.Stack()).site
-	// A goroutine that serves a request releases something. It does not work for another request.
+	// While it serves a request, a goroutine does not work for another one. So it released
+	// something.
 	if mine := g.turnOf(); by.serving() && mine != 0 && by.turnOf() != mine {
 		s.held = true
 	}
@@ -254,13 +255,12 @@ func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
 	if info.named {
 		g.place = info.site
 	}
-	if info.has(roleSweep) { // it gives way after each span, but not to the network
+	if info.has(roleSweep) { // it gives way after each span
 		g.gcWorker = true
 	}
 	m.turns.enter(g, info, t)
 }
 
-// other returns the goroutine on which e happened. It returns nil if that is g or none.
 func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
 	if id := e.Goroutine(); id != trace.NoGoroutine && int64(id) != g.id {
 		return m.goroutine(int64(id))
@@ -268,7 +268,7 @@ func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
 	return nil
 }
 
-// reasonCoroutine is a reason to wait for which the trace has no words.
+// the trace has no reason for it
 const reasonCoroutine = "coroutine"
 
 func waitState(reason string) state {
@@ -287,4 +287,134 @@ func waitState(reason string) state {
 		return stateRunnable // the collector scans its stack
 	}
 	return stateUnknown
+}
+
+const (
+	rangeMark   = "GC concurrent mark phase"
+	rangeAssist = "GC mark assist"
+	rangeSweep  = "GC incremental sweep"
+	rangeStop   = "stop-the-world ("    // and why
+	rangeStopGC = "stop-the-world (GC " // sweep termination, mark termination
+)
+
+func (m *model) rangeBegin(e *trace.Event, t int64) {
+	r := e.Range()
+	if r.Name == rangeMark {
+		if m.marking == 0 {
+			m.marking = t
+		}
+		return
+	}
+	g := m.rangeOf(e, r)
+	if g == nil {
+		return
+	}
+	running := g.last() == stateRunning
+	switch {
+	case strings.HasPrefix(r.Name, rangeStop) && g.stopping == 0:
+		g.stopping++
+		if m.clock.stops++; m.clock.stops == 1 {
+			m.stopping = t
+		}
+		g.stopAt = m.sites.asker(r.Name, e.Stack())
+		if !strings.HasPrefix(r.Name, rangeStopGC) {
+			m.clock.halts = append(m.clock.halts, halt{a: t, b: math.MaxInt64, by: g.stopAt})
+		}
+		m.clock.update(t)
+		if running {
+			m.push(g, t, stateStopping, g.stopAt)
+		}
+	case r.Name == rangeAssist:
+		g.assisting = true
+		g.assistAt = m.sites.look(g, e.Stack()).site
+		if running {
+			m.hold(e, g, t)
+			m.run(g, t)
+		}
+	case r.Name == rangeSweep && running:
+		g.sweeping = true
+		m.hold(e, g, t)
+		m.push(g, t, stateSweep, m.sites.look(g, e.Stack()).site)
+	}
+}
+
+func (m *model) rangeEnd(e *trace.Event, t int64) {
+	r := e.Range()
+	if r.Name == rangeMark {
+		if m.marking != 0 {
+			m.collected(m.span(m.marking, t))
+		}
+		m.marking = 0
+		return
+	}
+	g := m.rangeOf(e, r)
+	if g == nil {
+		return
+	}
+	switch {
+	case strings.HasPrefix(r.Name, rangeStop) && g.stopping > 0:
+		g.stopping--
+		m.clock.resume(g.stopAt, t)
+		if m.clock.stops--; m.clock.stops == 0 {
+			s := m.span(m.stopping, t)
+			s.Stopped = true
+			m.collected(s)
+		}
+		m.clock.update(t)
+	case r.Name == rangeAssist:
+		g.assisting = false
+	case r.Name == rangeSweep:
+		g.sweeping = false
+	default:
+		return
+	}
+	if s := g.last(); s == stateStopping || s == stateAssistMark || s == stateSweep {
+		m.hold(e, g, t)
+		m.run(g, t)
+	}
+}
+
+func (m *model) collected(s Span) {
+	if len(m.gc) < maxSpans {
+		m.gc = append(m.gc, s)
+	}
+}
+
+func (m *model) hold(e *trace.Event, g *goroutine, t int64) {
+	if e.Proc() != trace.NoProc && int64(e.Goroutine()) == g.id {
+		m.clock.hold(t, m.clock.proc(int64(e.Proc())), g.marks())
+	}
+}
+
+func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
+	id := e.Goroutine()
+	if r.Scope.Kind == trace.ResourceGoroutine {
+		id = r.Scope.Goroutine()
+	}
+	if id == trace.NoGoroutine {
+		return nil
+	}
+	return m.goroutine(int64(id))
+}
+
+// asker returns what asked for a stop of the world.
+func (s *sites) asker(name string, stack trace.Stack) siteID {
+	if strings.HasPrefix(name, rangeStopGC) {
+		return s.intern(name)
+	}
+	p := place{op: strings.TrimSuffix(strings.TrimPrefix(name, rangeStop), ")"), stops: true}
+	for f := range stack.Frames() {
+		if f.Func == "runtime.updateMaxProcsGoroutine" {
+			break
+		}
+		if root := packageOf(f.Func); root != "runtime" && !strings.HasPrefix(root, "runtime/") &&
+			!strings.HasPrefix(root, "internal/runtime/") {
+			p.site, p.owner = siteOf(&f), ownerOf(&f)
+			break
+		}
+	}
+	if p.site == "" {
+		p.site = "the runtime itself"
+	}
+	return s.internPlace(p)
 }

@@ -9,26 +9,26 @@ import (
 )
 
 type place struct {
-	// the program's innermost function (file:line), else a library's, else ""
+	// the program's innermost function (file:line), or a library's, or ""
 	site string
 	call string // what site called: os.(*File).Sync, C.step
-	// a system call, a function of C, or a kind of thing; "": not known
+	// what is asked for, or ""
 	op       string
-	handler  string // the request's handler (file:line), if it is not site
+	handler  string // if it is not site
 	owner    owner
 	resource bool
 	reader   bool // op is an RWMutex, for reading
 	stops    bool
 }
 
-// owner says to whom a function belongs. Lower ones say how something is done, higher ones why.
+// owner says to whom a function belongs. Higher ones say why something is done, lower ones how.
 type owner uint8
 
 const (
-	ownerRuntime owner = iota // runtime, sync and internal packages
+	ownerRuntime owner = iota // with sync and internal packages
 	ownerStd
 	ownerShim    // thin layers over system calls and C
-	ownerLibrary // a module that the program requires
+	ownerLibrary // a required module
 	ownerProgram
 )
 
@@ -40,7 +40,7 @@ type frame struct {
 func newFrame(f trace.StackFrame) frame { return frame{f, ownerOf(&f)} }
 
 // ownerOf says to whom a function belongs. The path of a required module has its version, also
-// after go build -trimpath, and vendored modules lie under vendor.
+// after go build -trimpath.
 func ownerOf(f *trace.StackFrame) owner {
 	root := pathRoot(f.Func)
 	switch {
@@ -60,8 +60,7 @@ func ownerOf(f *trace.StackFrame) owner {
 
 const cFunction = "._Cfunc_"
 
-// moduleOf returns a library's module, which is what its path has before the version. For a
-// vendored module it is the package.
+// moduleOf returns a library's module, or its package under vendor.
 func moduleOf(f *trace.StackFrame) string {
 	if before, _, ok := strings.Cut(f.File, "@v"); ok {
 		before = unescape(before)
@@ -92,12 +91,11 @@ func unescape(module string) string {
 	return strings.Join(parts, "")
 }
 
-// placeOf returns the place of a stack, innermost frame first. h is the handler's index. inside is
-// the index of the library's frame that sleeps, or -1.
+// placeOf returns a stack's place, and the index of the library's frame that sleeps, or -1.
 func placeOf(frames []frame, h int) (p place, inside int) {
 	at := innermost(frames)
 	if at < 0 {
-		at = h // a handler of the standard library
+		at = h // of the standard library
 	} else if at > h && h >= 0 { // middleware around a library's handler
 		if at = innermost(frames[:h+1]); at < 0 {
 			at = h
@@ -130,7 +128,7 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 	return p, inside
 }
 
-// innermost returns the index of the program's innermost frame, else of a library's, else -1.
+// innermost prefers the program's frames to a library's.
 func innermost(frames []frame) int {
 	at, best := -1, ownerShim
 	for i := range frames {
@@ -173,7 +171,7 @@ func isVersion(f string) bool {
 	return ok && len(version) > 1 && version[0] == 'v' && strings.Trim(version[1:], "0123456789") == ""
 }
 
-// plainName replaces %2e, which the linker writes for dots in the last element of a path.
+// The linker writes dots in the last element of a path as %2e.
 func plainName(f string) string { return strings.ReplaceAll(f, "%2e", ".") }
 
 func packageOf(function string) string {
@@ -183,4 +181,157 @@ func packageOf(function string) string {
 		return f[:slash+dot]
 	}
 	return f
+}
+
+// handlerOf returns the index of the frame of a request's handler, or -1. It is the innermost
+// function that a dispatcher called, or what a library's handler calls of the program.
+//
+//	main.look              <- the handler
+//	chi.(*Mux).routeHTTP      dispatches
+//	main.logging.func1        middleware
+//	http.HandlerFunc.ServeHTTP
+func handlerOf(frames []frame) int {
+	handler := -1
+	for i := len(frames) - 1; i > 0; i-- {
+		outer, inner := &frames[i], &frames[i-1]
+		if !dispatches(outer) || dispatches(inner) {
+			continue
+		}
+		if strings.HasPrefix(inner.Func, "net/http.(*ServeMux).") {
+			return -1
+		}
+		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") ||
+			serversOwn(outer.Func, inner.Func) {
+			continue // the server's own work
+		}
+		if outer.owner == ownerStd && inner.owner <= ownerStd && !stdHandler(outer.Func, inner) {
+			continue // it copies, allocates, or was preempted
+		}
+		handler = i - 1
+		for handler > 0 && strings.HasPrefix(frames[handler].Func, "reflect.") {
+			handler--
+		}
+		if inner.owner == ownerLibrary && packageOf(inner.Func) == packageOf(outer.Func) {
+			handler = i // a library's own handler
+		}
+	}
+	if handler < 0 || frames[handler].owner != ownerLibrary {
+		return handler
+	}
+	for i := handler - 1; i >= 0; i-- {
+		if frames[i].owner == ownerProgram {
+			return i
+		}
+	}
+	return handler
+}
+
+// handler is handlerOf without middleware that calls next(w, r), a function value. The line of such
+// a call reaches several functions. With one route the middleware counts as the handler.
+//
+//	main.(*api).search                   <- the handler         main.(*api).store
+//	main.run.(*api).observed.func7 (api.go:30)  middleware      main.run.(*api).observed.func8 (api.go:30)
+//	net/http.HandlerFunc.ServeHTTP                              net/http.HandlerFunc.ServeHTTP
+func (s *sites) handler(frames []frame) int {
+	h := handlerOf(frames)
+	for i := h; i > 0 && frames[i].owner >= ownerLibrary && frames[i-1].owner >= ownerLibrary; i-- {
+		f, callee := &frames[i], frames[i-1].Func
+		serves := strings.HasSuffix(callee, ".ServeHTTP")
+		if !serves && !isClosure(f.Func) && !strings.HasSuffix(f.Func, ".ServeHTTP") {
+			break
+		}
+		if s.callsSeveral(f, callee) || serves {
+			h = i - 1
+		}
+	}
+	return h
+}
+
+type line struct {
+	file string
+	line uint64
+}
+
+type call struct {
+	pc             uint64
+	caller, callee string
+}
+
+// A line may have two calls.
+func (s *sites) callsSeveral(f *frame, callee string) bool {
+	at := line{f.File, f.Line}
+	c, known := s.calls[at]
+	switch {
+	case !known:
+		s.calls[at] = call{f.PC, f.Func, callee}
+		return false
+	case c.callee == "":
+		return true
+	case c.callee == callee || c.caller == f.Func && c.pc != f.PC:
+		return false
+	}
+	c.callee = ""
+	s.calls[at] = c
+	s.forget() // it is middleware, not a handler
+	return true
+}
+
+// dispatchers are prefixes of libraries' functions that call handlers.
+var dispatchers = []string{
+	"github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.(*Engine).", "github.com/labstack/echo/",
+	"github.com/gofiber/fiber/",
+	"github.com/valyala/fasthttp.(*Server).serveConn", "google.golang.org/grpc.(*Server).process",
+	"google.golang.org/grpc.getChainUnaryHandler",
+	"github.com/go-chi/chi/", "github.com/gorilla/mux.", "github.com/julienschmidt/httprouter.",
+}
+
+func dispatches(f *frame) bool {
+	name := f.Func
+	switch {
+	case f.owner == ownerStd:
+		if strings.HasPrefix(name, "net/http.") || strings.HasPrefix(name, "net/http/internal/") {
+			return strings.HasSuffix(name, ".ServeHTTP") || strings.HasSuffix(name, ".runHandler") ||
+				name == "net/http.StripPrefix.func1"
+		}
+		return name == "net/rpc.(*service).call"
+	case generatedHandler(name):
+		return true
+	case f.owner != ownerLibrary:
+		return false
+	case strings.HasSuffix(name, ".ServeHTTP"), strings.HasSuffix(name, ".runHandler"):
+		return true
+	}
+	for _, d := range dispatchers {
+		if strings.HasPrefix(name, d) {
+			return true
+		}
+	}
+	return false
+}
+
+func stdHandler(outer string, inner *frame) bool {
+	if inner.owner == ownerRuntime {
+		return false
+	}
+	return outer == "net/http.HandlerFunc.ServeHTTP" || outer == "net/http.(*fileHandler).ServeHTTP" ||
+		strings.HasSuffix(inner.Func, ".ServeHTTP")
+}
+
+// serversOwn reports whether a dispatcher calls a function of its own server.
+func serversOwn(outer, inner string) bool {
+	for _, p := range []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."} {
+		if strings.HasPrefix(inner, p) {
+			return true
+		}
+	}
+	return strings.HasPrefix(outer, "google.golang.org/grpc.(*Server).process") &&
+		strings.HasPrefix(inner, "google.golang.org/grpc")
+}
+
+// generatedHandler reports whether protoc-gen-go-grpc wrote the function:
+// _Greeter_SayHello_Handler.
+func generatedHandler(name string) bool {
+	name = name[len(packageOf(name)):]
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "."), ".")
+	return strings.HasPrefix(name, "_") && strings.HasSuffix(name, "_Handler")
 }

@@ -18,7 +18,8 @@ import (
 // file's name GOROOT and MOD stand for where the toolchain and the module cache are.
 func framesOf(t testing.TB, text string) (frames []frame) {
 	t.Helper()
-	for line := range strings.Lines(strings.TrimSpace(text)) {
+	text = strings.ReplaceAll(strings.TrimSpace(text), "\n\t", " ") // a long path is on a line of its own
+	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		if len(f) != 2 {
 			t.Fatalf("%q", line)
@@ -88,7 +89,8 @@ time.Sleep GOROOT/runtime/time.go:300
 shop.example/stock.Wait shop.example/stock/wait.go:7
 main.order shop.example/main.go:31
 github.com/labstack/echo/v4.(*Echo).add.func1 github.com/labstack/echo/v4@v4.13.3/echo.go:587
-github.com/labstack/echo/v4/middleware.LoggerWithConfig.func2.1 github.com/labstack/echo/v4@v4.13.3/middleware/logger.go:126
+github.com/labstack/echo/v4/middleware.LoggerWithConfig.func2.1
+	github.com/labstack/echo/v4@v4.13.3/middleware/logger.go:126
 github.com/labstack/echo/v4.(*Echo).ServeHTTP github.com/labstack/echo/v4@v4.13.3/echo.go:668` + byServer,
 			place{site: "stock.Wait (wait.go:7)", call: "time.Sleep", op: "sleep", handler: "main.order (main.go:31)"},
 		},
@@ -126,12 +128,17 @@ github.com/valyala/fasthttp.(*workerPool).workerFunc MOD/github.com/valyala/fast
 net/http.(*persistConn).roundTrip GOROOT/net/http/transport.go:2831
 net/http.(*Transport).roundTrip GOROOT/net/http/transport.go:671
 net/http.(*Transport).RoundTrip GOROOT/net/http/roundtrip.go:30
-github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy.(*HTTPTransport).RoundTrip MOD/github.com/caddyserver/caddy/v2@v2.9.1/modules/caddyhttp/reverseproxy/httptransport.go:420
-github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy.(*Handler).ServeHTTP MOD/github.com/caddyserver/caddy/v2@v2.9.1/modules/caddyhttp/reverseproxy/reverseproxy.go:470
+github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy.(*HTTPTransport).RoundTrip
+	MOD/github.com/caddyserver/caddy/v2@v2.9.1/modules/caddyhttp/reverseproxy/httptransport.go:420
+github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy.(*Handler).ServeHTTP
+	MOD/github.com/caddyserver/caddy/v2@v2.9.1/modules/caddyhttp/reverseproxy/reverseproxy.go:470
 example.com/gateway.tenant.ServeHTTP /srv/gateway/tenant.go:33
-github.com/caddyserver/caddy/v2/modules/caddyhttp.(*Server).ServeHTTP MOD/github.com/caddyserver/caddy/v2@v2.9.1/modules/caddyhttp/server.go:404` + byServer,
+github.com/caddyserver/caddy/v2/modules/caddyhttp.(*Server).ServeHTTP
+	MOD/github.com/caddyserver/caddy/v2@v2.9.1/modules/caddyhttp/server.go:404` + byServer,
 			place{
-				site: "reverseproxy.(*HTTPTransport).RoundTrip (httptransport.go:420 in github.com/caddyserver/caddy/v2)", call: "http.(*Transport).RoundTrip",
+				site: "reverseproxy.(*HTTPTransport).RoundTrip (httptransport.go:420 in " +
+					"github.com/caddyserver/caddy/v2)",
+				call:    "http.(*Transport).RoundTrip",
 				handler: "reverseproxy.(*Handler).ServeHTTP (reverseproxy.go:470 in github.com/caddyserver/caddy/v2)",
 			},
 		},
@@ -204,8 +211,10 @@ syscall.Syscall GOROOT/syscall/syscall_linux.go:73
 syscall.Fdatasync GOROOT/syscall/zsyscall_linux_amd64.go:610
 go.etcd.io/bbolt.fdatasync MOD/go.etcd.io/bbolt@v1.5.0/bolt_linux.go:9
 go.etcd.io/bbolt.(*Tx).Commit MOD/go.etcd.io/bbolt@v1.5.0/tx.go:220
-go.etcd.io/etcd/server/v3/storage/backend.(*batchTx).commit MOD/go.etcd.io/etcd/server/v3@v3.7.0/storage/backend/batch_tx.go:268
-go.etcd.io/etcd/server/v3/storage/backend.newBackend.gowrap1 MOD/go.etcd.io/etcd/server/v3@v3.7.0/storage/backend/backend.go:232`,
+go.etcd.io/etcd/server/v3/storage/backend.(*batchTx).commit
+	MOD/go.etcd.io/etcd/server/v3@v3.7.0/storage/backend/batch_tx.go:268
+go.etcd.io/etcd/server/v3/storage/backend.newBackend.gowrap1
+	MOD/go.etcd.io/etcd/server/v3@v3.7.0/storage/backend/backend.go:232`,
 			place{
 				site: "bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt)", call: "syscall.Fdatasync",
 				op: "fdatasync",
@@ -341,21 +350,23 @@ main.ask /srv/app/main.go:9`,
 // TestHandlerOf: net/http's own work before and after a handler is no handler, nor is what the
 // runtime does on its stack.
 func TestHandlerOf(t *testing.T) {
-	for stack, want := range map[string]string{
-		"runtime.asyncPreempt GOROOT/a.s:1\nnet/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294":                "",
-		"runtime.mallocgc GOROOT/m.go:1\nnet/http.(*ServeMux).ServeHTTP GOROOT/net/http/server.go:2802":                   "",
-		"net/http.(*ServeMux).findHandler GOROOT/s.go:1\nnet/http.(*ServeMux).ServeHTTP GOROOT/net/http/server.go:2802":   "",
-		"context.WithTimeout GOROOT/c.go:1\nnet/http.(*timeoutHandler).ServeHTTP GOROOT/net/http/server.go:3780":          "",
-		"net/http/pprof.Index GOROOT/p.go:1\nnet/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294":               "net/http/pprof.Index",
-		"net/http.serveFile GOROOT/fs.go:1\nnet/http.(*fileHandler).ServeHTTP GOROOT/net/http/fs.go:1":                    "net/http.serveFile",
-		"net/http/httputil.(*ReverseProxy).ServeHTTP GOROOT/r.go:1\nnet/http.(*ServeMux).ServeHTTP GOROOT/server.go:2822": "net/http/httputil.(*ReverseProxy).ServeHTTP",
+	const mux, fileServer = "net/http.(*ServeMux).ServeHTTP", "net/http.(*fileHandler).ServeHTTP"
+	for _, tt := range []struct{ inner, outer, want string }{
+		{"runtime.asyncPreempt", "net/http.HandlerFunc.ServeHTTP", ""},
+		{"runtime.mallocgc", mux, ""},
+		{"net/http.(*ServeMux).findHandler", mux, ""},
+		{"context.WithTimeout", "net/http.(*timeoutHandler).ServeHTTP", ""},
+		{"net/http/pprof.Index", "net/http.HandlerFunc.ServeHTTP", "net/http/pprof.Index"},
+		{"net/http.serveFile", fileServer, "net/http.serveFile"},
+		{"net/http/httputil.(*ReverseProxy).ServeHTTP", mux, "net/http/httputil.(*ReverseProxy).ServeHTTP"},
 	} {
+		stack := tt.inner + " GOROOT/inner.go:1\n" + tt.outer + " GOROOT/net/http/server.go:2294"
 		frames, got := framesOf(t, stack+byServer), ""
 		if h := handlerOf(frames); h >= 0 && !dispatches(&frames[h]) {
 			got = frames[h].Func
 		}
-		if got != want {
-			t.Errorf("%s\n%q, want %q", stack, got, want)
+		if got != tt.want {
+			t.Errorf("%s\n%q, want %q", stack, got, tt.want)
 		}
 	}
 }
@@ -437,7 +448,8 @@ func TestSiteOfProgram(t *testing.T) {
 		"internal.corp/x", "sync.corp/x", "example.com/x",
 	} {
 		frames := framesOf(t, "sync.(*Mutex).Lock GOROOT/sync/mutex.go:46\nio.Copy GOROOT/io/io.go:388\n"+
-			path+".(*T).Flush /src/x.go:7\nmain.handle /src/main.go:9\nnet/http.(*conn).serve GOROOT/net/http/server.go:2073")
+			path+".(*T).Flush /src/x.go:7\nmain.handle /src/main.go:9\n"+
+			"net/http.(*conn).serve GOROOT/net/http/server.go:2073")
 		place, _ := placeOf(frames, handlerOf(frames))
 		if want := path[strings.LastIndexByte(path, '/')+1:] + ".(*T).Flush (x.go:7)"; place.site != want ||
 			place.owner != ownerProgram {

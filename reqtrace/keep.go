@@ -11,11 +11,11 @@ import (
 //	requests    1 ............ maxKept ........ 2 maxKept ............. 4 maxKept ...
 //	kept        each         │ half of them   │ one in four           │ one in eight
 //
-// Invariant: each request that was seen is kept with the same chance, one in oneIn.
+// Each request is kept with the same chance.
 const maxKept = 1 << 20
 
 type keep struct {
-	seen   int // whole requests of the classes that Options.Class asks for
+	seen   int // whole requests of Options.Class
 	most   int // how many are kept; 0: maxKept
 	oneIn  int // 0: each
 	chance *rand.Rand
@@ -27,7 +27,7 @@ type record struct {
 	details spot
 }
 
-// details is what else is kept of a request. One that Options.Class leaves out has none.
+// details has nothing of a request that Options.Class leaves out.
 type details struct {
 	start   int64
 	parts   [numCauses]int64 // without CauseMachine
@@ -80,7 +80,6 @@ func (a *analysis) detailsOf(r *record) *details { return a.details.at(r.details
 
 const chunkSize = 64 << 10 // bytes
 
-// store keeps details in chunks that are never moved.
 type store []packed
 
 // spot is the number of a chunk, and 16 bits for the offset in it.

@@ -1,35 +1,16 @@
 package reqtrace
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
 	"time"
 
 	"golang.org/x/exp/trace"
+
+	"evenkeel.dev/internal/cpuwatch"
 )
-
-// CPU is what the kernel counted for the traced process during the trace.
-type CPU struct {
-	Grouped bool    // the process's control groups were found, so the quota is known
-	Quota   float64 // CPUs that the quota allows; 0: no quota
-	Moments []CPUMoment
-}
-
-// CPUMoment is what the kernel has counted until a time.
-type CPUMoment struct {
-	At        time.Time
-	Periods   int64
-	Throttled int64
-	Waited    time.Duration // because of the quota, summed over CPUs
-	Threads   []ThreadTime
-}
-
-// ThreadTime is how long a thread ran and waited for a CPU. Waited includes the quota's waits.
-type ThreadTime struct {
-	ID          int64
-	Ran, Waited time.Duration
-}
 
 // kernel relates the kernel's counts to the trace. Moments, some 10 ms apart, divide the trace into
 // windows.
@@ -44,19 +25,19 @@ type ThreadTime struct {
 //
 // Invariants:
 //   - An increase of Waited explains at most one silence, and a silence is explained once.
-//   - A thread is descheduled for at most the time that the kernel counted it waiting.
-//   - Time in a silence is the quota's or the machine's, and not descheduled as well.
+//   - A thread is descheduled for at most the time that the kernel counted.
+//   - Time in a silence is not descheduled as well.
 //
 // A nil *kernel is valid and has no counts.
 type kernel struct {
 	clock   *clock
-	cpu     *CPU
+	cpu     *cpuwatch.CPU
 	report  Quota
 	at      []int64
 	waits   map[int64][]threadWindow
 	sums    []int64
-	next    int // first moment with silences to look at
-	left    int // first moment with threads to look at
+	next    int // first moment whose silence is open
+	left    int // first moment whose threads are open
 	silent  []silence
 	threads map[int64]*onThread
 	queue   []queued
@@ -65,12 +46,12 @@ type kernel struct {
 }
 
 const (
-	silenceLeast  = int64(time.Millisecond)       // the shortest that the quota can cause
+	silenceLeast  = int64(time.Millisecond)       // that the quota can cause
 	silenceSlack  = int64(time.Millisecond)       // between a silence's end and the moment
-	longestQuiet  = int64(200 * time.Millisecond) // of a window whose silence the quota may explain
-	longestWindow = int64(time.Second)            // of a window whose thread counts are used
-	stretchLeast  = int64(time.Millisecond)       // the shortest that is looked at
-	farthest      = 100                           // windows that a wait may reach back
+	longestQuiet  = int64(200 * time.Millisecond) // window whose silence the quota may explain
+	longestWindow = int64(time.Second)            // window whose thread counts are used
+	stretchLeast  = int64(time.Millisecond)
+	farthest      = 100 // windows that a wait may reach back
 )
 
 type silence struct {
@@ -80,7 +61,7 @@ type silence struct {
 
 type stretch struct{ a, b int64 }
 
-func newKernel(cpu *CPU, c *clock) *kernel {
+func newKernel(cpu *cpuwatch.CPU, c *clock) *kernel {
 	if cpu == nil || len(cpu.Moments) < 2 {
 		return nil
 	}
@@ -88,7 +69,7 @@ func newKernel(cpu *CPU, c *clock) *kernel {
 		clock: c, cpu: cpu, waits: map[int64][]threadWindow{}, sums: make([]int64, len(cpu.Moments)),
 		threads: map[int64]*onThread{}, next: 1, left: 1,
 	}
-	before := map[int64]ThreadTime{}
+	before := map[int64]cpuwatch.ThreadTime{}
 	for i := range cpu.Moments {
 		for _, t := range cpu.Moments[i].Threads {
 			if k.waits[t.ID] == nil {
@@ -121,8 +102,7 @@ func (k *kernel) counted(first, last int) {
 		b.Waited-a.Waited
 }
 
-// delay returns how long all threads waited for a CPU between two moments, without the quota's
-// waits and those that are descheduled.
+// delay leaves out what is the quota's or descheduled.
 func (k *kernel) delay(first, last int) time.Duration {
 	sum := -k.lost
 	for i := first + 1; i <= last; i++ {
@@ -142,15 +122,14 @@ func (k *kernel) sync(s *trace.ClockSnapshot) {
 	}
 }
 
-// window returns the time before a moment, and whether it is short enough.
 func (k *kernel) window(i int) (w stretch, ok bool) {
 	w = stretch{k.at[i-1], k.at[i]}
 	return w, w.b-w.a <= longestWindow
 }
 
-// passes records that no event happened from a to b. It reports whether windows were settled.
+// passes reports whether windows were settled.
 func (k *kernel) passes(m *model, a, b int64) bool {
-	if k == nil || k.next >= len(k.at) { // also before sync, when at is empty
+	if k == nil || k.next >= len(k.at) { // also before sync
 		return false
 	}
 	if b-a >= silenceLeast {
@@ -163,7 +142,6 @@ func (k *kernel) passes(m *model, a, b int64) bool {
 	return true
 }
 
-// settle looks at the windows that have ended by t.
 func (k *kernel) settle(m *model, t int64) {
 	if k == nil || k.at == nil {
 		return
@@ -191,7 +169,7 @@ func (k *kernel) settle(m *model, t int64) {
 	}
 }
 
-// settled returns the time until which no more will be learned.
+// settled returns the time whose causes are final.
 func (k *kernel) settled() int64 {
 	switch {
 	case k == nil, k.at == nil:
@@ -228,5 +206,257 @@ func (k *kernel) finish(r *Report, a, b int64) {
 	r.Machine.RunDelay = k.delay(first, last)
 	if k.at != nil {
 		r.Machine.Threads = len(k.waits)
+	}
+}
+
+type threadWindow struct {
+	ran, waited int64
+	left        int64 // not assigned yet
+}
+
+type onThread struct {
+	since     int64 // of what it does now; 0: nothing
+	call      bool
+	stretches []threadStretch
+	off       []offStretch
+}
+
+type threadStretch struct {
+	stretch
+	call bool
+}
+
+type offCPU struct{ quota, others int64 }
+
+type offStretch struct {
+	stretch
+	quota, others float64
+}
+
+// queued is the share of a window for which running threads were off the CPU.
+type queued struct {
+	stretch
+	quota, others float64
+	woken         int64 // longest wait of a thread to be woken, in ns
+}
+
+func (k *kernel) starts(thread int32, call bool, t int64) {
+	if k == nil || thread == 0 {
+		return
+	}
+	x := k.threads[int64(thread)]
+	if x == nil {
+		x = &onThread{}
+		k.threads[int64(thread)] = x
+	}
+	x.since, x.call = t, call
+}
+
+func (k *kernel) ends(thread int32, t int64) {
+	if k == nil {
+		return
+	}
+	if x := k.threads[int64(thread)]; x != nil && x.since != 0 {
+		if k.left < len(k.at) {
+			x.stretches = append(x.stretches, threadStretch{stretch{x.since, t}, x.call})
+		}
+		x.since = 0
+	}
+}
+
+// deschedule determines how long each thread was off its CPU in a window. Its waits belong to its
+// running, as far as it ran less than the trace shows. The rest belongs to its calls, and then to
+// its next wake-up.
+func (k *kernel) deschedule(i int, now int64) {
+	w, ok := k.window(i)
+	q := queued{stretch: w}
+	var ran, quota, others int64
+	for id, x := range k.threads {
+		runs, calls := x.within(w, now)
+		all := k.waits[id]
+		if !ok || all == nil {
+			continue
+		}
+		long, sum := k.outside(runs, all, i)
+		longCalls, _ := k.outside(calls, all, i)
+		first := len(x.off)
+		off := k.spread(x, long, all, i, sum-all[i].ran)
+		inCalls := k.spread(x, longCalls, all, i, math.MaxInt64)
+		slices.SortFunc(x.off[first:], func(p, q offStretch) int { return cmp.Compare(p.a, q.a) })
+		ran, quota, others = ran+sum, quota+off.quota, others+off.others
+		k.lost += off.others + inCalls.others
+	}
+	if ran > 0 {
+		q.quota, q.others = float64(quota)/float64(ran), float64(others)/float64(ran)
+	}
+	for _, all := range k.waits {
+		q.woken = max(q.woken, all[i].left)
+	}
+	if q.quota > 0 || q.others > 0 || q.woken > 0 {
+		k.queue = append(k.queue, q)
+	}
+}
+
+// outside cuts silences out of stretches.
+func (k *kernel) outside(list []stretch, all []threadWindow, i int) (long []stretch, sum int64) {
+	for _, s := range list {
+		a := s.a
+		add := func(b int64) {
+			if b > a {
+				if sum += b - a; b-a >= stretchLeast {
+					long = append(long, stretch{a, b})
+				}
+			}
+		}
+		for j := range k.clock.stalls {
+			st := &k.clock.stalls[j]
+			if st.b <= a || st.a >= s.b {
+				continue
+			}
+			add(st.a)
+			k.take(all, i, min(st.b, s.b)-max(st.a, a))
+			a = min(st.b, s.b)
+		}
+		add(s.b)
+	}
+	return long, sum
+}
+
+func (k *kernel) spread(x *onThread, list []stretch, all []threadWindow, i int, ns int64) (off offCPU) {
+	sum := int64(0)
+	for _, s := range list {
+		sum += s.b - s.a
+	}
+	if off = k.take(all, i, min(ns, sum)); off == (offCPU{}) {
+		return off
+	}
+	quota, others := float64(off.quota)/float64(sum), float64(off.others)/float64(sum)
+	for _, s := range list {
+		x.off = append(x.off, offStretch{s, quota, others})
+	}
+	return off
+}
+
+func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
+	for j := i; j < len(all) && j < i+farthest && ns > 0; j++ {
+		w := &all[j]
+		if j > i && k.at[j-1]-w.waited >= k.at[i] {
+			continue
+		}
+		d := min(w.left, ns)
+		if d <= 0 {
+			continue
+		}
+		w.left -= d
+		ns -= d
+		quota := int64(k.quotas(j) * float64(d))
+		off.quota += quota
+		off.others += d - quota
+	}
+	return off
+}
+
+func (k *kernel) quotas(i int) float64 {
+	from, to := max(i-2, 0), min(i+1, len(k.at)-1)
+	d := k.cpu.Moments[to].Waited - k.cpu.Moments[from].Waited
+	if d <= 0 {
+		return 0
+	}
+	sum := int64(0)
+	for j := from + 1; j <= to; j++ {
+		sum += k.sums[j]
+	}
+	if sum <= int64(d) {
+		return 1
+	}
+	return float64(d) / float64(sum)
+}
+
+// now is the end of a stretch that goes on.
+func (x *onThread) within(w stretch, now int64) (runs, calls []stretch) {
+	add := func(s threadStretch) {
+		a, b := max(s.a, w.a), min(s.b, w.b)
+		switch {
+		case a >= b:
+		case s.call:
+			calls = append(calls, stretch{a, b})
+		default:
+			runs = append(runs, stretch{a, b})
+		}
+	}
+	x.stretches = slices.DeleteFunc(x.stretches, func(s threadStretch) bool {
+		add(s)
+		return s.b <= w.b
+	})
+	if x.since != 0 {
+		add(threadStretch{stretch{x.since, now}, x.call})
+	}
+	return runs, calls
+}
+
+func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
+	if k == nil || thread == 0 {
+		return off
+	}
+	x := k.threads[int64(thread)]
+	if x == nil {
+		return off
+	}
+	for i := searchBack(len(x.off), func(i int) bool { return x.off[i].b > a }); i < len(x.off) && x.off[i].a < b; i++ {
+		s := &x.off[i]
+		d := float64(min(s.b, b) - max(s.a, a))
+		off.quota += int64(s.quota * d)
+		off.others += int64(s.others * d)
+	}
+	return off
+}
+
+func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
+	for i := max(g.at(a), 0); i < len(g.segments); i++ {
+		s, end := g.segment(i, b)
+		if s.start >= b {
+			break
+		}
+		off := k.off(s.thread, max(s.start, a), end)
+		ns += off.quota + off.others
+	}
+	return ns + k.clock.stalled(a, b)
+}
+
+// longer than a goroutine's way to an idle processor
+const wakeLeast = time.Millisecond
+
+// waited moves parts of a wait from a to b to throttled and descheduled. Behind busy processors,
+// that is the share for which these were off their CPUs. For an idle processor or the collector, it
+// is how long threads waited to be woken.
+func (k *kernel) waited(p, before *Parts, a, b int64) {
+	if k == nil || a >= b {
+		return
+	}
+	var quota, others float64
+	var woken int64
+	for i := searchBack(len(k.queue), func(i int) bool { return k.queue[i].b > a }); i < len(k.queue) &&
+		k.queue[i].a < b; i++ {
+		w := &k.queue[i]
+		d := float64(min(w.b, b)-max(w.a, a)) / float64(b-a)
+		quota += w.quota * d
+		others += w.others * d
+		woken += w.woken
+	}
+	move := func(from, to Cause, d time.Duration) {
+		p.ns[from] -= d
+		p.ns[to] += d
+	}
+	for _, c := range []Cause{CauseRunqueueBusy, CauseRunqueueGC, CauseStopped, CauseAssistWait} {
+		if d := float64(p.ns[c] - before.ns[c]); d > 0 && quota+others > 0 {
+			move(c, CauseThrottled, time.Duration(quota*d))
+			move(c, CauseDescheduled, time.Duration(others*d))
+		}
+	}
+	for _, c := range []Cause{CauseRunqueueIdle, CauseStopped, CauseAssistWait} {
+		if d := min(p.ns[c]-before.ns[c], dur(woken)); p.ns[c]-before.ns[c] >= wakeLeast && d > 0 {
+			move(c, CauseDescheduled, d)
+			woken -= int64(d)
+		}
 	}
 }

@@ -3,43 +3,32 @@ package reqtrace
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"golang.org/x/exp/trace"
 )
 
-// Machine says when all processors were silent although there was work, most likely because the
-// machine stood still. No comparison of slow requests with usual ones includes that time.
+// Machine says when all processors were silent although there was work. Most likely the machine
+// stood still. No comparison of requests includes that time.
 type Machine struct {
 	Stalls   int           `json:"stalls"`
 	Time     time.Duration `json:"time_ns"`
 	Longest  time.Duration `json:"longest_ns"`
 	Requests int           `json:"requests"`
 	Spans    []Span        `json:"spans,omitempty"`
-	// From Options.Beside; 0: none, or not known.
-	Late  int     `json:"late,omitempty"`
-	Steal float64 `json:"steal,omitempty"` // share of the processors' time that the hypervisor took, from 0 to 1
+	Steal    float64       `json:"steal,omitempty"` // share of processor time that the hypervisor took, from 0 to 1
 
 	// stalls that ended on a grid of 100 ms, as a quota's do; 0 if the quota is known
 	Grid    int `json:"grid,omitempty"`
 	Threads int `json:"threads,omitempty"` // threads with kernel counts; 0: not known
-	// how long these waited for a CPU, beyond what is in the requests' causes
+	// how long these waited for a CPU, beyond the requests' causes
 	RunDelay time.Duration `json:"run_delay_ns,omitempty"`
 }
 
-// Beside is what a process on the same machine saw during the trace.
-type Beside struct {
-	Late  []Interval
-	Steal float64 // share of the processors' time that the hypervisor took, from 0 to 1
-	CPU   *CPU    // nil: not known
-}
-
-// Interval is a time by the wall clock.
-type Interval struct{ From, To time.Time }
-
 // A stall is a time in which the machine stood still. An idle program is silent too, and so is code
-// that cannot be preempted. So a silence is judged by what there was to do in it, and by what
-// happens within a moment after it:
+// that cannot be preempted. So a silence is judged by what there was to do, and by what happens
+// right after:
 //
 //	events ───┤ silence, of quietLeast or more ├─┬─ window ─┬─> events
 //	          a                                b └ what was late is seen here: timers, the network
@@ -47,43 +36,41 @@ type Interval struct{ From, To time.Time }
 // It is the machine's if the world was not being stopped, and one of these holds:
 //
 //   - A goroutine was runnable and a processor free. The scheduler needs microseconds for that.
-//   - All processors, two at least, ran ordinary goroutines, and each goes on in the window.
-//     Sysmon interrupts each after 10 to 20 ms (runtime/proc.go, retake). Code that cannot be
-//     interrupted does not end everywhere at once.
-//   - Only the collector's workers and goroutines in assists ran. An assist checks after each
-//     object whether it is interrupted (runtime/mgcmark.go, gcDrainN).
-//   - A beat of the runtime came late, though a processor was free for it. A goroutine of each
-//     trace sleeps for 100 ms at a time (runtime/tracecpu.go), one of each CPU profile too.
-//   - Wake-ups that no goroutine made piled up. A free processor sees each at once, and sysmon
-//     looks at the network each 10 ms. Without work, or with code that could not be interrupted,
-//     all senders may have been silent. Then several timers must be late, or the silence far
-//     longer than chance gives by the rate of wake-ups.
+//   - All processors, two at least, ran ordinary goroutines, and each goes on in the window. Sysmon
+//     interrupts each after 10 to 20 ms (runtime/proc.go, retake). Code that cannot be interrupted does
+//     not end everywhere at once.
+//   - Only the collector's workers and assists ran. An assist checks after each object whether it is
+//     interrupted (runtime/mgcmark.go, gcDrainN).
+//   - A beat of the runtime came late, though a processor was free for it. Each trace and each CPU
+//     profile has a goroutine that sleeps for 100 ms at a time (runtime/tracecpu.go).
+//   - Wake-ups that no goroutine made piled up. A free processor sees each at once, and sysmon looks at
+//     the network each 10 ms. Without work, all senders may have been silent. Then several timers must
+//     be late, or the silence far longer than chance gives by the rate of wake-ups.
 //   - A process next to it was late at the same time.
 type stall struct {
 	a, b    int64
 	drained int64
 	open    bool
-	cause   Cause // CauseMachine, or the quota's CauseThrottled
+	cause   Cause // or CauseThrottled
 }
 
 const (
-	quietLeast = int64(10 * time.Millisecond) // the shortest that is judged
-	// in which sysmon interrupts code and looks at the network
+	quietLeast = int64(10 * time.Millisecond)
+	// sysmon interrupts code and looks at the network in it
 	quietSysmon = int64(25 * time.Millisecond)
 	quietWindow = int64(2 * time.Millisecond)
 	piled       = int64(1 * time.Millisecond)
 	pileLeast   = 3
-	beatLate    = int64(5 * time.Millisecond)   // of a beat
+	beatLate    = int64(5 * time.Millisecond)
 	beatPeriod  = int64(100 * time.Millisecond) // runtime/tracecpu.go, runtime/pprof.profileWriter
 	maxWindow   = 1 << 14
-	maxStalls   = 1000 // that a report keeps
+	maxStalls   = 1000 // in a report
 	looksLeast  = 100
-	// e^-farFetched is the chance of a silence that is still believed
-	farFetched = 7
+	// a silence with a chance below e^-improbable is a stall
+	improbable = 7
 )
 
-// end returns until when runnable goroutines wait for what piled up, at most for the stall's
-// length.
+// end returns until when runnable goroutines wait for what piled up.
 func (s *stall) end() int64 {
 	latest := s.b + (s.b - s.a)
 	if s.open {
@@ -92,14 +79,13 @@ func (s *stall) end() int64 {
 	return min(latest, max(s.drained, s.b))
 }
 
-// stood returns for how long from a to b the machine stood still or the quota was used up.
-func (c *clock) stood(a, b int64) (ns int64) {
+func (c *clock) stalled(a, b int64) (ns int64) {
 	var p Parts
-	return c.stand(&p, a, b)
+	return c.addStalls(&p, a, b)
 }
 
-// stand is stood, and adds the time to p.
-func (c *clock) stand(p *Parts, a, b int64) (ns int64) {
+// addStalls is stalled, and adds the time to p.
+func (c *clock) addStalls(p *Parts, a, b int64) (ns int64) {
 	for i := len(c.stalls) - 1; i >= 0 && c.stalls[i].b > a; i-- {
 		s := &c.stalls[i]
 		if d := min(b, s.b) - max(a, s.a); d > 0 {
@@ -110,12 +96,12 @@ func (c *clock) stand(p *Parts, a, b int64) (ns int64) {
 	return ns
 }
 
-// judge records the silence before next, the events of the window, if it was the machine's.
+// judge records the silence before next if it was the machine's.
 func (m *model) judge(next []trace.Event) {
 	a, b := m.now, int64(next[0].Time())
 	q := m.quiet(a, b)
 	q.ends(m, next)
-	if !m.still(&q) {
+	if !m.machineStalled(&q) {
 		return
 	}
 	c := &m.clock
@@ -132,30 +118,28 @@ func (m *model) judge(next []trace.Event) {
 	}
 }
 
-// quiet is what is known of a silence.
 type quiet struct {
 	a, b     int64
-	held     int
-	ran      int // held, but not by the collector's workers
+	busy     int // processors
+	ran      int // not by the collector's workers
 	assisted int
 	runnable int
-	stuck    int  // of ran: sysmon should have interrupted it before, and the window has nothing of it
+	stuck    int  // of ran: sysmon should have interrupted it
 	called   bool // a call keeps its processor for a while
 	late     bool
-	resumed  int // of ran: the window has something of it
-	pile     int // early wake-ups by nobody, of waits from before
+	resumed  int // of ran: it goes on in the window
+	pile     int // wake-ups in the window that no goroutine made
 	timers   int
 }
 
-// quiet looks at what there was to do in a silence.
 func (m *model) quiet(a, b int64) (q quiet) {
 	q.a, q.b = a, b
 	for _, g := range m.goroutines {
 		switch s := g.last(); {
 		case g.onProcessor() && g.gcWorker:
-			q.held++
+			q.busy++
 		case g.onProcessor():
-			q.held++
+			q.busy++
 			q.ran++
 			q.stuck += g.stuck(a)
 			if s == stateAssistMark {
@@ -173,7 +157,6 @@ func (m *model) quiet(a, b int64) (q quiet) {
 	return q
 }
 
-// ends looks at what happens after a silence.
 func (q *quiet) ends(m *model, next []trace.Event) {
 	var resumed, woken []int64
 	for i := range next {
@@ -212,7 +195,6 @@ func (q *quiet) ends(m *model, next []trace.Event) {
 	}
 }
 
-// stuck returns 1 if g has run for so long at a that it cannot be interrupted.
 func (g *goroutine) stuck(a int64) int {
 	if a-g.segments[len(g.segments)-1].start >= quietSysmon {
 		return 1
@@ -220,9 +202,9 @@ func (g *goroutine) stuck(a int64) int {
 	return 0
 }
 
-func (m *model) still(q *quiet) bool {
+func (m *model) machineStalled(q *quiet) bool {
 	long, procs := q.b-q.a, max(m.clock.max, 1)
-	free := q.held < procs
+	free := q.busy < procs
 	work := q.ran+q.runnable > 0
 	switch {
 	case m.clock.stops > 0:
@@ -243,16 +225,14 @@ func (m *model) still(q *quiet) bool {
 	return long >= 2*quietLeast && m.beside(q.a, q.b)
 }
 
-// unlikely reports whether a silence is too long for chance, by the rate of wake-ups by nobody.
 func (m *model) unlikely(long int64) bool {
 	passed := m.now - m.origin - int64(m.machine.Time)
 	if m.looks < looksLeast || passed <= 0 {
 		return false
 	}
-	return float64(m.looks)/float64(passed)*float64(long) >= math.Log(float64(m.looks))+farFetched
+	return float64(m.looks)/float64(passed)*float64(long) >= math.Log(float64(m.looks))+improbable
 }
 
-// beside reports whether the process next to this one was late for most of a silence.
 func (m *model) beside(a, b int64) bool {
 	if m.snapshot == nil {
 		return false
@@ -273,7 +253,7 @@ func (m *model) beside(a, b int64) bool {
 	return false
 }
 
-// wall returns the wall clock's time at t, or zero if the trace does not say.
+// wall returns the wall clock's time at t, or zero.
 func (m *model) wall(t int64) time.Time {
 	if m.snapshot == nil {
 		return time.Time{}
@@ -287,4 +267,96 @@ func (g *goroutine) onProcessor() bool {
 		return true
 	}
 	return false
+}
+
+// Quota is what a CPU quota did to the traced process.
+type Quota struct {
+	CPUs      float64       `json:"cpus"` // 0: no quota
+	Periods   int           `json:"periods,omitempty"`
+	Throttled int           `json:"throttled,omitempty"`
+	Time      time.Duration `json:"time_ns,omitempty"` // summed over CPUs
+	Silences  int           `json:"silences,omitempty"`
+}
+
+// throttle assigns the quota's time until a moment to the longest silence that ends in the window
+// and fits. The time is summed over CPUs, so it may be longer or shorter than the silence.
+func (k *kernel) throttle(m *model, i int) {
+	d := int64(k.cpu.Moments[i].Waited - k.cpu.Moments[i-1].Waited)
+	w, ok := k.window(i)
+	if d <= 0 || !ok || w.b-w.a > longestQuiet {
+		return
+	}
+	var longest *silence
+	for j := range k.silent {
+		s := &k.silent[j]
+		long := s.b - s.a
+		switch {
+		case s.taken, s.b < w.a-silenceSlack, s.b > w.b+silenceSlack:
+		case 5*long < d, 2*long > 3*d:
+		case longest == nil || long > longest.b-longest.a:
+			longest = s
+		}
+	}
+	if longest == nil {
+		return
+	}
+	longest.taken = true
+	m.throttled(longest.a, longest.b)
+}
+
+func (m *model) throttled(a, b int64) {
+	q := &m.kernel.report
+	q.Silences++
+	span := m.span(a, b)
+	c := &m.clock
+	at, found := slices.BinarySearchFunc(c.stalls, a, func(s stall, a int64) int { return int(min(max(s.a-a, -1), 1)) })
+	if !found {
+		c.stalls = slices.Insert(c.stalls, at, c.drains(stall{a: a, b: b, cause: CauseThrottled}, at))
+		return
+	}
+	c.stalls[at].cause = CauseThrottled
+	r := &m.machine
+	r.Stalls--
+	r.Time -= dur(b - a)
+	r.Spans = slices.DeleteFunc(r.Spans, func(s Span) bool { return s == span })
+	r.Longest = 0
+	for _, s := range r.Spans {
+		r.Longest = max(r.Longest, s.End-s.Start)
+	}
+}
+
+// drains fills in when a processor was idle again after a stall.
+func (c *clock) drains(s stall, at int) stall {
+	s.drained, s.open = s.b, at == len(c.stalls)
+	for i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start >= s.b }); i < len(c.steps); i++ {
+		if c.steps[i].now.idle {
+			s.drained, s.open = c.steps[i].start, false
+			break
+		}
+	}
+	if at < len(c.stalls) {
+		s.drained = min(s.drained, c.stalls[at].a)
+	}
+	return s
+}
+
+const (
+	quotaPeriod = 100 * time.Millisecond
+	gridLeast   = 6
+	gridSure    = 6 // e^-gridSure is chance
+	gridClose   = .8
+)
+
+// grid is Rayleigh's test of the stalls' phases.
+func grid(stalls []Span) int {
+	var x, y float64
+	for _, s := range stalls {
+		sin, cos := math.Sincos(2 * math.Pi * float64(s.End%quotaPeriod) / float64(quotaPeriod))
+		x, y = x+cos, y+sin
+	}
+	n := float64(len(stalls))
+	if r := math.Hypot(x, y) / n; len(stalls) < gridLeast || r < gridClose || n*r*r < gridSure {
+		return 0
+	}
+	return len(stalls)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/exp/trace"
+
+	"evenkeel.dev/internal/cpuwatch"
 )
 
 // TestMachine: a silence is the machine's where the program would have done something in it, and
@@ -209,7 +211,7 @@ func TestMachineBeside(t *testing.T) {
 			from = from.Add(time.Second)
 		}
 		s := newScript(t, 2)
-		s.m.late = []Interval{{from, from.Add(49 * time.Millisecond)}}
+		s.m.late = []cpuwatch.Interval{{From: from, To: from.Add(49 * time.Millisecond)}}
 		s.at(0)
 		feed(s, 0, trace.EventSync, trace.Sync{N: 1, ClockSnapshot: &trace.ClockSnapshot{Trace: 0, Wall: wall}},
 			trace.NoStack)

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
 	"golang.org/x/exp/trace"
 
 	"evenkeel.dev"
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -23,8 +25,8 @@ import (
 // Invariants:
 //   - Events and segments are in order of time. A segment that takes no time is replaced.
 //   - A generation of the trace repeats the states of goroutines. That is no transition.
-//   - prune forgets what no request needs any more, so memory is bounded by what is under way. A
-//     waker is kept while a segment may name it, also after its end (dead).
+//   - prune forgets what no request needs, so memory is bounded by what is under way. A waker is kept
+//     while a segment may name it, also after its end (dead).
 type model struct {
 	region        string
 	regionPattern bool
@@ -32,22 +34,22 @@ type model struct {
 	now           int64
 	events        int
 	pruneAt       int
-	horizon       int64 // no request needs what was before it
+	horizon       int64
 	goroutines    map[int64]*goroutine
-	dead          []*goroutine // over, but a wait may still name them
+	dead          []*goroutine
 	spare         []*goroutine
 	recent        [maxRecent]*goroutine
 	clock         clock
 	sites         *sites
 	turns         turns
 	gc            []Span
-	marking       int64 // start of the concurrent mark phase; 0: none
+	marking       int64 // of the concurrent mark phase; 0: none
 	stopping      int64
 	machine       Machine
 	kernel        *kernel
-	late          []Interval // when the process next to this one was late
+	late          []cpuwatch.Interval // when the process next to this one was late
 	snapshot      *trace.ClockSnapshot
-	looks         int // wake-ups by nobody, without those right after another
+	looks         int // wake-ups by no goroutine, at different times
 	looked        int64
 	samples       int
 	heap          heap
@@ -76,11 +78,11 @@ type Span struct {
 const (
 	pruneEvery = 1 << 14
 	prunePer   = 8 // events for each goroutine
-	// ns within which wake-ups by nobody belong to one look at the network
+	// wake-ups by no goroutine within it (ns) count as one
 	oneLook          = 50_000
 	maxRecent        = 1 << 14
 	maxSpare         = 1 << 12
-	maxSpareSegments = 64 // of each; larger ones are given back
+	maxSpareSegments = 64 // larger ones are freed
 )
 
 func newModel(o Options) (*model, error) {
@@ -96,12 +98,11 @@ func newModel(o Options) (*model, error) {
 	m.regionPattern = strings.ContainsAny(o.Region, "*?[")
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{
-		anybodys: o.Region == "", classes: newClasses(o.Class, m.sites),
+		anyServer: o.Region == "", classes: newClasses(o.Class, m.sites),
 		blamer: blamer{clock: &m.clock, known: m.sites},
 	}
 	if o.Beside != nil {
-		m.late = o.Beside.Late
-		m.machine.Late, m.machine.Steal = len(o.Beside.Late), o.Beside.Steal
+		m.late, m.machine.Steal = o.Beside.Late, o.Beside.Steal
 		if m.kernel = newKernel(o.Beside.CPU, &m.clock); m.kernel != nil {
 			m.turns.kernel, m.turns.blamer.kernel = m.kernel, m.kernel
 		}
@@ -146,7 +147,6 @@ func (m *model) run(g *goroutine, t int64) {
 	g.segments[len(g.segments)-1].thread = g.thread
 }
 
-// prune forgets what was over before the oldest active goroutine began its turn.
 func (m *model) prune() {
 	const patience = int64(50 * time.Millisecond) // with a goroutine that waits outside of a request
 	horizon := m.turns.since(m.now)
@@ -159,7 +159,7 @@ func (m *model) prune() {
 		}
 	}
 	m.horizon = horizon
-	// A goroutine that ended before horizon woke and created nobody after that.
+	// It woke and created nobody after that.
 	m.dead = slices.DeleteFunc(m.dead, func(g *goroutine) bool {
 		over := g.last() == stateDead && g.segments[len(g.segments)-1].start < horizon
 		switch {
@@ -168,7 +168,7 @@ func (m *model) prune() {
 		case len(m.spare) < maxSpare && cap(g.segments) <= maxSpareSegments:
 			clear(g.segments[:cap(g.segments)])
 			m.spare = append(m.spare, g)
-		default: // otherwise it would keep what it names
+		default:
 			g.segments, g.wakes, g.samples, g.stops, g.parent = nil, nil, nil, nil, nil
 		}
 		return over
@@ -177,3 +177,146 @@ func (m *model) prune() {
 	m.turns.blamer.prune(horizon)
 	m.kernel.prune(horizon)
 }
+
+type state uint8
+
+const (
+	stateUnknown state = iota
+	stateRunning
+	stateRunnable
+	stateSyscall
+	stateCgo
+	stateNetwork
+	stateLock
+	stateChannel
+	stateSleep
+	stateAssistMark
+	stateAssistWait
+	stateSweep
+	stateStopping
+	stateDead
+)
+
+// segment lasts until the next one's start.
+type segment struct {
+	start   int64
+	waker   *goroutine
+	site    siteID // of a wait, call or assist; if runnable, of who had the processor before
+	release siteID
+	inside  siteID // the library's function that waits
+	state   state
+	idle    bool
+	held    bool  // the waker held what is waited for, and did not make it
+	thread  int32 // 0: none, or not known
+}
+
+// The fields of every event come first, because most goroutines are in no cache when they wake up.
+type goroutine struct {
+	id       int64
+	segments []segment // by time
+	stack    *knownStack
+	turn
+
+	serve     bool // an HTTP/1 connection of net/http
+	streams   bool // a connection of many streams
+	way       way  // how else it serves requests
+	asked     bool // by Options.Requests
+	forWork   bool
+	beats     bool
+	gcWorker  bool
+	assisting bool
+	sweeping  bool
+	thread    int32 // its last; 0: not known
+	ofNobody  bool
+	place     siteID // last one with a name
+	entry     siteID
+	task      siteID // function of Options.Requests, which is the class
+
+	wakes    []int64 // when it woke others
+	jobs     jobsOf
+	owner    uint64
+	parent   *goroutine
+	born     int64         // 0: before the trace
+	samples  []stackSample // of a CPU profile
+	stops    []stackSample // where it was preempted
+	locked   int64
+	stopping int    // stops of the world under way
+	stopAt   siteID // who asked for the stop
+	assistAt siteID
+}
+
+// at returns the index of the segment at t, or -1.
+func (g *goroutine) at(t int64) int {
+	n := len(g.segments)
+	if n > 0 && g.segments[n-1].start <= t {
+		return n - 1
+	}
+	return searchBack(n, func(i int) bool { return g.segments[i].start > t }) - 1
+}
+
+func searchBack(n int, f func(int) bool) int {
+	from, to := n-1, n
+	for step := 1; from >= 0 && f(from); step *= 2 {
+		from, to = from-step, from
+	}
+	from = max(from+1, 0)
+	return from + sort.Search(to-from, func(i int) bool { return f(from + i) })
+}
+
+func (g *goroutine) segment(i int, b int64) (*segment, int64) {
+	if i+1 < len(g.segments) {
+		b = min(b, g.segments[i+1].start)
+	}
+	return &g.segments[i], b
+}
+
+// enough for a goroutine of one request
+const firstSegments = 8
+
+// push begins a segment. It prunes a full slice first.
+func (m *model) push(g *goroutine, t int64, s state, site siteID) {
+	n := len(g.segments)
+	if n > 0 && g.segments[n-1].start == t {
+		g.segments[n-1] = segment{start: t, state: s, site: site}
+		return
+	}
+	switch {
+	case cap(g.segments) == 0:
+		g.segments = make([]segment, 0, firstSegments)
+	case n == cap(g.segments):
+		g.prune(m.horizon)
+	}
+	g.segments = append(g.segments, segment{start: t, state: s, site: site})
+}
+
+func (g *goroutine) last() state {
+	if n := len(g.segments); n > 0 {
+		return g.segments[n-1].state
+	}
+	return stateUnknown
+}
+
+// wokeBefore returns when g last woke another goroutine before t, or 0.
+func (g *goroutine) wokeBefore(t int64) int64 {
+	i := searchBack(len(g.wakes), func(i int) bool { return g.wakes[i] >= t })
+	if i == 0 {
+		return 0
+	}
+	return g.wakes[i-1]
+}
+
+func (g *goroutine) prune(horizon int64) {
+	if i := g.at(horizon); i > 0 {
+		g.segments = slices.Delete(g.segments, 0, i)
+	}
+	if i := sort.Search(len(g.wakes), func(i int) bool { return g.wakes[i] >= horizon }); i > 1 {
+		g.wakes = slices.Delete(g.wakes, 0, i-1) // the last one before it too
+	}
+	g.samples = dropUntil(g.samples, func(s *stackSample) bool { return s.at >= horizon })
+	g.stops = dropUntil(g.stops, func(s *stackSample) bool { return s.at >= horizon })
+	if g.born < horizon {
+		g.parent = nil
+	}
+}
+
+func (g *goroutine) marks() bool { return g.gcWorker || g.assisting || g.sweeping }

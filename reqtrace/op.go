@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// Resources are held, one or some at a time. A wait for one is a wait for a holder, as with a lock.
+// A goroutine holds a resource. A wait for one is a wait for its holder, as with a lock.
 const (
 	opPool      = "connection pool"
 	opSemaphore = "semaphore"
 )
 
-// opStream is a gRPC call's wait for a free stream, in newStream's own body. The server limits the
-// calls of a connection.
+// opStream is a gRPC call's wait for a free stream of its connection, in newStream's own body.
 const (
 	opStream  = "gRPC stream"
 	newStream = "google.golang.org/grpc/internal/transport.(*http2Client).NewStream"
@@ -23,8 +22,8 @@ const (
 	opRWMutex = "RWMutex"
 )
 
-// ops says what functions wait for. A name that ends in a dot stands for all that begin with it.
-// The outermost on a stack counts, because a semaphore has a mutex inside.
+// ops says what functions wait for. A dot at the end stands for all that begin so. The outermost on
+// a stack counts, because a semaphore has a mutex inside.
 var ops = map[string]string{
 	"database/sql.(*DB).conn":                     opPool,
 	"github.com/jackc/pgx/v5/pgxpool.(*Pool).":    opPool,
@@ -50,24 +49,21 @@ var ops = map[string]string{
 	"net/http.(*body).":                           "client, which sends the request",
 }
 
-// innerOps counts even within those of ops. A pool without a free connection opens one.
+// innerOps count even within ops. A pool opens a connection.
 var innerOps = map[string]string{
 	"net.(*Resolver).":                    "name server",
 	"net.(*Dialer).":                      "new connection",
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
 }
 
-// hasOneHolder reports whether one goroutine at a time holds what seg waits for. A group of
-// goroutines, a condition and a Once have none.
 func (s *sites) hasOneHolder(seg *segment) bool {
 	p := &s.places[seg.site]
 	return p.resource || seg.state == stateChannel && seg.held || p.op == opMutex || p.op == opRWMutex
 }
 
-// sameHeld reports whether seg waits for the same thing as a wait at the place what: at the same
-// place, or for the same kind of resource. Of a wait from before the trace only the waker may be
-// known (runtime/traceruntime.go, emitUnblockStatus). Then it was for a mutex if a mutex was
-// released.
+// sameHeld reports whether seg waits for the same thing as a wait at the place what, or for the
+// same kind of resource. Of a wait from before the trace only the waker may be known
+// (runtime/traceruntime.go, emitUnblockStatus). It was for a mutex if a mutex was released.
 func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	op := s.places[what].op
 	switch {
@@ -79,8 +75,6 @@ func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	return seg.site == what || s.places[seg.site].resource && s.places[seg.site].op == op
 }
 
-// sameRelease reports whether what seg waited for was released where the holder released it. A lock
-// may be taken at several places.
 func (s *sites) sameRelease(seg *segment, holder siteID) bool {
 	return seg.waker != nil && (seg.state == stateLock || seg.state == stateChannel) && seg.release == holder &&
 		s.name(holder) != ""
@@ -92,8 +86,7 @@ func reads(inner []frame) bool {
 	})
 }
 
-// writerAt returns where a writer of an RWMutex waits for readers, if seg is such a wait. New
-// readers wait behind it.
+// writerAt returns where a writer of an RWMutex waits for readers, if seg is such a wait.
 func (s *sites) writerAt(seg *segment) siteID {
 	if s.places[seg.release].reader {
 		return seg.site
@@ -103,7 +96,6 @@ func (s *sites) writerAt(seg *segment) siteID {
 
 func isResource(op string) bool { return op == opPool || op == opSemaphore }
 
-// opOf says what the frames inward of a place ask for: a system call, a function of C, or a thing.
 func opOf(inner []frame) (op string) {
 	if op = systemCall(inner); op != "" {
 		return op
@@ -132,8 +124,8 @@ func opOf(inner []frame) (op string) {
 
 var systemCallPackages = []string{"syscall.", "golang.org/x/sys/unix.", "internal/syscall/unix.", "modernc.org/libc.X"}
 
-// systemCall returns the name of the innermost wrapper of a system call, at which the stack ends,
-// or the function that makes the call by its number.
+// systemCall returns the name of the innermost wrapper of a system call at which the stack ends, or
+// the function that makes the call by its number.
 func systemCall(inner []frame) (name string) {
 	for i := range inner {
 		f := &inner[i]
@@ -144,7 +136,7 @@ func systemCall(inner []frame) (name string) {
 			}
 		}
 		switch l := strings.ToLower(wrapper); {
-		// otherwise it is about calls in general, or a closure
+		// otherwise it makes any call, or is a closure
 		case ok && !strings.Contains(l, "syscall") && !strings.Contains(l, "."):
 			return l
 		case ok:
@@ -170,4 +162,169 @@ func opByName(ops map[string]string, f string) string {
 		}
 	}
 	return ""
+}
+
+const (
+	opRetry   = "pause before a retry"
+	opLimiter = "rate limiter"
+	opSQLite  = "SQLite lock"
+)
+
+// A dot at the end stands for all that begin so.
+var naps = map[string]string{
+	"github.com/aws/aws-sdk-go/aws.SleepWithContext":                  opRetry,
+	"github.com/aws/smithy-go/time.SleepWithContext":                  opRetry,
+	"github.com/avast/retry-go.":                                      opRetry,
+	"github.com/avast/retry-go/v3.":                                   opRetry,
+	"github.com/avast/retry-go/v4.":                                   opRetry,
+	"github.com/avast/retry-go/v5.":                                   opRetry,
+	"github.com/cenkalti/backoff.":                                    opRetry,
+	"github.com/cenkalti/backoff/v3.":                                 opRetry,
+	"github.com/cenkalti/backoff/v4.":                                 opRetry,
+	"github.com/cenkalti/backoff/v5.":                                 opRetry,
+	"github.com/eapache/go-resiliency/retrier.":                       opRetry,
+	"github.com/failsafe-go/failsafe-go/retrypolicy.":                 opRetry,
+	"github.com/go-resty/resty/v2.Backoff":                            opRetry,
+	"github.com/googleapis/gax-go/v2.Sleep":                           opRetry,
+	"github.com/hashicorp/go-retryablehttp.":                          opRetry,
+	"github.com/redis/go-redis/v9/internal.Sleep":                     opRetry,
+	"github.com/sethvargo/go-retry.":                                  opRetry,
+	"go.etcd.io/etcd/client/v3.waitRetryBackoff":                      opRetry,
+	"google.golang.org/grpc.(*csAttempt).shouldRetry":                 opRetry,
+	"k8s.io/apimachinery/pkg/util/wait.ExponentialBackoff":            opRetry,
+	"k8s.io/apimachinery/pkg/util/wait.ExponentialBackoffWithContext": opRetry,
+	"k8s.io/client-go/rest.":                                          opRetry,
+	"k8s.io/client-go/util/retry.":                                    opRetry,
+	"k8s.io/client-go/util/flowcontrol.":                              opLimiter,
+	"modernc.org/sqlite.busyHandler":                                  opSQLite,
+	"github.com/ncruces/go-sqlite3.env.Xgo_busy_timeout":              opSQLite,
+	"github.com/ncruces/go-sqlite3.timeoutCallback":                   opSQLite,
+}
+
+// sleepers sleep for other libraries.
+var sleepers = []string{"github.com/benbjohnson/clock.", "k8s.io/utils/clock.", "golang.org/x/time/rate."}
+
+// busyHandler ends the name of the function that calls SQLite's busy handler.
+const (
+	busyHandler   = "InvokeBusyHandler"
+	maxBusyFrames = 6
+)
+
+func napOf(inner []frame) (op string, at int) {
+	at = slices.IndexFunc(inner, func(f frame) bool { return f.owner >= ownerLibrary || !maySleep(&f) })
+	if at < 0 || inner[at].owner != ownerLibrary {
+		return "", -1
+	}
+	for i := at; i < min(len(inner), at+maxBusyFrames); i++ {
+		if f := &inner[i]; f.owner == ownerLibrary && strings.HasSuffix(f.Func, busyHandler) {
+			return opSQLite, at
+		}
+	}
+	caller := at
+	for caller+1 < len(inner) && sleepsForOthers(inner[caller].Func) {
+		caller++
+	}
+	if op = opByName(naps, inner[caller].Func); op != "" {
+		return op, caller
+	}
+	return "", at
+}
+
+func sleepsForOthers(f string) bool {
+	return slices.ContainsFunc(sleepers, func(p string) bool { return strings.HasPrefix(f, p) })
+}
+
+// maySleep reports whether a function may be part of a library's sleep.
+func maySleep(f *frame) bool {
+	return slices.Contains([]string{"runtime", "time", "context", "syscall"}, pathRoot(f.Func)) || f.owner == ownerShim
+}
+
+// SQLite has no queue for its lock. A transaction that finds it taken sleeps and tries again. But
+// the trace has the system calls that lock and unlock SQLite's files:
+//
+//	request's goroutine   │ sleep │ sleep │ sleep ─────┤ commits
+//	holder                locks ── anything ── unlocks
+//
+// The holder is the first goroutine that unlocks after the sleep began and locked before that. One
+// that locked later uses another database. The constants end the names of SQLite's functions.
+const (
+	sqliteLocks   = "BtreeBeginTrans"
+	sqliteUnlocks = "pager_end_transaction"
+)
+
+type commit struct {
+	began int64 // of the lock; 0: before the trace
+	at    int64
+	g     *goroutine
+	site  siteID
+}
+
+const maxCommits = 256
+
+func (m *model) commits(g *goroutine, info *stackInfo, t int64) {
+	switch {
+	case info.has(roleUnlocks):
+		c, list := commit{g.locked, t, g, info.site}, m.turns.blamer.commits
+		if n := len(list); n > 0 && list[n-1].g == g && list[n-1].began == c.began { // a commit makes several calls
+			list[n-1] = c
+			return
+		}
+		m.turns.blamer.commits = append(list, c)
+	case info.has(roleLocks):
+		g.locked = t
+	}
+}
+
+func (x *blamer) prune(horizon int64) {
+	x.commits = dropUntil(x.commits, func(c *commit) bool { return c.at >= horizon })
+}
+
+// transaction returns the commit that ends the sleep of g from a on, or nil.
+func (x *blamer) transaction(g *goroutine, a int64) *commit {
+	first := searchBack(len(x.commits), func(i int) bool { return x.commits[i].at >= a })
+	for i := first; i < min(len(x.commits), first+maxCommits); i++ {
+		c := &x.commits[i]
+		switch {
+		case c.g == g:
+			return nil
+		case c.began <= a:
+			return c
+		}
+	}
+	return nil
+}
+
+// busy follows the holder of SQLite's lock while p's goroutine sleeps, and returns how far.
+func (x *blamer) busy(p *piece, s *segment, a, b int64) (until int64) {
+	if s.waker != nil || s.state != stateSleep && s.state != stateChannel || x.known.places[s.site].op != opSQLite {
+		return a
+	}
+	c := x.transaction(p.g, s.start)
+	if c == nil || c.at <= a {
+		return a
+	}
+	until = min(b, c.at)
+	next := *p
+	next.g, next.b, next.held, next.holder = c.g, until, true, c.site
+	next.a, next.holderWait, next.writer, next.acquireSite = a, 0, 0, 0
+	next.hold = c.at - x.napsSince(p.g, s, c.began)
+	if p.cause == CauseRunning {
+		next.cause, next.site, next.inside = CauseSleep, x.known.better(s.site, p.site), s.inside
+		if p.from == 0 {
+			next.from = s.site
+		}
+	}
+	x.todo = append(x.todo, next)
+	return until
+}
+
+// napsSince returns the start of s's run of sleeps, not before after.
+func (x *blamer) napsSince(g *goroutine, s *segment, after int64) int64 {
+	since := s.start
+	for i := g.at(s.start); i >= 0 && g.segments[i].start >= after; i-- {
+		if q := &g.segments[i]; q.site == s.site && q.state == s.state {
+			since = q.start
+		}
+	}
+	return since
 }

@@ -14,17 +14,16 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// ErrBroken is the error of a trace that is cut off or corrupt. What comes before was read.
+// ErrBroken is the error of a trace that is cut off or corrupt.
 var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and wait for its end")
 
-// Read reads an execution trace and hands out its requests in the order of their ends. It stops at
-// the first error. A trace without requests ends with [ErrNoRequests], a [*NoRequestsError]. One
-// that is cut off or corrupt ends with [ErrBroken], after the requests of its complete generations,
-// of up to a second each.
+// Read hands out the requests of an execution trace in the order of their ends. It stops at the
+// first error. A trace without requests ends with a [NoRequestsError]. One that is cut off or corrupt
+// ends with [ErrBroken], after the requests of its complete generations, of up to a second each.
 //
-// Read reads r ahead in a goroutine of its own, unless Options.Yield is set. If you leave the loop
-// early, or ctx ends, Read returns without waiting for a call of r's Read that is under way. No
-// other begins. So you may then close r, and must not use it otherwise.
+// Read reads r ahead in another goroutine, unless Options.Yield is set. If you leave the loop
+// early, or ctx ends, a call of r.Read may still be under way, and no other begins. You may then
+// close r, and must not use it otherwise.
 func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		m, err := newModel(o)
@@ -58,12 +57,11 @@ func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error]
 
 var errStopped = errors.New("stopped")
 
-// read feeds the trace to m, and calls flush when requests may be done.
 func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func() bool) error {
 	from := &source{r: r}
 	next, stop := batches(ctx, from, yield)
 	defer stop()
-	var kept []trace.Event // a silence comes before them, which cannot be judged yet
+	var kept []trace.Event // behind a silence that is not judged yet
 	for {
 		b, err := next()
 		if err != nil {
@@ -91,7 +89,7 @@ func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func(
 				b.free <- b
 			}
 		case io.EOF:
-			if m.events <= 1 { // the decoder begins each trace with an event of its own
+			if m.events <= 1 { // the decoder's own
 				return fmt.Errorf("reqtrace: the trace is empty; %s", takeOne)
 			}
 			m.end()
@@ -113,7 +111,7 @@ func wrongFile(from *source, err error) error {
 	begins := func(prefix string) bool { return strings.HasPrefix(string(head), prefix) }
 	what := ""
 	switch {
-	case from.failed != nil: // gzip that is cut off, a connection that broke
+	case from.failed != nil: // a broken connection or gzip
 		return fmt.Errorf("reqtrace: %w (nothing of it can be read: %w)", ErrBroken, from.failed)
 	case strings.Contains(err.Error(), "unsupported"):
 		return fmt.Errorf("reqtrace: %w: a newer Go wrote it: use a newer version of evenkeel.dev", err)
@@ -125,7 +123,7 @@ func wrongFile(from *source, err error) error {
 		what = "it is a heap dump"
 	case begins("\x1f\x8b"):
 		what = "it is compressed by gzip: decompress it first"
-	// sample_type of a profile.proto, which is two numbers
+	// sample_type of a profile.proto
 	case bytes.Contains(head, []byte("\n\x04\x08")):
 		what = "it is a profile of pprof"
 	case begins("heap profile:"), begins("goroutine profile:"), begins("goroutine "), begins("--- "):
@@ -161,22 +159,20 @@ func (e *brokenError) Error() string { return fmt.Sprintf("reqtrace: %s: %v", e.
 
 func (e *brokenError) Unwrap() []error { return []error{ErrBroken, e.err} }
 
-// where leaves out the reader's dumps, which follow its first line.
 func (e *brokenError) where() string {
 	why, _, _ := strings.Cut(e.err.Error(), "\n")
 	return fmt.Sprintf("after %d events, within the first %d bytes: %s", e.events, e.bytes,
 		strings.TrimSuffix(why, ":"))
 }
 
-// batch is some events, in order. The last batch has an error, which may be io.EOF.
+// Only the last batch has an error, which may be io.EOF.
 type batch struct {
 	events []trace.Event
 	err    error
 	free   chan *batch
 }
 
-// batches returns a function that hands out the trace. If yield is set, that reads a few events at
-// a time in the caller's goroutine.
+// With yield it reads in the caller's goroutine.
 func batches(ctx context.Context, r *source, yield func()) (next func() (*batch, error), stop func()) {
 	if yield == nil {
 		ahead, stop := readAhead(ctx, r)
@@ -205,17 +201,17 @@ func batches(ctx context.Context, r *source, yield func()) (next func() (*batch,
 	}, func() {}
 }
 
-// readAhead reads some batches ahead in a goroutine. stop waits for it, unless it is in a Read.
+// readAhead reads in a goroutine. stop waits for it, unless it is in a Read.
 func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func()) {
 	// a generation of the trace comes at once
 	const ahead, events = 32, 512
 	ctx, cancel := context.WithCancel(ctx)
-	full, free, gone := make(chan *batch, ahead), make(chan *batch, ahead), make(chan struct{})
+	full, free, ended := make(chan *batch, ahead), make(chan *batch, ahead), make(chan struct{})
 	for range ahead {
 		free <- nil
 	}
 	go func() {
-		defer close(gone)
+		defer close(ended)
 		tr, err := newReader(r)
 		for {
 			var b *batch
@@ -240,12 +236,12 @@ func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func
 	return full, func() {
 		cancel()
 		if !r.stop() {
-			<-gone
+			<-ended
 		}
 	}
 }
 
-// newReader and fill return the panics of the trace reader as errors. It checks most of its input.
+// newReader and fill return the panics of the trace reader as errors.
 func newReader(r io.Reader) (tr *trace.Reader, err error) {
 	defer recovered(&err)
 	return trace.NewReader(r)
@@ -263,10 +259,9 @@ func (b *batch) fill(tr *trace.Reader) {
 	}
 }
 
-// take takes events until one has ended a request, and returns how many. more is false if it has to
-// see later events first, to judge a silence. last says that there are none.
+// take stops after a request. more is false if it needs later events to judge a silence.
 func (m *model) take(events []trace.Event, last bool) (n int, more bool, err error) {
-	defer recovered(&err) // stacks and strings are decoded when they are asked for
+	defer recovered(&err) // stacks and strings are decoded late
 	for n < len(events) && len(m.turns.done) == 0 {
 		e := &events[n]
 		if t := int64(e.Time()); t-m.now >= quietLeast && m.events > 1 {
@@ -296,10 +291,10 @@ func recovered(err *error) {
 type source struct {
 	r     io.Reader
 	n     atomic.Int64
-	state atomic.Int32 // waiting, in a Read, or stopped
-	head  [32]byte     // the first bytes; written before n is
+	state atomic.Int32 // of the constants below
+	head  [32]byte     // written before n
 
-	failed error // r's error, other than io.EOF; read after reading has ended
+	failed error // other than io.EOF; read after the end
 }
 
 const (
@@ -324,5 +319,5 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stop lets no more Read begin. It reports whether one is under way.
+// stop reports whether a Read is under way.
 func (s *source) stop() (reading bool) { return s.state.Swap(sourceStopped) == sourceReads }

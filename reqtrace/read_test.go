@@ -239,7 +239,10 @@ func TestErrors(t *testing.T) {
 		"heap dump": {[]byte("go1.7 heap dump\n and so on"), "no execution trace of Go: it is a heap dump"},
 		"gzip":      {[]byte("\x1f\x8b\x08\x00 and so on"), "decompress it first"},
 		"profile":   {[]byte("\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x04 and so on"), "it is a profile of pprof"},
-		"of a CPU":  {[]byte("\x48\xe0\x99\x80\xeb\x81\xee\x9f\xf5\x18\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x04P and so on"), "it is a profile of pprof"},
+		"of a CPU": {
+			[]byte("\x48\xe0\x99\x80\xeb\x81\xee\x9f\xf5\x18\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x04P and so on"),
+			"it is a profile of pprof",
+		},
 		"of a heap": {
 			[]byte("Z\x04\x08\x01\x10\x02\x60\x80\x80\x20\n\x04\x08\x03\x10\x04 and so on"),
 			"it is a profile of pprof",

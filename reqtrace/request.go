@@ -4,58 +4,47 @@ import (
 	"encoding/json"
 	"time"
 
-	"evenkeel.dev/internal/enum"
+	"evenkeel.dev/internal/cpuwatch"
 )
 
 // Options configure [Read] and [Analyze]. The zero value works.
 type Options struct {
 	// Region is the type of the regions that are requests (runtime/trace.StartRegion), or a pattern
-	// of path.Match. With a pattern, each type is a class. Default: "", which is that of package
-	// reqtrace/region. If the trace has none of those, the known servers' requests count.
+	// of path.Match, whose types are classes. Default: "", the type of package reqtrace/region. If
+	// the trace has none of those, the known servers' requests count.
 	Region string
 
 	// Requests are functions that wait for work, by their full or short names in stacks, or
-	// patterns of path.Match: main.(*pool).worker. What a goroutine does from one such wait to the
-	// next is a request. A goroutine that begins with the function and never waits in it is one
-	// request. Default: none.
+	// patterns of path.Match: main.(*pool).worker. A request lasts from one such wait to the next,
+	// or for the goroutine's life if it begins with the function and never waits in it. Default:
+	// none.
 	Requests []string
 
-	// Class limits the analysis to the classes ([Request].Class) that match this pattern of
-	// path.Match. "-" stands for requests without a class. Default: "", all requests.
+	// Class limits the analysis to classes ([Request].Class), by a pattern of path.Match. "-"
+	// stands for requests without a class. Default: "", all requests.
 	Class string
 
-	// Slowest is how many requests [Analyze] keeps with their path, from 1 to 1000. Default: 0,
-	// which is 20.
+	// Slowest is how many requests [Analyze] keeps with their path, up to 1000. Default: 0, which
+	// is 20.
 	Slowest int
 
-	// Beside is what another process on the machine saw during the trace. It helps to find out
-	// whether the machine stood still, in traces of Go 1.25 and later. Default: nil, nothing.
-	Beside *Beside
+	// Beside is what the commands of this module see of the machine during the trace. Default: nil.
+	Beside *cpuwatch.Beside
 
-	// Yield makes Read work in its caller's goroutine alone, and call Yield after every few events.
+	// Yield makes Read work in its caller's goroutine, and is called after every few events.
 	// Default: nil, which reads ahead in another goroutine.
 	Yield func()
 }
 
-// Cut says at which edge of the trace a request was cut off.
-type Cut uint8
+// Cut says at which edge of the trace a request was cut off. Such a request has no breakdown.
+type Cut string
 
-// The edges. A request that is cut has no breakdown.
+// The edges.
 const (
-	CutNone  Cut = iota
-	CutStart     // under way when the trace began
-	CutEnd       // under way when the trace ended
+	CutNone  Cut = ""
+	CutStart Cut = "start" // under way when the trace began
+	CutEnd   Cut = "end"   // under way when the trace ended
 )
-
-var cutNames = enum.Of[Cut]("reqtrace", "an edge", "whole", "start", "end")
-
-func (c Cut) String() string { return cutNames.String(c) }
-
-// MarshalText returns the edge's name. It fails for another value.
-func (c Cut) MarshalText() ([]byte, error) { return cutNames.Marshal(c) }
-
-// UnmarshalText reads an edge's name. Another text is an error.
-func (c *Cut) UnmarshalText(text []byte) error { return cutNames.Parse(text, c) }
 
 // Request is one request. Times count from the start of the trace.
 type Request struct {
@@ -63,25 +52,23 @@ type Request struct {
 	Goroutine int64         `json:"goroutine"`    // the one that served it
 	Start     time.Duration `json:"start_ns"`
 	End       time.Duration `json:"end_ns"`
-	Cut       Cut           `json:"cut,omitzero"`
+	Cut       Cut           `json:"cut,omitempty"`
 
 	// Clock is End by the traced process's clock, in nanoseconds. With Goroutine it identifies a
-	// request, also in another trace of that time. Began is Start by the wall clock, and zero
-	// before Go 1.25.
+	// request in all traces. Began is Start by the wall clock, and zero before Go 1.25.
 	Clock int64     `json:"-"`
 	Began time.Time `json:"-"`
 
 	// Class is the route that region.Middleware found, the region's type if Options.Region is a
-	// pattern, the function that Options.Requests names, or the handler's function. "": not known.
+	// pattern, the function of Options.Requests, or the handler's function. "": not known.
 	Class string `json:"class,omitempty"`
 
-	// Ran is the function (file:line) in which the request ran most often, by samples and
-	// preemptions. "": not known.
+	// Ran is the function (file:line) in which the request ran most often, or "".
 	Ran string `json:"-"`
 
 	Parts Parts   `json:"parts_ns"` // they add up to End - Start
-	Sites []Blame `json:"sites"`    // places of its waits and assists, largest first, at most 8
-	// Path is what its goroutine did, in order. [Read] sets it, and Analyze for the slowest.
+	Sites []Blame `json:"sites"`    // largest first, at most 8
+	// Path is what its goroutine did, in order. Analyze sets it for the slowest.
 	Path []Tile `json:"path"`
 }
 
@@ -102,49 +89,47 @@ func notNil[T any](s []T) []T {
 // Duration is the request's time in the server.
 func (r *Request) Duration() time.Duration { return r.End - r.Start }
 
-// own is the request's time without what the machine stood still.
+// own is the request's time without machine stalls.
 func (r *Request) own() time.Duration { return r.Duration() - r.Parts.ns[CauseMachine] }
 
-// Blame is a time at a place in the code. For [CauseStopped] it says what the world was stopped
-// for. For [CauseRunqueueBusy] it has the holder alone.
+// Blame is a time at a place in the code. With [CauseStopped] Site is what the world was stopped
+// for. With [CauseRunqueueBusy] there is only a holder.
 type Blame struct {
 	Cause Cause `json:"cause"`
-	// the program's innermost function (file:line); if there is none, a library's (file:line in
-	// MODULE)
+	// the program's innermost function (file:line), or else a library's (file:line in MODULE)
 	Site string `json:"site"`
 	// what Site called: os.(*File).Sync, C.step
 	Call string `json:"call,omitempty"`
-	// what was asked for: a system call (fsync), a function of C, or a thing (mutex)
+	// a system call (fsync), a function of C, or a thing (mutex)
 	Op string `json:"op,omitempty"`
-	// the library's function (file:line in MODULE) in which the request or the holder sleeps
+	// the library's function in which the request or the holder sleeps
 	Inside string `json:"inside,omitempty"`
-	// the request's handler (file:line), if it is not Site, or where it waited for others
+	// if it is not Site, or where it waited for others
 	Handler string `json:"handler,omitempty"`
 
 	// The holder of what was waited for, at the root of the chain.
 
-	// function (file:line) that released or made it; with CauseRunqueueBusy, that ran longest
+	// function that released or made it; with CauseRunqueueBusy, that ran longest
 	Holder string `json:"holder,omitempty"`
-	// an RWMutex's writer (file:line) that waits for Holder, a reader; new readers wait behind it
+	// an RWMutex's writer that waits for Holder, a reader; new readers wait behind it
 	Writer  string `json:"writer,omitempty"`
-	Doing   Cause  `json:"doing,omitzero"`     // what the holder did; CauseUnknown: not known
-	DoingAt string `json:"doing_at,omitempty"` // where (file:line); "": not known, or it ran
+	Doing   Cause  `json:"doing,omitzero"`     // what the holder did
+	DoingAt string `json:"doing_at,omitempty"` // where; "": not known, or it ran
 	DoingOp string `json:"doing_op,omitempty"` // Op at DoingAt
 
 	Time time.Duration `json:"time_ns"`
-	// the longest at a stretch; of what is held, from acquiring to releasing while a request waited
+	// in one piece; of what is held, while a request waited
 	Longest time.Duration `json:"longest_ns,omitzero"`
 }
 
-// Tile is a piece of a request's time on its own goroutine. A wait has the cause that took most of
-// it.
+// Tile is a piece of a request's time on its own goroutine. Its cause took most of it.
 type Tile struct {
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
 	Cause Cause         `json:"cause"`
 	Site  string        `json:"site,omitempty"`
 
-	// The fields of the Blame that took most of it.
+	// of the Blame that took most of it
 	Op     string `json:"op,omitempty"`
 	Holder string `json:"holder,omitempty"`
 	Doing  Cause  `json:"doing,omitzero"`
@@ -153,7 +138,7 @@ type Tile struct {
 type served struct {
 	Request
 	class   siteID
-	other   bool // its class is not the one that Options.Class asks for
+	other   bool // not of Options.Class
 	sites   []blameOf
 	path    []tileOf
 	samples []sampled
@@ -164,7 +149,7 @@ type tileOf struct {
 	a, b  int64
 	cause Cause
 	site  siteID
-	most  wait // what took most of it at a stretch; zero: it has no place
+	most  wait // zero: it has no place
 }
 
 func (r *served) out(m *model) Request {

@@ -11,17 +11,13 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// EnoughSamples is how many samples a band needs for a list of its functions. A function that has
-// all of so many has at least 56% of the time, at 95% confidence.
-const EnoughSamples = 5
-
-// Sample is a function that requests were running in, by the samples of a CPU profile.
+// Sample is a function that requests were running in, by a CPU profile.
 type Sample struct {
 	Site    string  `json:"site"`              // the program's innermost function (file:line)
-	Handler string  `json:"handler,omitempty"` // the request's handler (file:line), if it is not Site
+	Handler string  `json:"handler,omitempty"` // if it is not Site
 	Count   int     `json:"count"`
 	Share   float64 `json:"share"` // of the band's samples, from 0 to 1
-	Low     float64 `json:"low"`   // interval of Share, at 95% confidence
+	Low     float64 `json:"low"`   // of Share, at 95% confidence
 	High    float64 `json:"high"`
 }
 
@@ -35,7 +31,7 @@ type sampled struct {
 	n    int
 }
 
-// sample records a sample of a CPU profile. Without a goroutine it is the scheduler's or C's.
+// A sample without a goroutine is the scheduler's or C's.
 func (m *model) sample(e *trace.Event, t int64) {
 	m.samples++
 	m.turns.blamer.profiled = m.kernel == nil || len(m.kernel.waits) == 0
@@ -44,14 +40,13 @@ func (m *model) sample(e *trace.Event, t int64) {
 	}
 	g := m.goroutine(int64(e.Goroutine()))
 	info := m.sites.look(g, e.Stack())
-	if info.foreign { // otherwise it may be a router that has not called a handler yet
-		g.classify(info) // a request that only runs has no other event with its handler
+	if info.foreign { // otherwise it may be a router
+		g.classify(info) // a request that only runs has no other event
 	}
 	g.samples = append(g.samples, stackSample{t, info.site})
 }
 
-// sample adds the samples of g from a to b. A preemption counts too, which a goroutine has after 10
-// ms.
+// A preemption counts as a sample.
 func (x *blamer) sample(g *goroutine, a, b int64) {
 	x.samples = countIn(x.samples, g.samples, a, b)
 	x.ran = countIn(countIn(x.ran, g.samples, a, b), g.stops, a, b)
@@ -85,16 +80,14 @@ func mostSampled(at []sampled) (site siteID) {
 	return site
 }
 
-// holding says how long the holders that released at a place ran by the trace, and how many samples
-// they have.
+// holding is the time and the samples of the holders that released at a place.
 type holding struct {
 	until   int64
 	ran     int64
 	samples int
 }
 
-// held records that g ran from a to b, and released at a place later.
-func (s *sites) held(at siteID, g *goroutine, a, b int64) {
+func (s *sites) noteHolder(at siteID, g *goroutine, a, b int64) {
 	h := s.holds[at]
 	if h == nil {
 		h = &holding{}
@@ -114,8 +107,7 @@ func (s *sites) held(at siteID, g *goroutine, a, b int64) {
 
 const samplePeriod = 10 * time.Millisecond
 
-// descheduled reports whether the holders were off their CPUs for more than half of that time, even
-// with two standard deviations more samples.
+// descheduled holds for more than half of the time, within two standard deviations.
 func (h *holding) descheduled() bool {
 	if h == nil {
 		return false
@@ -154,8 +146,7 @@ func functionOf(site string) string {
 	return f
 }
 
-// wilson returns the score interval of a share, n of all, at 95% confidence (E. B. Wilson, JASA 22,
-// 1927). It holds for few samples, and for shares near 0 and 1.
+// 95% confidence (E. B. Wilson, JASA 22, 1927)
 func wilson(n, all int) (low, high float64) {
 	const z = 1.96
 	if all == 0 {

@@ -23,7 +23,7 @@ func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 	}
 	asked := info.has(roleAsked)
 	if p := g.parent; p != nil && !asked && p.way == wayLife && p.start != 0 {
-		return // part of its parent's request: gRPC within a handler of HTTP/2
+		return // gRPC within a handler of HTTP/2
 	}
 	x.step(g, turnServes, t)
 }
@@ -31,7 +31,7 @@ func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
 	switch {
 	case info.has(roleStreams):
-		if g.serve { // it seemed to be a connection of HTTP/1
+		if g.serve { // it looked like HTTP/1
 			g.serve = false
 			g.reset(t)
 		}
@@ -47,16 +47,14 @@ func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
 	g.classify(info)
 }
 
-// classify records a stack's class. The longest stack counts, because middleware lies outward of
-// the handler.
+// The longest stack counts, because middleware lies outward of the handler.
 func (g *goroutine) classify(info *stackInfo) {
 	if info.class != 0 && info.depth > g.classDepth {
 		g.class, g.classDepth = info.class, info.depth
 	}
 }
 
-// forWorkAt reports whether a wait is for work, of a goroutine of wayTurns. A library that waits
-// without the program on the stack was not called for a request.
+// A library that waits without the program on the stack was not called for a request.
 func (g *goroutine) forWorkAt(s state, reason string, info *stackInfo) bool {
 	if !mayBeForWork(s, reason, info) {
 		return false
@@ -64,14 +62,13 @@ func (g *goroutine) forWorkAt(s state, reason string, info *stackInfo) bool {
 	return info.work || g.way == wayTurns && g.asked && !info.program
 }
 
-// mayBeForWork reports whether a wait can be for work. A wait for a mutex or for a slow client
-// cannot.
+// mayBeForWork excludes waits for a mutex or a slow client.
 func mayBeForWork(s state, reason string, info *stackInfo) bool {
 	if info.has(roleWrites) {
 		return false
 	}
 	if s == stateUnknown && reason == "" {
-		return true // since before the trace, which tells the stack alone
+		return true // since before the trace
 	}
 	return s == stateNetwork || s == stateChannel || s == stateSleep || reason == "sync.(*Cond).Wait"
 }
@@ -99,7 +96,7 @@ func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t 
 	return true
 }
 
-// calls records a system call. A read after an answer looks for the next request.
+// A read after an answer looks for the next request.
 func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 	if info.has(roleAnswer) {
 		x.step(g, turnAnswers, t)
@@ -127,20 +124,19 @@ func (x *turns) seek(g *goroutine, t int64) {
 	first := g.way != wayTurns
 	g.way, g.serve = wayTurns, false
 	switch {
-	case g.phase == phaseRegion: // it needs more work for the same request
+	case g.phase == phaseRegion: // more work for the same request
 	case g.phase == phaseEnded:
 		x.finish(g, t, true)
 	case g.phase == phaseServing && !first && !g.seeking && !(g.closed && !g.answered):
 		x.finish(g, t, false)
-	case first && !g.known && len(g.segments) > 1: // it was busy when the trace began
+	case first && !g.known && len(g.segments) > 1: // busy when the trace began
 		x.cut(g, t)
 	default:
 		g.reset(t)
 	}
 }
 
-// die ends the turn of a goroutine that ends. One of wayTurns had no work if it only closed its
-// connection.
+// One of wayTurns had no work if it only closed its connection.
 func (x *turns) die(g *goroutine, t int64) {
 	switch {
 	case g.phase == phaseServing && (g.way == wayLife || g.did && (!g.closed || g.answered)):
@@ -152,8 +148,8 @@ func (x *turns) die(g *goroutine, t int64) {
 	}
 }
 
-// The trace does not show where a worker's job ends, if nobody waits for its result yet and the
-// next job is in the channel already. But a usual job waits once where the last one waited:
+// The trace does not show where a worker's job ends if the next one is in the channel already. But
+// a usual job waits once where the last one waited:
 //
 //	its queue is empty   waits for a job │ sleep │ wakes one  │ waits for a job │ sleep │ wakes one
 //	its queue is full    sleep │ sleep │ sleep │ sleep │ wakes one who has waited for long
@@ -163,7 +159,6 @@ func (x *turns) die(g *goroutine, t int64) {
 // several.
 type jobsOf struct{ once, often uint32 }
 
-// count counts what g did since it last woke another goroutine.
 func (j *jobsOf) count(g *goroutine) {
 	var since int64
 	if n := len(g.wakes); n > 0 {
@@ -182,8 +177,8 @@ const minJobs = 8
 
 func (j *jobsOf) steady() bool { return j.once >= minJobs && j.once >= 4*j.often }
 
-// lastTwo returns the indexes of the last wait of g up to i, after since, and of the wait before it
-// at the same place. -1: none.
+// lastTwo returns the indexes of the last wait of g since since, and of the one before at the same
+// place.
 func (g *goroutine) lastTwo(i int, since int64) (last, before int) {
 	last, before = -1, -1
 	for ; i >= 0 && g.segments[i].start >= since; i-- {
@@ -198,8 +193,7 @@ func (g *goroutine) lastTwo(i int, since int64) (last, before int) {
 	return last, before
 }
 
-// worksSince returns since when w, which ends a wait of g at b, works for g. That is since it woke
-// another goroutine, or since a steady worker's last job. 0: not known.
+// worksSince returns since when w, which ends a wait of g at b, works for g, or 0.
 func (s *sites) worksSince(w, g *goroutine, b int64) int64 {
 	since := w.wokeBefore(b)
 	if !w.jobs.steady() {

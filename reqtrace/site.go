@@ -1,23 +1,24 @@
 package reqtrace
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"golang.org/x/exp/trace"
 )
 
-// siteID is an index of sites.places. 0: none.
+// siteID is an index of sites.places, or 0.
 type siteID uint32
 
-// sites knows the stacks of a trace by their place in the code. It looks at a stack once in each
-// generation, which is how long the reader's handles live.
+// sites reads a stack once in each generation, which is how long the reader's handles live.
 type sites struct {
 	places  []place
 	byPlace map[place]siteID
 	byName  map[string]siteID
 	others  siteID
 	waits   []wait
-	longest []int64 // at a stretch, of waits
+	longest []int64 // of waits
 	byWait  map[wait]waitID
 	cache   map[trace.Stack]*knownStack
 	frames  []frame
@@ -33,26 +34,26 @@ type sites struct {
 type knownStack struct {
 	stack trace.Stack
 	info  stackInfo
-	next  [2]*knownStack // what goroutines had after it, because servers repeat what they do
+	next  [2]*knownStack // what came after it, because servers repeat what they do
 }
 
 type stackInfo struct {
 	site   siteID
-	inside siteID // the innermost library function, if site is the program's
-	class  siteID // the handler's function; 0: not on the stack
-	entry  siteID // the goroutine's first function, if it is the program's or a library's
+	inside siteID // innermost library function, if site is the program's
+	class  siteID // the handler's function, or 0
+	entry  siteID // first function, of the program or a library
 	cgo    bool
-	named  bool // site is in the program or in a library
+	named  bool // site is the program's or a library's
 	roles  role
 
-	depth     uint8  // how many frames lie outward of class
+	depth     uint8  // frames outward of class
 	foreign   bool   // class is the program's or a library's
-	life      bool   // the goroutine began with a function that serves a request
-	work      bool   // a wait here is one for work
-	task      siteID // the innermost function of Options.Requests
+	life      bool   // the first function serves a request
+	work      bool   // a wait here is for work
+	task      siteID // innermost function of Options.Requests
 	own       bool
-	program   bool   // it has a function of the program's
-	candidate siteID // what Options.Requests should name if waits here are for work
+	program   bool   // it has the program's code
+	candidate siteID // for Options.Requests
 }
 
 func newSites() *sites {
@@ -67,7 +68,7 @@ func newSites() *sites {
 
 func (s *sites) name(id siteID) string { return s.places[id].site }
 
-// better returns the place that says more to users: the program's, or else a.
+// better returns the place that says more to users.
 func (s *sites) better(a, b siteID) siteID {
 	if s.places[b].owner > s.places[a].owner || a == 0 {
 		return b
@@ -75,7 +76,7 @@ func (s *sites) better(a, b siteID) siteID {
 	return a
 }
 
-// otherRequests stands for a connection of net/http's server of which no more is known.
+// a connection of net/http of which no more is known
 const otherRequests = "other requests"
 
 func (s *sites) occupant(g *goroutine) siteID {
@@ -151,7 +152,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		case f.Func == "runtime.goexit", f.Func == "runtime.main":
 			continue
 		case strings.HasPrefix(f.Func, "runtime.cgocallback"):
-			called = true // C has called Go: frames outward are not where it is
+			called = true // frames outward are not where it is
 		case f.Func == "runtime.cgocall", strings.Contains(f.Func, cFunction):
 			info.cgo = info.cgo || !called
 		}
@@ -167,7 +168,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	if n := len(s.frames); n > 0 && s.frames[n-1].owner >= ownerLibrary {
 		info.entry = s.intern(shortFunc(s.frames[n-1].Func))
 	}
-	if h >= 0 && !dispatches(&s.frames[h]) { // otherwise it calls handlers, and is none itself
+	if h >= 0 && !dispatches(&s.frames[h]) { // otherwise it calls handlers
 		info.class, info.depth = s.intern(shortFunc(s.frames[h].Func)), uint8(min(len(s.frames)-h, 255))
 		info.foreign = s.frames[h].owner >= ownerLibrary
 	}
@@ -178,12 +179,10 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	return info
 }
 
-// InStandardLibrary reports whether a function is the standard library's, by its full name in
-// stacks and profiles.
+// InStandardLibrary reports whether a function is the standard library's, by its full name.
 func InStandardLibrary(function string) bool { return stdRoots[pathRoot(function)] }
 
-// stdRoots has the first elements of the standard library's import paths. A test compares them with
-// go list std.
+// A test compares them with go list std.
 var stdRoots = func() map[string]bool {
 	m := map[string]bool{}
 	for _, s := range strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed
@@ -195,8 +194,6 @@ var stdRoots = func() map[string]bool {
 	return m
 }()
 
-// pathRoot returns the first element of the import path of a function's package. It ends at a
-// slash. In a path of one element it ends at the dot before the function's name.
 func pathRoot(function string) string {
 	pkg, _, _ := strings.Cut(function, "[")
 	root, _, ok := strings.Cut(pkg, "/")
@@ -204,4 +201,146 @@ func pathRoot(function string) string {
 		root, _, _ = strings.Cut(pkg, ".")
 	}
 	return root
+}
+
+const maxBandSites = 24
+
+// wait says what a time went into, by the numbers of places. [Blame] explains each.
+type wait struct {
+	cause, doing Cause
+	site         siteID
+	from         siteID // where the request's own goroutine waited; 0: there
+	inside       siteID
+	op           siteID // if site does not have it
+	holder       siteID // where it was released, or who ran instead
+	writer       siteID
+	at           siteID // where the holder was
+	atOp         siteID // like op, for at
+}
+
+type waitID uint32
+
+func (s *sites) internWait(w wait, longest int64) waitID {
+	id, ok := s.byWait[w]
+	if !ok {
+		id = waitID(len(s.waits))
+		s.waits, s.longest = append(s.waits, w), append(s.longest, 0)
+		s.byWait[w] = id
+	}
+	s.longest[id] = max(s.longest[id], longest)
+	return id
+}
+
+func (s *sites) blame(w *wait, ns, longest int64) Blame {
+	site, from := &s.places[w.site], &s.places[w.from]
+	doing := w.doing
+	if doing == CauseRunning && s.holds[w.holder].descheduled() {
+		doing = CauseDescheduled
+	}
+	b := Blame{
+		Cause: w.cause, Site: site.site, Call: site.call, Op: s.opOf(w.op, w.site),
+		Inside: s.name(w.inside), Handler: site.handler, Holder: s.name(w.holder), Writer: s.name(w.writer),
+		Doing: doing, DoingAt: s.name(w.at), DoingOp: s.opOf(w.atOp, w.at), Time: dur(ns), Longest: dur(longest),
+	}
+	if b.Handler == "" && w.from != 0 {
+		b.Handler = from.handler
+		if b.Handler == "" && from.site != site.site {
+			b.Handler = from.site
+		}
+	}
+	return b
+}
+
+// blames joins those that look the same. slowest limits their stretches.
+func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
+	type shown struct{ time, longest int64 }
+	all := map[Blame]shown{}
+	for id, ns := range waits {
+		if ns == 0 {
+			continue
+		}
+		b := s.blame(&s.waits[id], 0, 0)
+		sum := all[b]
+		all[b] = shown{sum.time + ns, max(sum.longest, s.longest[id])}
+	}
+	for b, sum := range all {
+		b.Time, b.Longest = dur(sum.time/n), dur(min(sum.longest, slowest))
+		list = append(list, b)
+	}
+	slices.SortFunc(list, compareBlames)
+	return list[:min(len(list), maxBandSites)]
+}
+
+func compareBlames(p, q Blame) int {
+	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause),
+		cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op),
+		cmp.Compare(p.Inside, q.Inside), cmp.Compare(p.Handler, q.Handler),
+		cmp.Compare(p.Holder, q.Holder), cmp.Compare(p.Writer, q.Writer),
+		cmp.Compare(p.Doing, q.Doing), cmp.Compare(p.DoingAt, q.DoingAt), cmp.Compare(p.DoingOp, q.DoingOp))
+}
+
+func (s *sites) opOf(op, at siteID) string {
+	if o := s.places[op].op; o != "" {
+		return o
+	}
+	return s.places[at].op
+}
+
+// own is the cause, or what the holder did.
+func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
+	at := seg.site
+	if p.cause == CauseRunning {
+		w = wait{cause: own, site: s.better(at, p.site), from: p.from, op: at}
+	} else {
+		w = wait{cause: p.cause, doing: own, site: p.site, from: p.from, at: s.better(at, p.holderWait), atOp: at}
+		w.holder, w.writer = p.holder, p.writer
+	}
+	switch {
+	case p.inside != 0:
+		w.inside = p.inside
+	case own == CauseSleep:
+		w.inside = seg.inside
+	}
+	if w.from == w.site {
+		w.from = 0
+	}
+	if w.op == w.site || s.places[w.op].op == "" {
+		w.op = 0
+	}
+	if w.atOp == w.at || s.places[w.atOp].op == "" {
+		w.atOp = 0
+	}
+	return w
+}
+
+// What the request waits for remains the same in a chain, so a convoy leads to the goroutine that
+// began it. held says that the goroutine held what was waited for, and did not make it.
+func (s *sites) follow(p *piece, seg *segment, a, b int64, cause Cause, held bool) piece {
+	next := piece{g: seg.waker, a: a, b: b, cause: cause, site: p.site, from: p.from, inside: p.inside}
+	next.held, next.holder, next.hold = p.held || held, p.holder, p.hold
+	if held {
+		next.hold = b - a
+	}
+	if p.cause == CauseRunning { // the request's own wait, or a worker's
+		next.site = s.better(seg.site, p.site)
+		if p.from == 0 {
+			next.from = seg.site
+		}
+	}
+	switch {
+	case cause == CauseRunning:
+	case held || !p.held:
+		if held && s.hasOneHolder(seg) {
+			next.acquireSite = seg.site
+		}
+		if s.name(seg.release) != "" {
+			next.holder = seg.release
+			if p.cause != CauseRunning { // otherwise the request itself is the writer
+				next.writer = s.writerAt(seg)
+			}
+		}
+	default:
+		next.holderWait, next.writer = s.better(seg.site, p.holderWait), p.writer
+	}
+	return next
 }

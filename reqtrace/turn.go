@@ -7,21 +7,105 @@ import (
 	"time"
 )
 
-type turns struct {
-	classes  *classes
-	anybodys bool // without regions, net/http's turns are the requests
-	origin   int64
-	blamer   blamer
-	kernel   *kernel
+// A turn is what a goroutine does from one wait for work to the next. Its phase says how far the
+// request in it is:
+//
+//	              turnWoken
+//	idle ──────────────────────────> woken ───────────────────┐
+//	 ^ │  turnLooks                    │                      │ turnBegins
+//	 │ ├────────────────> looking ─────┤ turnAnswers          │ (from each of the four)
+//	 │ └────────────┐        │         v                      v
+//	 │              └────────┴─────> answered ────────────> region ──> and again: depth
+//	 │                                 │                      │
+//	 │                                 │                      │ turnEnds, of the outermost
+//	 │                                 │                      v
+//	 └─────────────────────────────────┴──────────────────── ended
+//
+// The way back to idle hands out a request: from ended at any wait of its own, from answered at a
+// wait outside of the handler. So does a look for the next request, or the goroutine's end.
+//
+// A goroutine of another way (serving.go) has the same turn:
+//
+//	        turnServes: created; turnWoken: there is work
+//	idle ───────────────────────────────────────────────────────> serving ──> region, ended: as above
+//	 ^                                                               │
+//	 └───────────────────────────────────────────────────────────────┘
+//	        turnSeeks: it waits for work; turnDies
+//
+// Invariants:
+//   - start is set in serving, region and ended only. depth is above 0 in region only.
+//   - woken is 0 in idle, the wake-up in woken, and the look in looking. Later phases keep it.
+//   - A request with known unset began before the trace, and is not taken apart.
+//   - No request of this turn needs what was before [goroutine.begin].
+type phase uint8
 
-	pending  []ended // until the kernel's counts for their time are known
-	began    uint64
-	marked   bool
-	held     []served // until it is known whether the trace has regions
-	released bool
-	unmarked int
-	measured int // left out: they answered with a trace, a profile or a status page
-	done     []served
+const (
+	phaseIdle    phase = iota
+	phaseLooking       // for the next request
+	phaseWoken
+	phaseAnswered // without a region
+	phaseRegion
+	phaseServing // of another way
+	phaseEnded   // until the next wait
+)
+
+type turnEvent uint8
+
+const (
+	turnWoken turnEvent = iota // from a wait that may have been for work
+	turnLooks
+	turnAnswers
+	turnBegins
+	turnEnds
+	turnWaits   // its own, anywhere
+	turnOutside // of a connection, outside of its handler
+	turnNothing // of a connection, for the next request
+	// for a time or a channel, not of a connection
+	turnPauses
+	turnServes
+	turnSeeks // wayTurns waits for work
+	turnDies
+)
+
+// turn is a turn under way. A time of 0 is not yet.
+type turn struct {
+	phase phase
+	known bool  // the trace has its begin
+	mark  int64 // end of the turn before, or birth
+	woken int64
+	awake int64
+	seq   uint64 // number of the turn; 0: none yet
+	start int64
+	depth int
+	reqID string
+
+	class      siteID // the handler's function
+	classDepth uint8
+	route      siteID // class by the program itself
+	measures   bool   // roleMeasures
+
+	// Of wayLife and wayTurns:
+	did      bool // it waited, or called something
+	answered bool
+	closed   bool
+	seeking  bool // it looked for a request, and nothing came of it yet
+}
+
+type turns struct {
+	classes   *classes
+	anyServer bool // without regions, net/http's turns are requests
+	origin    int64
+	blamer    blamer
+	kernel    *kernel
+
+	pending   []ended // until the kernel's counts are known
+	began     uint64
+	marked    bool
+	undecided []served // until the trace has a region
+	released  bool
+	unmarked  int
+	measured  int // left out (roleMeasures)
+	done      []served
 }
 
 func (x *turns) step(g *goroutine, e turnEvent, t int64) {
@@ -83,7 +167,7 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 		case g.phase == phaseAnswered, e == turnNothing:
 			g.reset(t)
 		}
-	case turnLeisure:
+	case turnPauses:
 		if g.start == 0 {
 			g.phase, g.woken = phaseIdle, 0
 		}
@@ -112,7 +196,6 @@ func (g *goroutine) reset(t int64) {
 	g.turn = turn{known: true, mark: t, awake: g.awake}
 }
 
-// turnOf returns the turn of what g creates.
 func (g *goroutine) turnOf() uint64 {
 	if g.seq != 0 {
 		return g.seq
@@ -120,17 +203,14 @@ func (g *goroutine) turnOf() uint64 {
 	return g.owner
 }
 
-// maxFollowed is how long the past of a request without a region is kept. A stream may last as long
-// as its connection.
 const maxFollowed = int64(time.Minute)
 
-// serving reports whether a request is under way on g.
 func (g *goroutine) serving() bool { return g.start != 0 || g.serve && g.woken != 0 }
 
-// since returns from when on a request of g's may need the past.
+// since returns from when on a request may need the past.
 func (g *goroutine) since(now, patience int64) (int64, bool) {
 	switch {
-	case g.measures: // its request is left out
+	case g.measures:
 		return 0, false
 	case g.start != 0 && (g.phase != phaseServing || now-g.start < maxFollowed):
 		return g.start, true
@@ -181,12 +261,11 @@ func (x *turns) wakes(g *goroutine, t int64) {
 	}
 }
 
-// reads records a read of a connection between requests. It finds the next request, or a wait
-// follows.
+// reads records a read of a connection between requests.
 func (x *turns) reads(g *goroutine, info *stackInfo, t int64) {
 	idled := g.phase == phaseIdle && !g.known && info.has(rolePeek) && len(g.segments) > 1 &&
 		g.segments[0].state == stateNetwork && g.segments[1].start == g.awake
-	if idled { // it was idle when the trace began, and a request woke it
+	if idled { // idle when the trace began, and woken by a request
 		x.step(g, turnWoken, g.awake)
 		return
 	}
@@ -199,7 +278,7 @@ func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t i
 	}
 	g.forWork = s == stateNetwork && (!info.has(roleConn) || info.between())
 	if !info.has(roleConn) && (s == stateSleep || reason == "chan receive" || reason == "select") {
-		x.step(g, turnLeisure, t)
+		x.step(g, turnPauses, t)
 	}
 	switch {
 	case s == stateAssistWait, s == stateRunnable, s == stateUnknown:
@@ -236,7 +315,7 @@ type ended struct {
 	marked, asked bool
 }
 
-// ended takes a request apart once the kernel's counts for its time are known.
+// ended takes a request apart once the kernel's counts are known.
 func (x *turns) ended(e *ended) {
 	if x.kernel == nil {
 		x.takeApart(e)
@@ -285,8 +364,8 @@ func (x *turns) cut(g *goroutine, t int64) {
 	g.reset(t)
 }
 
-// maxHeld is how many turns are kept back until it is clear that the trace has no regions.
-const maxHeld = 1024
+// turns that are kept until the trace has a region
+const maxUndecided = 1024
 
 // hand hands r out. Turns without a region count if the trace has no regions, or Options.Requests
 // asks for them. Those cut at the start may have had their region before.
@@ -295,21 +374,21 @@ func (x *turns) hand(r *served, asked, marked bool) {
 	case asked && !marked:
 		x.done = append(x.done, *r)
 	case marked:
-		for i := range x.held {
-			x.leaveOut(&x.held[i])
+		for i := range x.undecided {
+			x.leaveOut(&x.undecided[i])
 		}
-		x.held = nil
+		x.undecided = nil
 		x.done = append(x.done, *r)
-	case !x.anybodys:
+	case !x.anyServer:
 	case x.released:
 		x.done = append(x.done, *r)
 	case x.marked:
 		x.leaveOut(r)
 	default:
 		r.sites, r.path, r.samples = slices.Clone(r.sites), slices.Clone(r.path), slices.Clone(r.samples)
-		x.held = append(x.held, *r)
-		if len(x.held) == maxHeld {
-			x.done, x.held, x.released = append(x.done, x.held...), nil, true
+		x.undecided = append(x.undecided, *r)
+		if len(x.undecided) == maxUndecided {
+			x.done, x.undecided, x.released = append(x.done, x.undecided...), nil, true
 		}
 	}
 }
@@ -322,15 +401,15 @@ func (x *turns) leaveOut(r *served) {
 	}
 }
 
-// end hands out what the end of the trace cuts off, and what was kept back.
+// end hands out what the end of the trace cuts off.
 func (x *turns) end(goroutines map[int64]*goroutine, now int64) {
 	x.flush(math.MaxInt64)
 	if !x.marked {
-		x.done = append(x.done, x.held...)
+		x.done = append(x.done, x.undecided...)
 	}
-	x.held = nil
+	x.undecided = nil
 	for _, g := range goroutines {
-		start, found := g.begin(), !x.marked && x.anybodys
+		start, found := g.begin(), !x.marked && x.anyServer
 		switch {
 		case g.measures, g.phase == phaseServing && g.seeking:
 			continue

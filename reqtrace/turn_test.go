@@ -9,11 +9,14 @@ import (
 
 const us = time.Microsecond
 
+// What times has for a request that an edge of the trace cuts.
+const startCut, endCut = 1, 2
+
 // times returns the starts and ends of what is done, in microseconds, and -1 for what is cut.
 func (s *script) times() (out [][2]int64) {
 	for _, r := range s.m.turns.done {
 		if r.Cut != CutNone {
-			out = append(out, [2]int64{-1, int64(r.Cut)})
+			out = append(out, [2]int64{-1, map[Cut]int64{CutStart: startCut, CutEnd: endCut}[r.Cut]})
 			continue
 		}
 		if r.Parts.Total() != r.Duration() {
@@ -136,7 +139,7 @@ func TestCutAtTheEdges(t *testing.T) {
 	s.at(40).begin(2).at(50).end(2).wait(2, "network", "main.serve") // who knows when it was woken
 	s.at(60).born(3).at(70).wake(0, 3).run(3, 3).begin(3)
 	s.m.turns.end(s.m.goroutines, s.m.now)
-	s.wantTimes([2]int64{-1, int64(CutStart)}, [2]int64{-1, int64(CutStart)}, [2]int64{-1, int64(CutEnd)})
+	s.wantTimes([2]int64{-1, startCut}, [2]int64{-1, startCut}, [2]int64{-1, endCut})
 }
 
 // conn are stacks of net/http's server, from the inside.
@@ -228,7 +231,7 @@ func TestLateMark(t *testing.T) {
 		s.at(now).wake(0, 2).run(2, 2).syscall(2, now+1, answer).at(now+2).wait(2, "network", peek...)
 	}
 	s.at(10).create(0, 2).run(2, 2).wait(2, "network", peek...)
-	for range maxHeld {
+	for range maxUndecided {
 		turn()
 	}
 	now := s.now
@@ -236,8 +239,8 @@ func TestLateMark(t *testing.T) {
 		"network", peek...)
 	turn()
 	s.m.turns.end(s.m.goroutines, s.m.now)
-	if n := len(s.m.turns.done); n != maxHeld+2 || s.m.turns.marked || s.m.turns.unmarked != 0 {
-		t.Errorf("%d requests of %d, marked %v, %d left out", n, maxHeld+2, s.m.turns.marked, s.m.turns.unmarked)
+	if n := len(s.m.turns.done); n != maxUndecided+2 || s.m.turns.marked || s.m.turns.unmarked != 0 {
+		t.Errorf("%d requests of %d, marked %v, %d left out", n, maxUndecided+2, s.m.turns.marked, s.m.turns.unmarked)
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 // Verdict says how head differs from base in a figure.
 type Verdict uint8
 
-// The verdicts. Faster is more of a figure whose More is set, and less of another.
+// Faster is more of a figure whose More is set, and less of another.
 const (
 	VerdictInconclusive Verdict = iota // the interval holds the ratio 1, or there are too few runs
-	VerdictFaster                      // head is better than base
-	VerdictSlower                      // head is worse than base
+	VerdictFaster
+	VerdictSlower
 )
 
 var verdictNames = enum.Of[Verdict]("tailstat", "a verdict", "inconclusive", "faster", "slower")
@@ -26,23 +26,19 @@ var verdictNames = enum.Of[Verdict]("tailstat", "a verdict", "inconclusive", "fa
 // String returns inconclusive, faster or slower.
 func (v Verdict) String() string { return verdictNames.String(v) }
 
-// MarshalText returns what String does. It fails for another value.
+// MarshalText returns what String does, or an error for another value.
 func (v Verdict) MarshalText() ([]byte, error) { return verdictNames.Marshal(v) }
 
-// UnmarshalText reads what MarshalText wrote.
-func (v *Verdict) UnmarshalText(text []byte) error { return verdictNames.Parse(text, v) }
-
-// Options are those of Compare. The zero value is ready.
+// Options are those of Compare.
 type Options struct {
-	// Figures are compared (default: those of Figures). More figures mean wider intervals.
+	// Figures are compared. Default: those of Figures. More have wider intervals.
 	Figures []Figure
 
-	// Confidence is the probability with which all intervals hold together (default 0.95).
+	// Confidence is that of all intervals together. Default 0.95.
 	Confidence float64
 
-	// Rounds is how many rounds you measure at most (limit 200), if you compare after each and stop
-	// when the answer is clear. Then the intervals of all rounds hold together. It must be the same
-	// each time, and needs runs in rounds (default 0: you compare once).
+	// Rounds is how many rounds you measure at most, up to 200, if you compare after each and stop
+	// early. Intervals then hold for all looks together. Default 0: you compare once.
 	Rounds int
 }
 
@@ -51,20 +47,19 @@ type Comparison struct {
 	Base   int      `json:"base"` // number of runs
 	Head   int      `json:"head"`
 	Paired bool     `json:"paired"` // by rounds
-	Level  float64  `json:"level"`  // of each interval, so that all hold together
+	Level  float64  `json:"level"`
 	Result []Result `json:"results"`
 }
 
-// Interval is a range of ratios. JSON has [low, high], with null for no bound.
 type Interval struct {
 	Low  float64 // 0: no bound
 	High float64 // infinite: no bound
 }
 
-// Contains reports whether x lies in i or on its bounds.
+// Contains reports whether x lies in i, bounds included.
 func (i Interval) Contains(x float64) bool { return i.Low <= x && x <= i.High }
 
-// HalfWidth returns how far the bounds lie from their middle as a ratio. 0.1 means 10% each way.
+// HalfWidth returns how far the bounds lie from their middle. 0.1 means 10%.
 func (i Interval) HalfWidth() float64 {
 	if i.Low <= 0 {
 		return math.Inf(1)
@@ -84,22 +79,6 @@ func (i Interval) MarshalJSON() ([]byte, error) {
 	return json.Marshal(bounds)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (i *Interval) UnmarshalJSON(text []byte) error {
-	var bounds [2]*float64
-	if err := json.Unmarshal(text, &bounds); err != nil {
-		return err
-	}
-	*i = Interval{0, math.Inf(1)}
-	if bounds[0] != nil {
-		i.Low = *bounds[0]
-	}
-	if bounds[1] != nil {
-		i.High = *bounds[1]
-	}
-	return nil
-}
-
 // Result is one figure of head over that of base.
 type Result struct {
 	Figure  string   `json:"figure"`
@@ -108,15 +87,15 @@ type Result struct {
 	Head    float64  `json:"head"`
 	Ratio   float64  `json:"ratio"` // Hodges and Lehmann's estimate
 	Within  Interval `json:"within"`
-	P       float64  `json:"p"` // of the test for no difference, without a correction
+	P       float64  `json:"p"` // of the test for no difference, uncorrected
 	Verdict Verdict  `json:"verdict"`
 
 	noise noise
 }
 
-// Compare compares the runs of head with those of base. It pairs them if each run of base has one
-// of head in its round. Fewer than two runs of either are an error. So are numbers that are
-// negative, infinite or NaN.
+// Compare compares the runs of head with those of base, by rounds if each run of base has one of
+// head in its round. Fewer than two runs of either are an error, as are values that are negative or
+// not finite.
 func Compare(base, head []Run, o Options) (*Comparison, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -129,7 +108,8 @@ func Compare(base, head []Run, o Options) (*Comparison, error) {
 		case 0:
 			return nil, fmt.Errorf("tailstat: no run of %s; measure it as often as the other", set.name)
 		case 1:
-			return nil, fmt.Errorf("tailstat: one run of %s says nothing about how runs vary; measure %d rounds at least", set.name, fewest(o, true))
+			return nil, fmt.Errorf("tailstat: one run of %s does not show how runs vary; measure %d rounds at least",
+				set.name, fewest(o, true))
 		}
 	}
 	c := &Comparison{Base: len(base), Head: len(head)}
@@ -137,7 +117,8 @@ func Compare(base, head []Run, o Options) (*Comparison, error) {
 	switch {
 	case o.Rounds > 0 && !c.Paired:
 		return nil, evenkeel.NewOptionError("tailstat.Options",
-			"Rounds", "these runs are not in rounds, each with one of base and one of head; write 0, or number the rounds")
+			"Rounds", "these runs are not in rounds, each with one of base and one of head; write 0, or number the "+
+				"rounds")
 	case o.Rounds > 0 && len(base) > o.Rounds:
 		return nil, evenkeel.NewOptionError("tailstat.Options",
 			"Rounds", "%d rounds are more than the %d that were announced; the intervals would not hold", len(base),
@@ -154,7 +135,7 @@ func Compare(base, head []Run, o Options) (*Comparison, error) {
 	return c, nil
 }
 
-// check returns an error for invalid options and fills in the defaults.
+// check also fills in the defaults.
 func (o *Options) check() error {
 	if o.Confidence == 0 {
 		o.Confidence = .95
@@ -180,7 +161,6 @@ func (o *Options) check() error {
 	return nil
 }
 
-// nominal returns the level of one test of one figure.
 func (o *Options) nominal() float64 {
 	alpha := (1 - o.Confidence) / float64(len(o.Figures))
 	if o.Rounds > 0 {
@@ -189,7 +169,7 @@ func (o *Options) nominal() float64 {
 	return alpha
 }
 
-// Fewest returns how many rounds Compare needs at least for another verdict than VerdictInconclusive.
+// Fewest returns how many rounds a verdict other than inconclusive needs at least.
 func Fewest(o Options) (int, error) {
 	if err := o.check(); err != nil {
 		return 0, err
@@ -222,7 +202,6 @@ func pair(base, head []Run) (b, h []Run, paired bool) {
 	return b, h, true
 }
 
-// logs returns the logarithms of a figure of runs. missing says why a run does not have it.
 func logs(f Figure, name string, runs []Run) (xs []float64, missing string, err error) {
 	for i := range runs {
 		x, err := f.Of(&runs[i])
@@ -253,14 +232,14 @@ func compare(f Figure, base, head []Run, paired bool, level float64) (Result, er
 	if r.Missing != "" {
 		return r, nil
 	}
-	var e Estimate
+	var e estimate
 	if paired {
 		d := make([]float64, len(x))
 		for i := range d {
 			d[i] = y[i] - x[i]
 		}
-		e, err = SignedRank(d, level)
-		r.noise = pairedNoise(d, e.Value, level)
+		e, err = signedRank(d, level)
+		r.noise = pairedNoise(d, e.value, level)
 	} else {
 		e, err = rankSum(x, y, level)
 		r.noise = looseNoise(x, y, level)
@@ -269,7 +248,7 @@ func compare(f Figure, base, head []Run, paired bool, level float64) (Result, er
 		return r, err
 	}
 	r.Base, r.Head = math.Exp(median(x)), math.Exp(median(y))
-	r.Ratio, r.Within, r.P = math.Exp(e.Value), Interval{math.Exp(e.Low), math.Exp(e.High)}, e.P
+	r.Ratio, r.Within, r.P = math.Exp(e.value), Interval{math.Exp(e.low), math.Exp(e.high)}, e.p
 	if !r.Within.Contains(1) {
 		r.Verdict = VerdictSlower
 		if f.More == (r.Ratio > 1) {

@@ -1,6 +1,7 @@
 package tailstat
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -13,67 +14,52 @@ type Latency interface {
 	Count() int64
 	// Quantile returns the latency that a share q of the requests does not exceed.
 	Quantile(q float64) time.Duration
-	// All returns the latencies in increasing order, each with its count.
+	// All returns latencies in increasing order with their counts.
 	All() iter.Seq2[time.Duration, int64]
 }
 
-// Run is one run of a service under load. What was not measured is zero.
+// Run is one run of a service under load.
 type Run struct {
-	// Round numbers the runs of base and head that ran next to each other, in random order. 0 means
-	// no round.
+	// Round numbers the runs that ran together, in random order. Default 0: no round.
 	Round int
 
-	Latency    Latency       // nil: none
-	Throughput float64       // requests/s
-	CPU        time.Duration // per request
-	PeakMemory int64         // bytes
-
-	Values map[string]float64 // your own figures by name, see Value
+	Latency Latency            // nil: none
+	Values  map[string]float64 // see Figures and Value
 }
 
-// Figure is a positive number of each run. You may define your own.
+// Figure is a positive number of each run.
 type Figure struct {
 	Name string
 	// More says that more is better, as for requests/s.
 	More bool
-	// Of returns the figure of a run. If it returns an error, the figure is not compared.
+	// Of returns the figure of a run, or why the run lacks it.
 	Of func(*Run) (float64, error)
 }
 
-// Figures returns p50, p90, p99, p99.9, the mean of the slowest 1% and 0.1%, requests/s, CPU time
-// per request and peak memory.
+// Figures returns p50, p90, p99, p99.9, the mean of the slowest 1% and 0.1%, and the Values
+// requests/s, CPU/request and peak memory.
 func Figures() []Figure {
 	return []Figure{
 		Quantile(.5), Quantile(.9), Quantile(.99), Quantile(.999), Slowest(.01), Slowest(.001),
-		{"requests/s", true, func(r *Run) (float64, error) { return measured(r.Throughput) }},
-		{"CPU/request", false, func(r *Run) (float64, error) { return measured(r.CPU.Seconds()) }},
-		{"peak memory", false, func(r *Run) (float64, error) { return measured(float64(r.PeakMemory)) }},
+		Value("requests/s", true), Value("CPU/request", false), Value("peak memory", false),
 	}
 }
 
-// Value returns the figure of that name in the Values of runs. more says that more is better.
+// Value returns the figure of that name in Values. more is its More.
 func Value(name string, more bool) Figure {
 	return Figure{name, more, func(r *Run) (float64, error) {
 		x, ok := r.Values[name]
 		if !ok {
-			return measured(0)
+			return 0, errors.New("not measured")
 		}
 		return x, nil
 	}}
 }
 
-func measured(x float64) (float64, error) {
-	if x == 0 {
-		return 0, fmt.Errorf("not measured")
-	}
-	return x, nil
-}
+const leastBeyond = 10 // requests at least as slow as a quantile
 
-// leastBeyond is how many requests must be as slow as a quantile, or slower.
-const leastBeyond = 10
-
-// Quantile returns the figure of the latency in seconds that a share q of the requests does not
-// exceed. Its name is p99.9 for q = 0.999.
+// Quantile returns the latency in seconds that a share q of the requests does not exceed, as p99.9
+// for q = 0.999.
 func Quantile(q float64) Figure {
 	name := fmt.Sprintf("p%.6g", 100*q)
 	return Figure{Name: name, Of: func(r *Run) (float64, error) {
@@ -84,7 +70,7 @@ func Quantile(q float64) Figure {
 	}}
 }
 
-// Slowest returns the figure of the mean latency, in seconds, of the slowest share of the requests.
+// Slowest returns the mean latency, in seconds, of the slowest share of the requests.
 func Slowest(share float64) Figure {
 	name := fmt.Sprintf("slowest %.6g%%", 100*share)
 	return Figure{Name: name, Of: func(r *Run) (float64, error) {
@@ -97,7 +83,7 @@ func Slowest(share float64) Figure {
 
 func enough(r *Run, beyond float64, name string) error {
 	if r.Latency == nil {
-		return fmt.Errorf("no latencies")
+		return errors.New("no latencies")
 	}
 	if !(beyond > 0 && beyond < 1) {
 		return fmt.Errorf("%s is none: a share lies between 0 and 1", name)

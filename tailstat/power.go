@@ -8,16 +8,14 @@ import (
 	"sort"
 )
 
-// power is the share of trials in which a difference must show.
-const power = .8
+const power = .8 // the share of trials that must show a difference
 
-// trials of each question. Its answer is then right within some 4% of them.
-const trials = 400
+const trials = 400 // an answer is right within some 4% of the runs
 
 // MaxNeeded is the number of runs beyond which Needed gives up.
 const MaxNeeded = 1000
 
-// noise is how runs vary without a difference. Trials draw from it.
+// Trials draw from noise.
 type noise struct {
 	paired     bool
 	alpha      float64
@@ -25,8 +23,7 @@ type noise struct {
 	runs       [2]int    // of base and head
 }
 
-// pairedNoise is that of differences around their centre. It takes them both ways, because the null
-// hypothesis is that they are symmetric.
+// The null hypothesis is that differences are symmetric, so pairedNoise takes them both ways.
 func pairedNoise(d []float64, centre, level float64) noise {
 	n := noise{paired: true, alpha: 1 - level}
 	for _, x := range around(d, centre) {
@@ -35,8 +32,7 @@ func pairedNoise(d []float64, centre, level float64) noise {
 	return n
 }
 
-// around returns distances from a centre that was estimated from the values. The estimate lies too
-// near to them, so it corrects by k.
+// A centre that was estimated from the values lies too near to them, which k corrects.
 func around(xs []float64, centre float64) (rs []float64) {
 	k := math.Sqrt(float64(len(xs)) / float64(len(xs)-1))
 	for _, x := range xs {
@@ -45,13 +41,10 @@ func around(xs []float64, centre float64) (rs []float64) {
 	return rs
 }
 
-// looseNoise is that of two sets around their medians.
 func looseNoise(x, y []float64, level float64) noise {
 	return noise{alpha: 1 - level, base: around(x, median(x)), head: around(y, median(y))}
 }
 
-// shown reports whether so many runs show a difference of logarithms in enough trials. It stops
-// when the answer is certain.
 func (n *noise) shown(base, head int, shift float64) bool {
 	critical := null(base, head, n.paired).critical(n.alpha)
 	if critical < 0 {
@@ -78,15 +71,14 @@ func (n *noise) shown(base, head int, shift float64) bool {
 	}
 }
 
-// pairedTrial returns a function that draws a trial and returns the statistic of its test, which is
-// small if the difference shows. It sorts the values once.
+// A statistic is small if the difference shows.
 func (n *noise) pairedTrial(rng *rand.Rand, runs, _ int, shift float64) func() int {
 	values := slices.Clone(n.base)
 	for i := range values {
 		values[i] += shift
 	}
 	place, order := places(values, func(i, j int) int { return cmp.Compare(math.Abs(values[i]), math.Abs(values[j])) })
-	times := make([]int, len(values)) // of each place
+	times := make([]int, len(values))
 	return func() int {
 		clear(times)
 		for range runs {
@@ -103,14 +95,13 @@ func (n *noise) pairedTrial(rng *rand.Rand, runs, _ int, shift float64) func() i
 	}
 }
 
-// looseTrial is pairedTrial for two sets.
 func (n *noise) looseTrial(rng *rand.Rand, base, head int, shift float64) func() int {
 	place, order := places(n.base, func(i, j int) int { return cmp.Compare(n.base[i], n.base[j]) })
 	sorted := make([]float64, len(n.base))
 	for p, i := range order {
 		sorted[p] = n.base[i]
 	}
-	at := make([]int, len(n.head)) // place in sorted of a value of head
+	at := make([]int, len(n.head))
 	for i, v := range n.head {
 		at[i] = sort.SearchFloat64s(sorted, shift+v)
 	}
@@ -131,7 +122,6 @@ func (n *noise) looseTrial(rng *rand.Rand, base, head int, shift float64) func()
 	}
 }
 
-// places sorts the indices of values into order. place is the position of each in it.
 func places(values []float64, compare func(i, j int) int) (place, order []int) {
 	for i := range values {
 		order = append(order, i)
@@ -144,19 +134,14 @@ func places(values []float64, compare func(i, j int) int) (place, order []int) {
 	return place, order
 }
 
-// Detectable returns the smallest ratio above 1 that as many runs, as noisy as these, show in four
-// of five trials. ok is false if that is over 1000, or the figure was not compared. It takes
-// milliseconds.
-func (r *Result) Detectable() (ratio float64, ok bool) {
-	return r.noise.detectable(r.noise.runs[0], r.noise.runs[1])
-}
-
-// DetectableWith is Detectable for another number of runs of each, or of rounds.
-func (r *Result) DetectableWith(runs int) (ratio float64, ok bool) {
-	return r.noise.detectable(runs, runs)
-}
-
-func (n *noise) detectable(base, head int) (ratio float64, ok bool) {
+// Detectable returns the smallest ratio above 1 that so many runs of each, or rounds, show in four
+// of five trials if they are as noisy as these. Default 0: as many as these. ok is false if the
+// ratio is over 1000, or the figure was not compared.
+func (r *Result) Detectable(runs int) (ratio float64, ok bool) {
+	n, base, head := &r.noise, runs, runs
+	if runs == 0 {
+		base, head = n.runs[0], n.runs[1]
+	}
 	if len(n.base) == 0 || base < 1 || head < 1 {
 		return 0, false
 	}
@@ -177,9 +162,8 @@ func (n *noise) detectable(base, head int) (ratio float64, ok bool) {
 	return math.Exp(high), true
 }
 
-// Needed returns how many runs of each, or rounds, show a ratio (1.2: a fifth more) in four of five
-// trials, if they vary as these do. ok is false beyond MaxNeeded, or if the figure was not
-// compared.
+// Needed returns how many runs of each, or rounds, show a ratio in four of five trials if they are
+// as noisy as these. ok is false beyond MaxNeeded, or if the figure was not compared.
 func (r *Result) Needed(ratio float64) (runs int, ok bool) {
 	shift := math.Abs(math.Log(ratio))
 	if len(r.noise.base) == 0 || !(shift > 0) {

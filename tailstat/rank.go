@@ -3,23 +3,30 @@ package tailstat
 import (
 	"fmt"
 	"math"
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"sync"
 )
 
-// Estimate is the centre of a distribution, or the shift between two.
-type Estimate struct {
-	Value     float64 // Hodges and Lehmann's
-	Low, High float64 // the interval; infinite with too few values
-	P         float64 // two-sided p-value of the test for zero
+type estimate struct {
+	value     float64
+	low, high float64 // the interval; infinite with too few values
+	p         float64
 }
 
-// SignedRank estimates the centre of differences, with the interval of Wilcoxon's signed-rank test
-// at the level, such as 0.95. Ties and zeros count against a difference. It costs n² log n for n
-// values.
-func SignedRank(differences []float64, level float64) (Estimate, error) {
+// SignedRank returns the interval of Wilcoxon's signed-rank test for the centre of differences, at
+// a level such as 0.95. Bounds are infinite with too few values. Values that are not finite are an
+// error. It costs n² log n.
+func SignedRank(differences []float64, level float64) (low, high float64, err error) {
+	e, err := signedRank(differences, level)
+	return e.low, e.high, err
+}
+
+// Ties and zeros count against a difference.
+func signedRank(differences []float64, level float64) (estimate, error) {
 	if err := checkValues(level, differences); err != nil {
-		return Estimate{}, err
+		return estimate{}, err
 	}
 	n := len(differences)
 	averages := make([]float64, 0, n*(n+1)/2) // Walsh's
@@ -28,14 +35,14 @@ func SignedRank(differences []float64, level float64) (Estimate, error) {
 			averages = append(averages, (x+y)/2)
 		}
 	}
-	return estimate(averages, null(n, n, true), 1-level), nil
+	return newEstimate(averages, null(n, n, true), 1-level), nil
 }
 
-// rankSum estimates by how much head's values exceed base's, with the interval of Wilcoxon's
-// rank-sum test (Mann and Whitney's) at the level. Ties count against a difference.
-func rankSum(base, head []float64, level float64) (Estimate, error) {
+// rankSum estimates by how much head's values exceed base's, by Wilcoxon's rank-sum test. Ties
+// count against a difference.
+func rankSum(base, head []float64, level float64) (estimate, error) {
 	if err := checkValues(level, base, head); err != nil {
-		return Estimate{}, err
+		return estimate{}, err
 	}
 	shifts := make([]float64, 0, len(base)*len(head))
 	for _, x := range base {
@@ -43,7 +50,7 @@ func rankSum(base, head []float64, level float64) (Estimate, error) {
 			shifts = append(shifts, y-x)
 		}
 	}
-	return estimate(shifts, null(len(base), len(head), false), 1-level), nil
+	return newEstimate(shifts, null(len(base), len(head), false), 1-level), nil
 }
 
 func checkValues(level float64, sets ...[]float64) error {
@@ -63,26 +70,24 @@ func checkValues(level float64, sets ...[]float64) error {
 	return nil
 }
 
-// estimate makes an estimate from all Walsh averages, or all differences of base and head. The
-// statistic is the number of those below zero.
-func estimate(all []float64, null distribution, alpha float64) Estimate {
+// newEstimate takes all Walsh averages, or all differences of base and head. The statistic is the
+// number of those below zero.
+func newEstimate(all []float64, null distribution, alpha float64) estimate {
 	slices.Sort(all)
 	n := len(all)
-	e := Estimate{Value: (all[(n-1)/2] + all[n/2]) / 2, Low: math.Inf(-1), High: math.Inf(1)}
+	e := estimate{value: (all[(n-1)/2] + all[n/2]) / 2, low: math.Inf(-1), high: math.Inf(1)}
 	if c := null.critical(alpha); c >= 0 {
-		e.Low, e.High = all[c], all[n-1-c]
+		e.low, e.high = all[c], all[n-1-c]
 	}
 	notAbove, _ := slices.BinarySearch(all, math.SmallestNonzeroFloat64)
 	below, _ := slices.BinarySearch(all, 0)
-	e.P = null.twoSided(min(notAbove, n-below))
+	e.p = null.twoSided(min(notAbove, n-below))
 	return e
 }
 
-// distribution has the cumulative probabilities of a symmetric rank statistic, from 0 to its centre
-// at least.
+// distribution has cumulative probabilities of a symmetric statistic, to its centre at least.
 type distribution []float64
 
-// twoSided returns the probability of k or something further from the centre.
 func (d distribution) twoSided(k int) float64 {
 	if k < 0 {
 		return 0
@@ -90,7 +95,7 @@ func (d distribution) twoSided(k int) float64 {
 	return min(1, 2*d[min(k, len(d)-1)])
 }
 
-// critical returns the largest value with at most the probability alpha on both sides, or -1.
+// critical returns the largest value with at most alpha on both sides, or -1.
 func (d distribution) critical(alpha float64) int {
 	k, _ := slices.BinarySearchFunc(d, alpha/2, func(p, want float64) int {
 		if p <= want*(1+1e-12) {
@@ -129,7 +134,6 @@ const (
 	exactSum    = 50 // in each of two sets
 )
 
-// signedRanks returns the distribution for n differences.
 func signedRanks(n int) distribution {
 	sums := n * (n + 1) / 2
 	if n > exactSigned {
@@ -150,9 +154,8 @@ func signedRanks(n int) distribution {
 	return cumulate(p)
 }
 
-// rankSums returns the distribution of Mann and Whitney's statistic for sets of m and n values, by
-// their recursion. The greatest of all values is in the first set with the probability m/(m+n), and
-// then exceeds all n of the second.
+// rankSums follows Mann and Whitney's recursion for sets of m and n values. The greatest of all
+// values is in the first set with the probability m/(m+n), and then exceeds all n of the second.
 func rankSums(m, n int) distribution {
 	if m > exactSum || n > exactSum {
 		return normal(m*n, math.Sqrt(float64(m)*float64(n)*float64(m+n+1)/12))
@@ -189,8 +192,7 @@ func cumulate(p []float64) distribution {
 	return p
 }
 
-// normal returns the normal distribution of a statistic from 0 to most, with the usual correction
-// for its steps.
+// normal has the usual correction for steps.
 func normal(most int, deviation float64) distribution {
 	d := make(distribution, most/2+1)
 	for k := range d {
@@ -198,4 +200,81 @@ func normal(most int, deviation float64) distribution {
 		d[k] = math.Erfc(-z/math.Sqrt2) / 2
 	}
 	return d
+}
+
+// MaxRounds limits [Options].Rounds.
+const MaxRounds = 200
+
+// Wilcoxon's statistic depends only on the signs of the differences and on their ranks. Without a
+// difference each sign is a coin's, and each new size has any rank with the same probability. So
+// the joint distribution after all rounds does not depend on the noise (R. G. Miller, A sequential
+// signed-rank test, JASA 65, 1970). perLook finds the level at which any look errs with the
+// probability alpha (S. J. Pocock, Group sequential methods, Biometrika 64, 1977).
+
+// With so many, the level is right within 3% of itself at alpha 0.05, within 6% at 0.01.
+const draws = 100_000
+
+func perLook(alpha float64, rounds int) float64 {
+	return smallest(rounds)[int(alpha*draws)] / (1 + 1e-9)
+}
+
+var smallests sync.Map
+
+// The first call takes tenths of a second.
+func smallest(rounds int) []float64 {
+	if s, ok := smallests.Load(rounds); ok {
+		return s.([]float64)
+	}
+	of := make([]distribution, rounds+1)
+	for n := 1; n <= rounds; n++ {
+		of[n] = null(n, n, true)
+	}
+	rng := rand.New(rand.NewPCG(1970, uint64(rounds)))
+	all := make([]float64, draws)
+	for i := range all {
+		least := 1.0
+		var s signs
+		w := 0
+		for n := 1; n <= rounds; n++ {
+			rank := rng.IntN(n)
+			w += s.above(rank) // each greater positive one moves up by a rank
+			positive := rng.IntN(2) == 1
+			s.insert(rank, positive)
+			if positive {
+				w += rank + 1
+			}
+			least = min(least, of[n].twoSided(min(w, n*(n+1)/2-w)))
+		}
+		all[i] = least
+	}
+	slices.Sort(all)
+	smallests.Store(rounds, all)
+	return all
+}
+
+// signs has the bit of each rank whose difference is positive.
+type signs [(MaxRounds + 63) / 64]uint64
+
+func (s *signs) above(rank int) int {
+	n := 0
+	for i := rank / 64; i < len(s); i++ {
+		word := s[i]
+		if i == rank/64 {
+			word >>= rank % 64
+		}
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+func (s *signs) insert(rank int, positive bool) {
+	at := rank / 64
+	for i := len(s) - 1; i > at; i-- {
+		s[i] = s[i]<<1 | s[i-1]>>63
+	}
+	low := uint64(1)<<(rank%64) - 1
+	s[at] = s[at]&low | s[at]&^low<<1
+	if positive {
+		s[at] |= low + 1
+	}
 }

@@ -92,28 +92,28 @@ func same(t *testing.T, d distribution, count []int) {
 
 // TestEstimates holds estimates of small sets against ones worked out by hand.
 func TestEstimates(t *testing.T) {
-	e, err := SignedRank([]float64{1, 2, 3, 4, 5, 6}, .95)
-	if want := (Estimate{3.5, 1, 6, 2. / 64}); err != nil || e != want {
+	e, err := signedRank([]float64{1, 2, 3, 4, 5, 6}, .95)
+	if want := (estimate{3.5, 1, 6, 2. / 64}); err != nil || e != want {
 		t.Errorf("%+v, %v, want %+v", e, err, want)
 	}
-	e, err = SignedRank([]float64{-1, 2, 3, 4, 5, 6, 7}, .95) // averages: -1 .5 1 1.5 2 2 ...
-	if err != nil || e.Value != 4 || e.Low != 1 || e.High != 6 || e.P != 4./128 {
+	e, err = signedRank([]float64{-1, 2, 3, 4, 5, 6, 7}, .95) // averages: -1 .5 1 1.5 2 2 ...
+	if err != nil || e.value != 4 || e.low != 1 || e.high != 6 || e.p != 4./128 {
 		t.Errorf("%+v, %v", e, err)
 	}
-	e, err = SignedRank([]float64{3, 3, 3}, .95)
-	if err != nil || e.Value != 3 || !math.IsInf(e.Low, -1) || !math.IsInf(e.High, 1) || e.P != .25 {
+	e, err = signedRank([]float64{3, 3, 3}, .95)
+	if err != nil || e.value != 3 || !math.IsInf(e.low, -1) || !math.IsInf(e.high, 1) || e.p != .25 {
 		t.Errorf("%+v, %v", e, err)
 	}
-	e, err = SignedRank(make([]float64, 20), .95)
-	if want := (Estimate{0, 0, 0, 1}); err != nil || e != want {
+	e, err = signedRank(make([]float64, 20), .95)
+	if want := (estimate{0, 0, 0, 1}); err != nil || e != want {
 		t.Errorf("zeros: %+v, %v, want %+v", e, err, want)
 	}
 	e, err = rankSum([]float64{1, 2, 3, 4}, []float64{11, 12, 13, 14}, .95)
-	if err != nil || e.Value != 10 || e.Low != 7 || e.High != 13 || math.Abs(e.P-2./70) > 1e-12 {
+	if err != nil || e.value != 10 || e.low != 7 || e.high != 13 || math.Abs(e.p-2./70) > 1e-12 {
 		t.Errorf("%+v, %v", e, err)
 	}
 	for _, bad := range [][]float64{nil, {math.NaN()}, {1, math.Inf(1)}} {
-		if _, err := SignedRank(bad, .95); err == nil {
+		if _, err := signedRank(bad, .95); err == nil {
 			t.Errorf("no error for %v", bad)
 		}
 		if _, err := rankSum([]float64{1}, bad, .95); err == nil {
@@ -121,7 +121,7 @@ func TestEstimates(t *testing.T) {
 		}
 	}
 	for _, level := range []float64{0, 1, -1, math.NaN()} {
-		if _, err := SignedRank([]float64{1}, level); err == nil {
+		if _, err := signedRank([]float64{1}, level); err == nil {
 			t.Errorf("no error for the level %v", level)
 		}
 	}
@@ -140,10 +140,10 @@ func TestLevels(t *testing.T) {
 			for i := range x {
 				x[i], y[i] = cauchy(), 7+cauchy()
 			}
-			if e, _ := SignedRank(y, .95); e.Low > 7 || e.High < 7 {
+			if e, _ := signedRank(y, .95); e.low > 7 || e.high < 7 {
 				missed++
 			}
-			if e, _ := rankSum(x, y, .95); e.Low > 7 || e.High < 7 {
+			if e, _ := rankSum(x, y, .95); e.low > 7 || e.high < 7 {
 				missedSums++
 			}
 		}
@@ -271,11 +271,11 @@ func TestLooks(t *testing.T) {
 					x = -x
 				}
 				d = append(d, .3+x)
-				e, err := SignedRank(d, level)
+				e, err := signedRank(d, level)
 				if err != nil {
 					t.Fatal(err)
 				}
-				missed = missed || e.Low > .3 || e.High < .3
+				missed = missed || e.low > .3 || e.high < .3
 			}
 			if missed {
 				wrong++

@@ -3,8 +3,5 @@
 // A Watcher of [NewWatcher] drives the connections of [Pair] and [Listen]. It works in a
 // testing/synctest bubble with virtual time. It behaves like io_uring or epoll, and a seed decides
 // faults: short transfers, wrong readiness, late or reordered completions, missing memory, and
-// cancellations. So a test sees in milliseconds, and again with the same seed, what a network does
-// in weeks.
-//
-// The network in memory has no latency. Close each Watcher before its bubble ends.
+// cancellations. The network has no latency. Close each Watcher before its bubble ends.
 package aiotest

@@ -11,7 +11,7 @@
 // connection with a pending operation, or in the results of the last WaitIO, is not forgotten.
 //
 // See package aio for ownership, limits and backends. [Over] allows other options. An operation
-// costs a map look-up and two short locks more than aio's, and allocates nothing.
+// costs a map look-up and two short locks more than aio's.
 //
 // # Differences from gaio
 //
@@ -24,7 +24,6 @@
 //   - A connection that is not a pointer gets ErrUnsupported. gaio panics.
 //   - A second Free returns nil. Free closes a connection that was never delegated.
 //   - Both affinity calls bind the thread of the goroutine in WaitIO.
-//   - The call that submits the first operation delegates the connection before it returns.
 //   - A connection has a queue of 2^20 operations. One more gets ErrQueueFull.
 //
 // gaio's own tests pass on each backend. [Over], [Watcher.Shutdown] and [Watcher.Stats] are new.

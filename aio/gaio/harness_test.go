@@ -1,6 +1,8 @@
 package gaio_test
 
 import (
+	"io"
+	"net"
 	"testing"
 
 	"evenkeel.dev/aio"
@@ -15,7 +17,7 @@ const patience = aiosuite.Patience
 var (
 	child, onEach       = aiosuite.Child, aiosuite.OnEach
 	pair, accept, serve = aiosuite.TCP, aiosuite.Accept, aiosuite.Serve
-	answered, ended     = aiosuite.Answered, aiosuite.Ended
+	answered            = aiosuite.Answered
 	eventually, must    = aiosuite.Eventually, aiosuite.Must
 )
 
@@ -60,3 +62,9 @@ func echo(w *gaio.Watcher, r gaio.OpResult) {
 }
 
 func TestMain(m *testing.M) { leaks.Main(m) }
+
+// ended reports whether c's peer has closed it.
+func ended(c net.Conn) bool {
+	_, err := c.Read(make([]byte, 1))
+	return err == io.EOF
+}

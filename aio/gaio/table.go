@@ -56,8 +56,7 @@ type table struct {
 	conns    map[uintptr]*entry // by address, which keeps no connection alive
 	spare    []*op
 	closed   bool
-	gcFound  uint32
-	gcClosed uint32
+	gc       uint32 // connections that the garbage collector found, and that are closed
 }
 
 // entry is a delegated connection, guarded by table.mu.
@@ -190,15 +189,14 @@ func (t *table) forget(e *entry) {
 func (t *table) collect(e *entry) {
 	_ = e.conn.Close()
 	t.mu.Lock()
-	t.gcFound++
-	t.gcClosed++
+	t.gc++
 	t.mu.Unlock()
 }
 
-func (t *table) getGC() (found, closed uint32) {
+func (t *table) getGC() uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.gcFound, t.gcClosed
+	return t.gc
 }
 
 func (t *table) free(conn net.Conn) error {

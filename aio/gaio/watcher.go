@@ -126,4 +126,7 @@ func (w *Watcher) SetPollerAffinity(cpu int) error { return w.t.setAffinity(cpu,
 func (w *Watcher) SetLoopAffinity(cpu int) error { return w.t.setAffinity(cpu, ErrConnClosed) }
 
 // GetGC returns how many delegated connections the garbage collector found, and how many it closed.
-func (w *Watcher) GetGC() (found, closed uint32) { return w.t.getGC() }
+func (w *Watcher) GetGC() (found, closed uint32) {
+	n := w.t.getGC()
+	return n, n
+}

@@ -5,15 +5,22 @@
 package aio
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/bench/harness"
 )
 
-// The ways. overGaio use net.Conns and gaio's API.
+// overGaio use net.Conns and gaio's API.
 const (
 	control       = "net"
 	accept4       = "accept4" // in a loop
@@ -32,7 +39,7 @@ var (
 	inGo = slices.DeleteFunc(slices.Clone(all), func(way string) bool { return way == cepoll })
 )
 
-// server are arguments of command server, by way. Default: -way with the way's name.
+// arguments of command server, by way; default: -way with the way's name
 var server = map[string][]string{
 	epoll:         {"-way", "aio", "-backend", "epoll"},
 	uring:         {"-way", "aio", "-backend", "io_uring"},
@@ -42,16 +49,16 @@ var server = map[string][]string{
 
 type load struct {
 	name   string
-	ways   []string // default: all of the case
+	ways   []string
 	conns  int
-	size   int             // bytes of a message
-	client string          // the client's -load
-	do     string          // the server's -do; default: echo
-	buf    int             // bytes of a connection's buffer; default: the library shares one
-	count  int             // see -count
-	trace  bool            // count system calls
-	says   bool            // the server prints values, too
-	more   []string        // arguments of the server
+	size   int    // bytes of a message
+	client string // -load
+	do     string // -do; default: echo
+	buf    int    // of a connection; default: the library shares one
+	count  int    // see -count
+	trace  bool   // count system calls
+	says   bool   // the server prints values, too
+	more   []string
 	claims []harness.Claim // without a way: of both backends
 }
 
@@ -61,7 +68,6 @@ type group struct {
 	measure func(ctx context.Context, r *harness.Run, l load) (values, error) // default: exchange
 }
 
-// values are by figure. The client and some servers print them.
 type values = map[string]float64
 
 const (
@@ -82,8 +88,8 @@ const (
 
 const (
 	length  = 1500 * time.Millisecond
-	own     = 4096 // bytes of a connection's own buffer
-	early   = 512  // connections before those that the server counts
+	own     = 4096
+	early   = 512
 	sleeper = "-sleeper"
 )
 
@@ -124,7 +130,8 @@ var groups = []*group{
 				{Figure: allocs, Target: harness.AtMost(3)},
 			},
 		}, {
-			name: "8,192 at once", ways: all, conns: 8192, size: 1024, buf: own, client: "burst", claims: []harness.Claim{
+			name: "8,192 at once", ways: all, conns: 8192, size: 1024, buf: own, client: "burst",
+			claims: []harness.Claim{
 				{Figure: takes, Over: gnet, Target: harness.AtMost(1.3)},
 				{Figure: takes, Over: gaio, Target: harness.AtMost(.8)},
 				{Figure: accepted, Over: gnet, Target: harness.AtLeast(1)},
@@ -151,7 +158,8 @@ var groups = []*group{
 	},
 	{
 		Case: harness.Case{
-			Name: "aio/sleeper", What: "how late a goroutine wakes that sleeps 5 ms in a loaded server, next to its peers",
+			Name: "aio/sleeper",
+			What: "how late a goroutine wakes that sleeps 5 ms in a loaded server, next to its peers",
 			Ways: inGo, Length: length, Figures: []string{lateMean, "late, p99", rate},
 		},
 		loads: []load{{
@@ -161,7 +169,8 @@ var groups = []*group{
 	},
 	{
 		Case: harness.Case{
-			Name: "aio/regression", What: "gaio's regression: ms to connect, send 1 KiB and read it back, by connections",
+			Name: "aio/regression",
+			What: "gaio's regression: ms to connect, send 1 KiB and read it back, by connections",
 			Ways: []string{gaio, epoll, uring}, Figures: append(columns(), slope),
 		},
 		measure: regression,
@@ -251,7 +260,6 @@ var hostile = []load{
 	},
 }
 
-// deadlines are of 100,000 reads, submitted in an order.
 func deadlines(order string) load {
 	return load{
 		name: "deadlines, " + order, ways: both, conns: 100, do: "deadlines", client: "silent", count: 1000, says: true,
@@ -281,7 +289,6 @@ func Cases() (list []harness.Case) {
 	return list
 }
 
-// all returns the claims, one for each backend.
 func (l load) all() (list []harness.Claim) {
 	for _, c := range l.claims {
 		c.Load = l.name
@@ -298,4 +305,153 @@ func (l load) all() (list []harness.Claim) {
 
 func (g *group) load(name string) load {
 	return g.loads[slices.IndexFunc(g.loads, func(l load) bool { return l.name == name })]
+}
+
+const (
+	quickConns  = 200
+	quickCount  = 100
+	quickLength = 50 * time.Millisecond
+)
+
+func (g *group) run(ctx context.Context, r *harness.Run) error {
+	l := g.load(r.Load)
+	if r.Quick {
+		l.conns, l.count = min(l.conns, quickConns), min(l.count, quickCount)
+		r.Length, r.Warmup = quickLength, quickLength/5
+	}
+	if l.do == "accept" {
+		l.conns = early + l.count
+	}
+	if err := harness.Files(harness.Unless(r, 20_000, 2000)); err != nil {
+		return err
+	}
+	measure := g.measure
+	if measure == nil {
+		measure = exchange
+	}
+	v, err := measure(ctx, r, l)
+	for name, x := range v {
+		r.Set(name, x)
+	}
+	return err
+}
+
+func command(ctx context.Context, r *harness.Run, l load) ([]string, error) {
+	if r.Way == cepoll {
+		program, err := r.Program(ctx, "bench/aio/cepoll")
+		if err != nil {
+			err = harness.NotHere(err) // it needs cgo
+		}
+		return []string{program}, err
+	}
+	program, err := r.Program(ctx, "bench/aio/server")
+	if r.Way == control {
+		l.buf = cmp.Or(l.buf, own) // package net shares none
+	}
+	way := server[r.Way]
+	if way == nil {
+		way = []string{"-way", r.Way}
+	}
+	return slices.Concat([]string{
+		program, "-do", cmp.Or(l.do, "echo"), "-buf", strconv.Itoa(l.buf), "-size", strconv.Itoa(l.size),
+		"-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
+	}, way, l.more), err
+}
+
+func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Child, err error) {
+	argv, err := command(ctx, r, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	program, err := r.Program(ctx, "bench/aio/client")
+	if err != nil {
+		return nil, nil, err
+	}
+	oneP := []string{"GOMAXPROCS=1"}
+	if srv, err = r.Start(ctx, 0, oneP, argv...); err != nil {
+		return nil, nil, err
+	}
+	addr, err := srv.Line(0)
+	if err == nil {
+		client, err = r.Start(
+			ctx, 1, oneP, program, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.client,
+			"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
+			"-length", r.Length.String(), "-warmup", r.Warmup.String(), "-trace="+strconv.FormatBool(l.trace),
+		)
+	} else if said := err.Error(); strings.Contains(said, "needs a build with cgo") ||
+		strings.HasSuffix(r.Way, "uring") && strings.Contains(said, "io_uring") {
+		err = harness.NotHere(err)
+	}
+	if err != nil {
+		srv.Stop()
+	}
+	return srv, client, err
+}
+
+// exchange returns what the client and the server print.
+func exchange(ctx context.Context, r *harness.Run, l load) (values, error) {
+	srv, cl, err := start(ctx, r, l)
+	if err != nil {
+		return nil, err
+	}
+	defer srv.Stop()
+	defer cl.Stop()
+	v, err := said(cl, r.Warmup+r.Length)
+	if err != nil || !l.says {
+		return v, err
+	}
+	if slices.Contains(l.more, sleeper) {
+		err = srv.Signal(syscall.SIGUSR2)
+	}
+	more, serr := said(srv, 0)
+	maps.Copy(v, more)
+	return v, errors.Join(err, serr)
+}
+
+func said(c *harness.Child, within time.Duration) (v values, err error) {
+	text, err := c.Line(within)
+	if err != nil {
+		return nil, err
+	}
+	return v, json.Unmarshal([]byte(text), &v)
+}
+
+// hold measures what a connection that has had an answer keeps.
+func hold(ctx context.Context, r *harness.Run, l load) (values, error) {
+	srv, cl, err := start(ctx, r, l)
+	if err != nil {
+		return nil, err
+	}
+	defer srv.Stop()
+	defer cl.Stop()
+	bytes, err := harness.KeptBytes(srv, cl, l.conns, 100*time.Millisecond)
+	return values{keeps: bytes}, err
+}
+
+var steps = []int{500, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000}
+
+func columns() (names []string) {
+	for _, n := range steps {
+		names = append(names, strconv.Itoa(n))
+	}
+	return names
+}
+
+// regression gives each number of connections a fresh server, and fits a line by least squares.
+func regression(ctx context.Context, r *harness.Run, l load) (values, error) {
+	v := values{}
+	var n, x, y, xx, xy float64
+	for _, conns := range steps[:harness.Unless(r, len(steps), 2)] {
+		l.conns = conns
+		one, err := exchange(ctx, r, l)
+		if err != nil {
+			return nil, err
+		}
+		ms := one[takes]
+		v[strconv.Itoa(conns)] = ms
+		thousands := float64(conns) / 1000
+		n, x, y, xx, xy = n+1, x+thousands, y+ms, xx+thousands*thousands, xy+thousands*ms
+	}
+	v[slope] = (n*xy - x*y) / (n*xx - x*x)
+	return v, nil
 }

@@ -5,11 +5,16 @@
 package fastc
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -17,6 +22,7 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/loadgen"
 )
 
 const (
@@ -25,7 +31,7 @@ const (
 	fast      = "fastc"
 	budgeted  = "fastc with a budget"
 	direct    = "fastc.Call"
-	yielding  = "fastc that yields" // lets other goroutines run first (//fastc:yield)
+	yielding  = "fastc that yields" // (//fastc:yield)
 	purego    = "purego"
 	technique = "fastcgo's technique"
 	inGo      = "Go"
@@ -50,7 +56,6 @@ func needCgo(context.Context, *harness.Run) (end func(), err error) {
 
 func notHere(way, _ string) bool { return way == technique && runtime.GOARCH != "amd64" }
 
-// probe runs command probe, and sets the values that it prints.
 func probe(ctx context.Context, r *harness.Run, env []string, args ...string) error {
 	program, err := r.Program(ctx, "bench/fastc/probe")
 	if err != nil {
@@ -69,7 +74,6 @@ func probe(ctx context.Context, r *harness.Run, env []string, args ...string) er
 	return json.Unmarshal([]byte(text), &r.Values)
 }
 
-// calls measures a call in ns.
 func calls() harness.Case {
 	signatures := []string{"add2", "six int64", "add double", "dot of 8", "struct by value"}
 	c := harness.Case{
@@ -117,21 +121,27 @@ func stop() harness.Case {
 			for _, way := range c.Ways[1:] {
 				c.Claims = append(
 					c.Claims,
-					harness.Claim{Load: name, Way: way, Figure: "longest stop", Target: harness.AtMost(1 + ms), Unit: " ms"},
-					harness.Claim{Load: name, Way: way, Figure: "timer late", Target: harness.AtMost(10 + ms), Unit: " ms"},
+					harness.Claim{
+						Load: name, Way: way, Figure: "longest stop", Target: harness.AtMost(1 + ms),
+						Unit: " ms",
+					},
+					harness.Claim{
+						Load: name, Way: way, Figure: "timer late", Target: harness.AtMost(10 + ms),
+						Unit: " ms",
+					},
 				)
 			}
 		}
 	}
 	c.Run = func(ctx context.Context, r *harness.Run) error {
 		l := byName[r.Load]
-		return probe(ctx, r, []string{"GOMAXPROCS=" + strconv.Itoa(l.processors)}, "-do", "stop", "-call", l.call.String())
+		return probe(ctx, r, []string{"GOMAXPROCS=" + strconv.Itoa(l.processors)}, "-do", "stop", "-call",
+			l.call.String())
 	}
 	return c
 }
 
 // budget measures how long the collector waits for calls of a millisecond with a budget of 200 µs.
-// The Site diverts them in the warm-up.
 func budget() harness.Case {
 	return harness.Case{
 		Name: "fastc/budget",
@@ -145,4 +155,151 @@ func budget() harness.Case {
 			return probe(ctx, r, nil, "-do", "stop", "-call", "1ms")
 		},
 	}
+}
+
+const (
+	many   = "1,000 calls"
+	matrix = "a call of 240 µs"
+	single = "a call of 2 µs"
+)
+
+// paths of examples/fastcserver, by load and way
+var paths = map[string]map[string]string{
+	many:   {cgo: "/many/cgo", fast: "/many/fast"},
+	matrix: {cgo: "/cgo/62/2", fast: "/blockcall/62/2", yielding: "/yield/62/2", inGo: "/go/62/2"},
+	single: {cgo: "/cgo/8/1", fast: "/blockcall/8/1"},
+}
+
+const ownCores, sharedCores = ", a core each", ", shared cores"
+
+func path(way, load string) string {
+	what, _ := strings.CutSuffix(load, ownCores)
+	what, _ = strings.CutSuffix(what, sharedCores)
+	return paths[what][way]
+}
+
+const handler = "handler p99.9"
+
+// server is ab -k -c 10.
+func server() harness.Case {
+	c := harness.Case{
+		Name: "fastc/server",
+		What: "/cgo and /blockcall of examples/fastcserver, ten connections in a closed loop (ms)",
+		Ways: []string{cgo, fast, yielding, inGo}, Rounds: 5, Length: 4 * time.Second,
+		Skip: func(way, load string) bool { return path(way, load) == "" }, Run: serve,
+		Figures: []string{"requests/s", "p50", "p99", "p99.9", handler},
+		Claims: []harness.Claim{
+			{Load: many + ownCores, Way: fast, Over: cgo, Figure: "requests/s", Target: harness.AtLeast(1.6)},
+			{Load: many + ownCores, Way: fast, Over: cgo, Figure: "p99", Target: harness.AtMost(.6)},
+			{Load: matrix + ownCores, Way: yielding, Over: cgo, Figure: handler, Target: harness.AtMost(.1)},
+			{Load: matrix + sharedCores, Way: yielding, Over: cgo, Figure: "p99", Target: harness.AtMost(1)},
+		},
+	}
+	for _, cores := range []string{ownCores, sharedCores} {
+		c.Loads = append(c.Loads, many+cores, matrix+cores, single+cores)
+	}
+	return c
+}
+
+func serve(ctx context.Context, r *harness.Run) error {
+	program, err1 := r.Program(ctx, "examples/fastcserver")
+	evenkeel, err2 := r.Program(ctx, "cmd/evenkeel")
+	dir, err3 := r.Dir()
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		return err
+	}
+	serverCore, clientCore := 0, 1
+	if strings.HasSuffix(r.Load, sharedCores) {
+		serverCore, clientCore = harness.AnyCore, harness.AnyCore
+	}
+	// This program must not run while the server does, so the access log goes to a file.
+	log, result := filepath.Join(dir, "access.log"), filepath.Join(dir, "load.json")
+	srv, err := r.Start(ctx, serverCore, nil, "sh", "-c", `exec "$0" -addr 127.0.0.1:0 >"$1"`, program, log)
+	if err != nil {
+		return err
+	}
+	defer srv.Stop()
+	addr, err := listening(ctx, srv, log)
+	if err != nil {
+		return err
+	}
+	cl, err := r.Start(ctx, clientCore, nil, evenkeel, "load", "-c", "10", "-warmup", r.Warmup.String(),
+		"-z", r.Length.String(), "-o", result, "http://"+addr+path(r.Way, r.Load))
+	if err != nil {
+		return err
+	}
+	defer cl.Stop()
+	cl.Drain()
+	select {
+	case <-cl.Exited():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return take(r, log, result)
+}
+
+var listens = regexp.MustCompile(`msg=listening .*?(127\.0\.0\.1:[0-9]+)`)
+
+func listening(ctx context.Context, srv *harness.Child, log string) (addr string, err error) {
+	for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		text, err := os.ReadFile(log)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		if m := listens.FindSubmatch(text); m != nil {
+			return string(m[1]), nil
+		}
+		select {
+		case <-srv.Exited():
+			_, complaint := srv.Output()
+			return "", fmt.Errorf("fastcserver ended: %s%s", text, complaint)
+		default:
+		}
+	}
+	return "", context.Cause(ctx)
+}
+
+func take(r *harness.Run, log, result string) error {
+	client, err := harness.ReadLoad(result)
+	if err != nil {
+		return err
+	}
+	if ok := client.Statuses[200]; ok != client.Requests() {
+		return fmt.Errorf("of %d requests %d were answered with 200", client.Requests(), ok)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return err
+	}
+	inside, err := handlers(text, path(r.Way, r.Load))
+	if err != nil {
+		return err
+	}
+	if inside.Count() < client.Requests() {
+		return fmt.Errorf("%d of %d requests are in the access log", inside.Count(), client.Requests())
+	}
+	r.Set("requests/s", client.Throughput())
+	r.Set("p50", client.Latency.Quantile(.5).Seconds()*1e3)
+	r.Set("p99", client.Latency.Quantile(.99).Seconds()*1e3)
+	r.Set("p99.9", client.Latency.Quantile(.999).Seconds()*1e3)
+	r.Set(handler, inside.Quantile(.999).Seconds()*1e3)
+	return nil
+}
+
+// Gin's default format (gin-gonic/gin, logger.go)
+var accessLine = regexp.MustCompile(`^\[GIN\] .*\| (\d{3}) \| +([0-9.µa-z]+) \| .* \| [A-Z]+ +"([^"]*)"`)
+
+func handlers(text []byte, path string) (times loadgen.Histogram, err error) {
+	for line := range bytes.Lines(text) {
+		m := accessLine.FindSubmatch(line)
+		if m == nil || string(m[1]) != "200" || string(m[3]) != path {
+			continue
+		}
+		took, err := time.ParseDuration(string(m[2]))
+		if err != nil {
+			return times, fmt.Errorf("access log: %q: %w", bytes.TrimSpace(line), err)
+		}
+		times.Record(took)
+	}
+	return times, nil
 }

@@ -1,9 +1,9 @@
 //go:build linux
 
 // Package gate has the cases of package gcgate: replicas of a service whose collector has work to
-// do, under the stock runtime and with a gate, behind the balancers that teams use. The control is
-// the same service with next to no heap and no collections. Its tail is that of the machine, the
-// client and the balancer.
+// do, with the stock runtime and with a gate, behind the balancers that teams use. The control is
+// the same service with next to no heap. Its tail is that of the machine, the client and the
+// balancer.
 package gate
 
 import (
@@ -23,15 +23,14 @@ const (
 	gated    = "gated"
 	auto     = "auto"
 	through  = "through"
-	noTurns  = "no turns" // all replicas may be drained at once
+	noTurns  = "no turns" // all replicas may drain at once
 	moderate = "moderate"
-	forced   = "forced" // all replicas have to collect at once, again and again
+	forced   = "forced" // all replicas have to collect at once
 )
 
-// service is the package of replicas that count the requests after an announcement.
+// replicas that count the requests after an announcement
 const service = "bench/gate/service"
 
-// group is a case of replicas under loads.
 type group struct {
 	harness.Case
 	replicas int
@@ -40,20 +39,20 @@ type group struct {
 }
 
 type load struct {
-	rate  float64 // requests per second, over all replicas; with share: where the search begins
+	rate  float64 // requests/s over all replicas, or where the search for share begins
 	share float64 // of each replica's core that the baseline takes
 	times float64 // multiplies the rate that was found; 0: 1
 }
 
-// With fillWarmup each replica allocates its live heap once more before the measured part. So its
-// first collection has ended, and its memory is pre-faulted.
+// During fillWarmup each replica allocates its live heap once more. So its first collection has
+// ended, and its memory is pre-faulted.
 const (
 	runLength   = 12 * time.Second
 	shortWarmup = 2 * time.Second
 	fillWarmup  = 12 * time.Second
 )
 
-// messages of 1 KiB live in a replica, in 4.8 million objects.
+// of 1 KiB, in 4.8 million objects
 const messages = 300_000
 
 // Cases returns the cases.
@@ -109,8 +108,8 @@ func (g group) measure(ctx context.Context, r *harness.Run, w way, rate float64)
 	return err
 }
 
-// mostBusy limits a rate that is found by share. Above it there is no room for a replica that
-// collects while the other one serves all requests, and the case would measure a queue.
+// mostBusy limits a rate that is found by share. A replica has to serve all requests while the
+// other one collects.
 const mostBusy = .65
 
 // calibrate finds the rates at which the baseline takes a share of each replica's core, in two
@@ -129,7 +128,7 @@ func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), er
 				return nil, err
 			}
 			used := max(trial.Values["CPU"]/float64(g.replicas)/l.share, trial.Values["busy"]/mostBusy)
-			if used > 0 { // in a quick run it may not be
+			if used > 0 {
 				rate *= min(4, max(.25, 1/used))
 			}
 		}
@@ -142,7 +141,7 @@ func ratio(load, way, figure, over string, target harness.Target) harness.Claim 
 	return harness.Claim{Load: load, Way: way, Figure: figure, Over: over, Target: target}
 }
 
-// kept claims that no request of a way failed or overlapped a collection, of many.
+// kept claims that no request failed or overlapped a collection.
 func kept(load, way string) []harness.Claim {
 	return []harness.Claim{
 		harness.None(way, load, "overlapped"),
@@ -151,9 +150,9 @@ func kept(load, way string) []harness.Claim {
 	}
 }
 
-// controlOf makes a control of a way. It has GOGC=off instead of a large GOGC, because a process
-// with one P that sweeps looks at the network every 10 ms only (runtime/proc.go, sysmon). Its
-// memory is pre-faulted, because a page fault costs a request up to 10 µs.
+// controlOf makes a control of a way. It has GOGC=off, because a process with one P that sweeps
+// looks at the network every 10 ms only (runtime/proc.go, sysmon). A page fault costs a request up
+// to 10 µs, so its memory is pre-faulted.
 func controlOf(w way) way {
 	w.name, w.window = control, 1000
 	w.env = append([]string{"GOGC=off", "GOMEMLIMIT=3GiB"}, w.env...)
@@ -162,7 +161,7 @@ func controlOf(w way) way {
 		if args != nil {
 			list = args(s, i)
 		}
-		const most = 5 << 29 // less than the memory limit
+		const most = 5 << 29 // below GOMEMLIMIT
 		warm := harness.Unless(s.Run, min(most, machine.Memory("MemAvailable")/8), 1<<20)
 		return append(list, "-warm", fmt.Sprint(warm>>20))
 	}
@@ -173,7 +172,6 @@ func (s *system) inTurn(args ...string) []string {
 	return append(args, "-turns", s.dir+"/turns", "-replicas", "2")
 }
 
-// server names replica i for HAProxy's runtime API.
 func (s *system) server(i int) string { return fmt.Sprintf("%s,be/%c", s.admin, 'a'+i) }
 
 func drainByAPI(s *system, i int) []string { return s.inTurn("-gate=drain", "-haproxy", s.server(i)) }
@@ -186,7 +184,7 @@ func behindHAProxy(change func(way) way) []way {
 	}
 }
 
-// drained is the command service with policy drain. The balancer polls its health.
+// drained is the command service with policy drain, whose health the balancer polls.
 func drained(name, front string, turns bool, more ...string) way {
 	return way{
 		name: name, program: service, window: messages, front: front, gated: true, counts: true,
@@ -209,7 +207,8 @@ func haproxyGroup() group {
 	ways := behindHAProxy(func(w way) way { return under(moderate, w) })
 	return group{
 		Case: harness.Case{
-			Name: "gate/haproxy", What: "two replicas behind HAProxy, at 22% of a core each; policy drain by its runtime API",
+			Name:  "gate/haproxy",
+			What:  "two replicas behind HAProxy, at 22% of a core each; policy drain by its runtime API",
 			Needs: "HAProxy", Warmup: fillWarmup, Loads: []string{moderate, forced},
 			Claims: append(kept(moderate, gated),
 				ratio(moderate, gated, "p99", control, harness.AtMost(1.1)),
@@ -224,7 +223,6 @@ func haproxyGroup() group {
 	}
 }
 
-// The ways of Envoy to hear of a gate.
 const (
 	polled   = "polled"   // every 10 ms
 	answers  = "answers"  // in their headers, and polled every 500 ms
@@ -260,7 +258,8 @@ func envoyGroup() group {
 func quotaGroup() group {
 	return group{
 		Case: harness.Case{
-			Name: "gate/quota", What: "two replicas behind HAProxy that may use 30 ms of CPU in 100; at 10% of a core each",
+			Name:  "gate/quota",
+			What:  "two replicas behind HAProxy that may use 30 ms of CPU in 100; at 10% of a core each",
 			Needs: "HAProxy, root and control groups", Warmup: fillWarmup, Loads: []string{moderate},
 			Claims: append(kept(moderate, gated),
 				ratio(moderate, stock, "p99", gated, harness.AtLeast(10)),
@@ -276,7 +275,7 @@ func quotaGroup() group {
 	}
 }
 
-// saturated is all that a replica can do. A request takes less CPU time if there are more of them.
+// saturated is all that a replica can do.
 const saturated = "saturated"
 
 func singleGroup() group {
@@ -307,10 +306,10 @@ func flags(list ...string) func(*system, int) []string {
 	return func(*system, int) []string { return slices.Clone(list) }
 }
 
-// More ways of examples/wholepath. Its stock and gated replicas use net/http.
+// Ways of examples/wholepath, whose stock and gated replicas use net/http.
 const (
-	counted = "counted" // net/http with policy through, which only counts
-	byHTTPD = "httpd"   // gated
+	counted = "counted" // net/http with policy through
+	byHTTPD = "httpd"
 )
 
 func wholeGroup() group {
@@ -332,7 +331,8 @@ func wholeGroup() group {
 	}
 	return group{
 		Case: harness.Case{
-			Name: "gate/wholepath", What: "httpd, recorder and gate together, with 10,000 idle connections, next to net/http",
+			Name:  "gate/wholepath",
+			What:  "httpd, recorder and gate together, with 10,000 idle connections, next to net/http",
 			Needs: "HAProxy and 10,000 open files", Rounds: 10, Loads: []string{moderate}, Claims: claims,
 			Figures: []string{"own MB", "CPU µs/request"},
 		},
@@ -342,11 +342,11 @@ func wholeGroup() group {
 			whole(gated, func(s *system, i int) []string { return append(drainByAPI(s, i), "-nethttp") }),
 			whole(byHTTPD, drainByAPI),
 		},
-		loads: map[string]load{moderate: {rate: 1000, share: .22}}, // while one is drained, the other carries all
+		loads: map[string]load{moderate: {rate: 1000, share: .22}}, // one can carry all
 	}
 }
 
-// Ways of the hello that came with gci-go, the Garbage Collector Control Interceptor.
+// Ways of the hello of gci-go, the Garbage Collector Control Interceptor.
 const (
 	gcigo = "gci-go"
 	guard = "guard" // httpgate.Guard without options
@@ -367,13 +367,15 @@ func helloGroup() group {
 	}
 	for _, policy := range []string{guard, auto, through, "shed"} {
 		g.ways = append(g.ways, way{
-			name: policy, program: service, path: "/", anyCore: true, gated: true, args: flags("-hello", "-gate", policy),
+			name: policy, program: service, path: "/", anyCore: true, gated: true,
+			args: flags("-hello", "-gate", policy),
 		})
 	}
 	for _, way := range []string{guard, auto} {
 		g.Claims = append(g.Claims,
-			ratio("hello", way, "p99", gcigo, harness.AtMost(1)), ratio("hello", way, "peak MB", gcigo, harness.AtMost(1)),
-			// A request that is refused has failed.
+			ratio("hello", way, "p99", gcigo, harness.AtMost(1)), ratio("hello", way, "peak MB", gcigo,
+				harness.AtMost(1)),
+			// A refused request has failed.
 			harness.Claim{Load: "hello", Way: way, Figure: "failed", Minus: gcigo, Target: harness.AtMost(0)})
 	}
 	return g

@@ -34,7 +34,6 @@ type demoRun struct {
 	} `json:"server"`
 }
 
-// event is a line of an events file.
 type event struct {
 	Time   time.Time `json:"t"`
 	Source string    `json:"source"`
@@ -48,7 +47,7 @@ type demo struct {
 	events []event
 }
 
-// Demo is the case that make demo-haproxy draws. It writes gate.json and gate-events.ndjson to dir.
+// Demo is the case of make demo-haproxy. It writes gate.json and gate-events.ndjson to dir.
 func Demo(dir string) harness.Case {
 	logged := func(args func(*system, int) []string) func(*system, int) []string {
 		return func(s *system, i int) []string { return append(args(s, i), "-events", s.eventsFile(i)) }
@@ -76,7 +75,6 @@ func Demo(dir string) harness.Case {
 
 func (s *system) eventsFile(i int) string { return filepath.Join(s.dir, fmt.Sprintf("events-%d", i)) }
 
-// run measures one way. After the last one it writes the files.
 func (d *demo) run(ctx context.Context, r *harness.Run) error {
 	s, err := open(ctx, r, d.way(r.Way), d.replicas)
 	if err != nil {
@@ -102,7 +100,6 @@ func (d *demo) run(ctx context.Context, r *harness.Run) error {
 	return d.write()
 }
 
-// read reads a replica's events.
 func (d *demo) read(name, source string) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -77,7 +77,8 @@ func TestFaults(t *testing.T) { full.Run(t, faultsCase()) }
 // faultsCase fails each thing once in a run.
 func faultsCase() harness.Case {
 	c := harness.Case{
-		Name: "gate/faults", What: "replicas, etcd, balancers and Raft leaders are killed, stopped and restarted under load",
+		Name:  "gate/faults",
+		What:  "replicas, etcd, balancers and Raft leaders are killed, stopped and restarted under load",
 		Needs: "HAProxy, etcd, Envoy (.ci/setup envoy)", Rounds: 4, Length: 90 * time.Second, Warmup: shortWarmup,
 		Run: runFaults,
 	}
@@ -87,7 +88,10 @@ func faultsCase() harness.Case {
 			w.name = "Raft"
 			c.Claims = append(c.Claims, harness.None(w.name, "", "lost"))
 		} else {
-			c.Claims = append(c.Claims, harness.Claim{Way: w.name, Figure: holders, Total: true, Target: harness.AtLeast(1)})
+			c.Claims = append(c.Claims, harness.Claim{
+				Way: w.name, Figure: holders, Total: true,
+				Target: harness.AtLeast(1),
+			})
 		}
 		c.Ways = append(c.Ways, w.name)
 		c.Claims = append(c.Claims, harness.None(w.name, "", "failed"))

@@ -3,18 +3,23 @@
 package gate
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"evenkeel.dev/bench/harness"
 )
 
-// The balancers, by their configurations in deploy.
+// Configurations in deploy.
 const (
 	haproxy      = "haproxy/runtime-api.cfg"
 	haproxyPolls = "haproxy/health.cfg"
@@ -36,7 +41,6 @@ var envoyEdits = map[string][][2]string{
 	},
 }
 
-// startFront starts the way's balancer, and waits until it listens.
 func (s *system) startFront(ctx context.Context) (*harness.Child, error) {
 	command := s.haproxyCommand
 	if strings.HasPrefix(s.way.front, envoy) {
@@ -84,7 +88,7 @@ func (s *system) haproxyCommand() (argv, env []string, err error) {
 }
 
 func port(addr string) string {
-	_, port, _ := net.SplitHostPort(addr) // it is one of harness.FreeAddr
+	_, port, _ := net.SplitHostPort(addr)
 	return port
 }
 
@@ -111,4 +115,80 @@ func (s *system) envoyCommand() (argv, env []string, err error) {
 	name := filepath.Join(s.dir, "front.yaml") // Envoy wants this extension
 	argv = []string{program, "-c", name, "--concurrency", "2", "--disable-hot-restart", "--log-level", "error"}
 	return argv, nil, os.WriteFile(name, []byte(text), 0o600)
+}
+
+// of CPU time, for all threads of a replica
+const (
+	quotaTime   = 30 * time.Millisecond
+	quotaPeriod = 100 * time.Millisecond
+)
+
+// quotas are control groups, one for each replica.
+type quotas []string
+
+func newQuotas(n int) (q quotas, err error) {
+	root, v2, err := cpuController()
+	for i := 0; i < n && err == nil; i++ {
+		dir := filepath.Join(root, fmt.Sprintf("evenkeel-bench-%d-%d", os.Getpid(), i))
+		if err = os.Mkdir(dir, 0o755); err == nil {
+			q = append(q, dir)
+			err = limitCPU(dir, v2)
+		}
+	}
+	if err != nil {
+		return nil, harness.NotHere(errors.Join(fmt.Errorf("no quota of CPU time: it needs root, and control groups "+
+			"with the controller cpu that may be written: %w", err), q.close()))
+	}
+	return q, nil
+}
+
+func limitCPU(dir string, v2 bool) error {
+	share, period := strconv.FormatInt(quotaTime.Microseconds(), 10), strconv.FormatInt(quotaPeriod.Microseconds(), 10)
+	if v2 {
+		return os.WriteFile(filepath.Join(dir, "cpu.max"), []byte(share+" "+period), 0)
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "cpu.cfs_period_us"), []byte(period), 0),
+		os.WriteFile(filepath.Join(dir, "cpu.cfs_quota_us"), []byte(share), 0))
+}
+
+// close removes the groups, after their processes have ended.
+func (q quotas) close() (err error) {
+	for _, dir := range q {
+		err = errors.Join(err, os.Remove(dir))
+	}
+	return err
+}
+
+func within(group string, argv ...string) []string {
+	return append([]string{"sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group}, argv...)
+}
+
+// cpuController returns the folder for groups with the controller cpu.
+func cpuController() (root string, v2 bool, err error) {
+	b, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return "", false, err
+	}
+	for sc := bufio.NewScanner(strings.NewReader(string(b))); sc.Scan(); {
+		f := strings.Fields(sc.Text()) // fstab(5)
+		if len(f) < 4 {
+			continue
+		}
+		switch f[2] {
+		case "cgroup2":
+			control, _ := os.ReadFile(filepath.Join(f[1], "cgroup.subtree_control"))
+			if slices.Contains(strings.Fields(string(control)), "cpu") {
+				return f[1], true, nil
+			}
+		case "cgroup":
+			if slices.Contains(strings.Split(f[3], ","), "cpu") {
+				root = f[1]
+			}
+		}
+	}
+	if root == "" {
+		return "", false, errors.New("no such hierarchy is mounted")
+	}
+	return root, false, nil
 }

@@ -21,7 +21,7 @@ import (
 const (
 	grpcClients = 4 // each has a connection to each replica
 	grpcStreams = 20
-	streamEvery = 50 * time.Millisecond // a message of each stream
+	streamEvery = 50 * time.Millisecond
 )
 
 const withStreams = "gated, streams"
@@ -79,8 +79,7 @@ type callers struct {
 	running sync.WaitGroup
 }
 
-// dialReplicas returns clients with the service configuration for gated replicas, and opens
-// streams. With wait a call waits for a replica that serves. Otherwise it fails if there is none.
+// dialReplicas opens clients and streams. With wait a call waits for a replica that serves.
 func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 	c := new(callers)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -93,7 +92,8 @@ func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 		replicas := manual.NewBuilderWithScheme("replicas")
 		replicas.InitialState(state)
 		conn, err := grpc.NewClient("replicas:///service", grpc.WithResolvers(replicas),
-			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(client.ServiceConfig),
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultServiceConfig(client.ServiceConfig),
 			grpc.WithDefaultCallOptions(grpc.WaitForReady(wait)))
 		if err != nil {
 			c.close()
@@ -113,7 +113,6 @@ func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 	return c, nil
 }
 
-// talk sends and receives messages on a stream until ctx ends or the stream breaks.
 func talk(ctx context.Context, to testpb.TestServiceClient) {
 	stream, err := to.FullDuplexCall(ctx, grpc.WaitForReady(true))
 	for err == nil {

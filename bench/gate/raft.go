@@ -19,23 +19,22 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Ways in which a gate does not get what it asks for.
+// The gate does not get what it asks for in these.
 const (
 	stallsWay  = "gated, one stalls"
 	patientWay = "gated, one stalls, no limit"
 	takenWay   = "gated, no turn"
 )
 
-// withoutTurn counts collections.
 const withoutTurn = "without a turn"
 
 const (
-	raftRate   = 800  // writes per second
+	raftRate   = 800
 	mostWrites = 1000 // at once: loadgen's connections
 
 	stallFor, stallPause = 350 * time.Millisecond, 550 * time.Millisecond
 
-	raftTimeout = 30 * time.Second // to wait for a leader, or for the last writes
+	raftTimeout = 30 * time.Second
 )
 
 // raftGroup has three members. Each write reaches the heaps of all.
@@ -74,7 +73,8 @@ func raftGroup() group {
 	}
 	return group{
 		Case: harness.Case{
-			Name: "gate/raft", What: "800 writes/s to three members of examples/raftkv: the leader hands over to collect",
+			Name:   "gate/raft",
+			What:   "800 writes/s to three members of examples/raftkv: the leader hands over to collect",
 			Warmup: 6 * time.Second, Loads: []string{"writes"}, Claims: claims,
 			Figures: []string{"max", "lost", "transfers", withoutTurn},
 		},
@@ -87,7 +87,7 @@ func raftGroup() group {
 	}
 }
 
-// collects reports whether a collection is under way. The leader may have handed over for it.
+// collects reports whether a collection is under way, for which the leader may have handed over.
 func (st *stats) collects() bool { return st.Gate != nil && st.Gate.State >= gcgate.StateAnnouncing }
 
 // openLed starts a group whose first member leads.
@@ -109,7 +109,7 @@ func openLed(ctx context.Context, r *harness.Run, w way, n int) (*system, error)
 	return nil, errors.New("the first member did not become the leader in 20 starts")
 }
 
-// awaitLeader waits for a leader and returns its number, from 1.
+// awaitLeader returns the leader's number, from 1.
 func awaitLeader(ctx context.Context, members []*replica) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, raftTimeout, errors.New("the members have no leader"))
 	defer cancel()
@@ -123,18 +123,17 @@ func awaitLeader(ctx context.Context, members []*replica) (int, error) {
 	}
 }
 
-// stallFollowers stops and continues a follower until ctx ends.
 func stallFollowers(ctx context.Context, members []*replica) {
 	for ctx.Err() == nil {
 		leader, err := awaitLeader(ctx, members)
 		if err != nil {
 			return
 		}
-		f := members[leader%len(members)] // the next after the leader
+		f := members[leader%len(members)]
 		if f.Signal(syscall.SIGSTOP) != nil {
 			return
 		}
-		_ = pause(ctx, stallFor) // it has to continue when ctx has ended, too
+		_ = pause(ctx, stallFor) // it has to continue in any case
 		if f.Signal(syscall.SIGCONT) != nil {
 			return
 		}
@@ -142,7 +141,6 @@ func stallFollowers(ctx context.Context, members []*replica) {
 	}
 }
 
-// writers are clients, each with a key of its own.
 type writers struct {
 	members []*replica
 	http    *http.Client
@@ -154,7 +152,7 @@ type writers struct {
 type writer struct {
 	client kv.Client
 	n      int          // writes
-	last   atomic.Int64 // value that was written; 0: not known
+	last   atomic.Int64 // written value; 0: not known
 }
 
 func newWriters(s *system) *writers {
@@ -213,7 +211,6 @@ func (w *writers) after(ctx context.Context, r *harness.Run) error {
 	return ctx.Err()
 }
 
-// atRest returns a member's stats after its collection.
 func (r *replica) atRest(ctx context.Context) (st stats, err error) {
 	for end := time.Now().Add(raftTimeout); ; {
 		if st, err = r.stats(ctx); err != nil || !st.collects() || time.Now().After(end) {
@@ -225,7 +222,7 @@ func (r *replica) atRest(ctx context.Context) (st stats, err error) {
 	}
 }
 
-// has reports whether a member has a value, or gets it in time.
+// has reports whether a member gets a value in time.
 func has(ctx context.Context, url, want string) bool {
 	ctx, cancel := context.WithTimeout(ctx, raftTimeout)
 	defer cancel()

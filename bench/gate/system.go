@@ -28,21 +28,21 @@ import (
 // way is how replicas run, and how requests reach them.
 type way struct {
 	name    string
-	program string                          // default: examples/msgpush
-	window  int                             // live messages; 0: the program's default
-	args    func(s *system, i int) []string // of replica i
+	program string // default: examples/msgpush
+	window  int    // live messages
+	args    func(s *system, i int) []string
 	env     []string
-	anyCore bool // a replica may use all cores
+	anyCore bool
 	quota   bool // of CPU time
 
-	front string                          // the balancer; "": none
-	path  string                          // of a request; default: /push
+	front string                          // balancer, or ""
+	path  string                          // default: /push
 	dial  func(s *system) (caller, error) // nil: HTTP
-	idle  int                             // connections of each replica, in addition
+	idle  int                             // more connections of each replica
 
-	gated  bool   // it has a gate, and answers POST /collect
+	gated  bool   // it answers POST /collect
 	counts bool   // it answers /counts
-	leads  bool   // the first member has to lead
+	leads  bool   // the first member has to be the leader
 	stalls bool   // a follower stops now and then
 	under  string // its only load; "": all
 }
@@ -51,7 +51,7 @@ const quickWindow = 20_000
 
 // caller makes calls instead of requests of one URL.
 type caller interface {
-	call(ctx context.Context, worker int) error // is loadgen.Options.Call
+	call(ctx context.Context, worker int) error
 	after(ctx context.Context, r *harness.Run) error
 	close()
 }
@@ -62,7 +62,7 @@ type system struct {
 	dir string
 
 	addrs, grpcs  []string // of the replicas
-	listen, admin string   // addresses of the balancer and of its runtime API
+	listen, admin string   // of the balancer and of its runtime API
 
 	groups   quotas
 	replicas []*replica
@@ -76,7 +76,6 @@ type replica struct {
 	addr string
 }
 
-// open starts n replicas and their balancer.
 func open(ctx context.Context, r *harness.Run, w way, n int) (s *system, err error) {
 	s = &system{Run: r, way: w, addrs: make([]string, n), grpcs: make([]string, n)}
 	defer func() {
@@ -130,8 +129,7 @@ func (s *system) urls() (urls []string) {
 	return urls
 }
 
-// close ends all that open has started. It kills the processes, because their shutdown is not
-// measured.
+// close kills the processes, because their shutdown is not measured.
 func (s *system) close() {
 	for _, c := range s.idle {
 		_ = c.Close()
@@ -148,11 +146,9 @@ func (s *system) close() {
 	_ = s.groups.close()
 }
 
-// niceness of replicas lets the client and the balancer run first, because they represent other
-// machines.
+// The client and the balancer run first, because they represent other machines.
 const niceness = 10
 
-// startReplica starts a replica, and waits until it answers.
 func (s *system) startReplica(ctx context.Context, i int) (*replica, error) {
 	w := s.way
 	program, err := s.programOf(ctx)
@@ -215,26 +211,20 @@ func (r *replica) await(ctx context.Context) error {
 	}
 }
 
-// pause waits for d, or returns why ctx ended.
 func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	harness.Wait(ctx, d)
+	return context.Cause(ctx)
 }
 
-// stats are what the cases read of a replica's /stats.
 type stats struct {
-	Gate    *gateStats // nil: no gate
+	Gate    *gateStats
 	Runtime struct{ Collections int64 }
 
-	Leader int // of a Raft group, from 1; 0: none
+	Leader int // from 1; 0: none
 	Member struct{ Transfers int64 }
 }
 
-// gateStats is the part of [gcgate.Stats] that the cases read.
+// gateStats is a part of [gcgate.Stats].
 type gateStats struct {
 	State                       gcgate.State
 	Collections                 map[string]int64 // by reason
@@ -257,7 +247,6 @@ func (s *system) stats(ctx context.Context) (list []stats, err error) {
 
 const askTimeout = time.Minute
 
-// tell reads JSON from a path of the replica.
 func (r *replica) tell(ctx context.Context, path string, x any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -268,7 +257,7 @@ func (r *replica) tell(ctx context.Context, path string, x any) error {
 	return json.Unmarshal(text, x)
 }
 
-// collect asks the replica for a collection, and waits until it ends or is refused.
+// collect waits until the collection ends or is refused.
 func (r *replica) collect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -296,7 +285,6 @@ func (s *system) options(rate float64) loadgen.Options {
 	return o
 }
 
-// load loads the system and sets what its replicas did.
 func (s *system) load(ctx context.Context, rate float64, forced bool) (*loadgen.Result, error) {
 	var before []stats
 	var failed error
@@ -370,7 +358,6 @@ func (s *system) counted(ctx context.Context, now []stats) error {
 
 const forcedEvery = 50 * time.Millisecond
 
-// collectTogether asks all replicas for a collection at once, and again when all have collected.
 func (s *system) collectTogether(ctx context.Context) {
 	for ctx.Err() == nil {
 		var asked sync.WaitGroup
@@ -382,13 +369,12 @@ func (s *system) collectTogether(ctx context.Context) {
 	}
 }
 
-// Requests that may follow an announcement, and its confirmation by the balancers.
+// of requests that may follow an announcement and its confirmation
 const (
 	mostAfter   = 10
 	mostDrained = 2
 )
 
-// announcements sets how requests followed the announced collections.
 func (s *system) announcements(ctx context.Context, now []stats) error {
 	var polls, ignored, late int
 	var last []time.Duration
@@ -397,7 +383,7 @@ func (s *system) announcements(ctx context.Context, now []stats) error {
 		var c struct {
 			Polls       int
 			Collections []struct {
-				Announced, Drained int // requests after the announcement, and after its confirmation
+				Announced, Drained int // requests after it
 				Last               time.Duration
 			}
 		}
@@ -429,8 +415,8 @@ func (s *system) announcements(ctx context.Context, now []stats) error {
 	return nil
 }
 
-// hold opens the way's idle connections to each replica, past the balancer, because HAProxy would
-// keep idle ones for itself. Each has one answer.
+// hold opens idle connections to each replica, past the balancer, because HAProxy would keep them
+// for itself.
 func (s *system) hold(ctx context.Context) error {
 	n := harness.Unless(s.Run, s.way.idle, min(s.way.idle, 50))
 	if err := harness.Files(n*len(s.replicas) + 512); err != nil {

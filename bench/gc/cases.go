@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package gc has the study "Garbage Collection In Go: Part II - GC Traces" on this repository's
-// search service, and the parser of gctrace lines.
+// search service.
 package gc
 
 import (
@@ -26,12 +26,12 @@ const (
 	leanOff  = "lean, GOGC=off"
 )
 
-// variants are the ways as evenkeel run takes them.
+// as evenkeel run takes them
 var variants = map[string]string{
 	extra: "-alloc=extra", lean: "-alloc=lean", extraOff: "GOGC=off -alloc=extra", leanOff: "GOGC=off -alloc=lean",
 }
 
-// published are the study's figures (ardanlabs.com, 2019, garbage-collection-in-go-part2-gctraces).
+// ardanlabs.com, 2019, garbage-collection-in-go-part2-gctraces
 const published = `the study's figures:
 extra 1882 requests/s, 14% of CPU in GC, 2551 collections, 3.98 requests/collection
 lean  3631 requests/s,  7% of CPU in GC, 1402 collections, 7.13 requests/collection
@@ -49,7 +49,8 @@ const (
 func Cases() []harness.Case {
 	return []harness.Case{
 		{
-			Name: "gc/search", What: "10,000 requests to the search service over 100 connections, next to the study's figures",
+			Name:  "gc/search",
+			What:  "10,000 requests to the search service over 100 connections, next to the study's figures",
 			Needs: "6 GiB of memory", Rounds: 5, Ways: []string{extra, lean, extraOff, leanOff}, Run: search,
 			Claims: []harness.Claim{
 				{Way: lean, Over: extra, Figure: collections, Target: harness.AtMost(.65)},
@@ -61,7 +62,6 @@ func Cases() []harness.Case {
 	}
 }
 
-// runFile is a part of run.json.
 type runFile struct {
 	Runs []struct {
 		Load *loadgen.Result

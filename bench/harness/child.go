@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/bench/machine"
@@ -26,7 +28,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Root returns the root of the repository, for a program that runs in bench or a test below it.
+// Root returns the root of the repository.
 func Root() string {
 	dir := ".."
 	for range 4 {
@@ -38,13 +40,13 @@ func Root() string {
 	return dir
 }
 
-// Program builds a package once, with these flags of go build, and returns the path of its program.
-// pkg is its folder below the root of the repository, such as examples/hello.
+// Program builds a package once and returns the path of its program. pkg is its folder below the
+// root, such as examples/hello.
 func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string, error) {
 	return r.build(ctx, pkg, append([]string{"build"}, flags...))
 }
 
-// TestProgram builds the tests of a package once, and returns the path of their program.
+// TestProgram is Program for the tests of a package.
 func (r *Run) TestProgram(ctx context.Context, pkg string) (string, error) {
 	return r.build(ctx, pkg, []string{"test", "-c"})
 }
@@ -76,7 +78,7 @@ func (r *Run) build(ctx context.Context, pkg string, args []string) (string, err
 	return path, nil
 }
 
-// Dir returns a directory for files of the run, which stay only with -keep.
+// Dir returns a directory for files, which stay only with -keep.
 func (r *Run) Dir() (string, error) {
 	if r.h.Keep == "" {
 		return os.MkdirTemp(r.h.dir, "run-")
@@ -85,16 +87,14 @@ func (r *Run) Dir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// Ports of [FreeAddr]. The kernel gives others to connections, and tests of other packages take
-// others.
+// The kernel gives other ports to connections.
 const firstPort, ports = 32000, 700
 
 var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(ports)) }
 
-// FreeAddr returns an address of loopback on which nothing listens, for a server that starts later.
-// It returns all others before it returns one again.
+// FreeAddr returns an address of loopback on which nothing listens. It takes turns.
 func FreeAddr() (addr string, err error) {
 	for range ports {
 		addr = fmt.Sprintf("127.0.0.1:%d", firstPort+nextPort.Add(1)%ports)
@@ -118,7 +118,6 @@ type Child struct {
 }
 
 // Start starts a program on one of the cores that may be used, counted from 0, or on [AnyCore].
-// [Child.Line] reads its standard output.
 func (r *Run) Start(ctx context.Context, core int, env []string, args ...string) (*Child, error) {
 	out, w := io.Pipe()
 	o := child.Options{Args: args, Env: env, Input: true, Stdout: w, StopTimeout: 5 * time.Second}
@@ -146,8 +145,7 @@ func (c *Child) Stop() {
 
 const stuck = time.Minute
 
-// Line returns the next line of the child's standard output. It waits for a minute more than
-// within.
+// Line returns the next line of standard output. It waits for a minute more than within.
 func (c *Child) Line(within time.Duration) (string, error) {
 	late := time.AfterFunc(within+stuck, func() {
 		_ = c.said.CloseWithError(fmt.Errorf("it said nothing for %v", within+stuck))
@@ -161,7 +159,7 @@ func (c *Child) Line(within time.Duration) (string, error) {
 	return strings.TrimSpace(s), nil
 }
 
-// Await reads lines until one has a text, and returns the rest of that line.
+// Await reads until a line has a text, and returns the rest of that line.
 func (c *Child) Await(text string) (rest string, err error) {
 	for {
 		s, err := c.Line(0)
@@ -174,14 +172,14 @@ func (c *Child) Await(text string) (rest string, err error) {
 	}
 }
 
-// AwaitURL reads lines until one has a text such as msg=listening, and returns the url after it.
+// AwaitURL is Await for the url after a text such as msg=listening.
 func (c *Child) AwaitURL(text string) (string, error) {
 	rest, err := c.Await(text + " url=")
 	url, _, _ := strings.Cut(rest, " ")
 	return url, err
 }
 
-// Drain discards what the child prints from now on, so that it never waits for a reader.
+// Drain discards what the child prints from now on.
 func (c *Child) Drain() { go func() { _, _ = io.Copy(io.Discard, c.read) }() }
 
 // Say writes a line to the child's standard input.
@@ -190,7 +188,7 @@ func (c *Child) Say(line string) error {
 	return err
 }
 
-// Get reads an answer of a server, over a connection of its own.
+// Get uses a connection of its own.
 func Get(ctx context.Context, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -220,7 +218,7 @@ func Wait(ctx context.Context, d time.Duration) bool {
 
 // Measure runs a load and sets requests, failed, late, requests/s, and p50, p99, p99.9 and max in
 // ms. For all servers together it sets CPU µs/request, CPU (cores) and peak MB. An open loop sleeps
-// in the kernel, so it gets one processor of Go's more than there are cores.
+// in the kernel, so it gets one more processor than there are cores.
 func (r *Run) Measure(ctx context.Context, o loadgen.Options, servers ...*Child) (*loadgen.Result, error) {
 	o.Duration, o.Warmup = cmp.Or(o.Duration, r.Length), cmp.Or(o.Warmup, r.Warmup)
 	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
@@ -277,4 +275,74 @@ func (r *Run) Measure(ctx context.Context, o loadgen.Options, servers ...*Child)
 		r.Set("peak MB", float64(peak)/1e6)
 	}
 	return res, err
+}
+
+// Listens waits until something listens at addr, for a minute and until the child ends.
+func (c *Child) Listens(ctx context.Context, addr string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("it does not listen at %s", addr))
+	defer cancel()
+	for {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-c.Exited():
+			return errors.New("it ended at once")
+		default:
+		}
+		if !Wait(ctx, 10*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// KeptBytes returns the server's bytes for each connection that has had an answer. The client opens
+// some connections, which fill pools of a fixed size, and prints warm. At a line of input it opens
+// the others, and prints held. rest is how long the server has work after that.
+func KeptBytes(srv, client *Child, conns int, rest time.Duration) (float64, error) {
+	if _, err := client.Await("warm"); err != nil {
+		return 0, err
+	}
+	before, err := srv.settled(rest)
+	if err != nil {
+		return 0, err
+	}
+	if err := client.Say(""); err != nil {
+		return 0, err
+	}
+	if _, err := client.Await("held"); err != nil {
+		return 0, err
+	}
+	after, err := srv.settled(rest)
+	return float64(after-before) / float64(conns), err
+}
+
+func (c *Child) settled(rest time.Duration) (int64, error) {
+	time.Sleep(rest)
+	if err := c.Signal(syscall.SIGUSR1); err != nil {
+		return 0, err
+	}
+	if _, err := c.Await("settled"); err != nil {
+		return 0, err
+	}
+	return machine.OwnBytes(c.Pid())
+}
+
+// ReadLoad reads the only run in a file that evenkeel load has written.
+func ReadLoad(file string) (*loadgen.Result, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var f struct {
+		Runs []struct{ Load *loadgen.Result }
+	}
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, err
+	}
+	if len(f.Runs) != 1 || f.Runs[0].Load == nil {
+		return nil, fmt.Errorf("%s does not have one run with a load", file)
+	}
+	return f.Runs[0].Load, nil
 }

@@ -1,9 +1,8 @@
 //go:build linux
 
-// Package harness measures cases. A case has ways to do something (variants, peers and a control),
-// loads on them, and claims about the figures. The harness builds programs, runs all ways in rounds
-// of randomised order, waits for a quiet machine, judges the claims by tailstat, and saves what was
-// measured.
+// Package harness measures cases. A case has ways to do something, loads on them, and claims about
+// the figures. The harness builds programs, runs all ways in rounds of randomised order on a quiet
+// machine, judges the claims by tailstat, and saves the results.
 package harness
 
 import (
@@ -18,39 +17,37 @@ import (
 // Case is one benchmark.
 type Case struct {
 	Name   string        // group/name, such as httpd/json
-	What   string        // is measured, against which peers and which control
-	Needs  string        // in addition to two cores, such as HAProxy or root
+	What   string        // with peers and control
+	Needs  string        // in addition to two cores
 	Rounds int           // default: 10
 	Length time.Duration // that a run measures; default: 3 s
 	Warmup time.Duration // load before that; default: a tenth of Length
 
-	Ways  []string                    // the first is the control
+	Ways  []string                    // the control first
 	Loads []string                    // default: one, named ""
-	Skip  func(way, load string) bool // leaves a way out under a load; default: none
+	Skip  func(way, load string) bool // leaves a way out
 
-	// Open prepares the case, such as by a calibration. Its values become [Run.Prepared] of all
-	// runs. close ends what Open started, and may be nil.
+	// Open sets values that become [Run.Prepared] of all runs. close may be nil.
 	Open func(ctx context.Context, prepared *Run) (close func(), err error)
 	// Run measures one way under one load, and sets r's values.
 	Run func(ctx context.Context, r *Run) error
 
-	Figures []string // columns of the table, by the names of values; default: all
+	Figures []string // columns of the table; default: all values
 	Claims  []Claim
 	Report  func(res *Result) // prints more than the table
 }
 
 // Claim is a statement about a case, which its results meet, miss or leave inconclusive.
 type Claim struct {
-	// Load, Way and Figure name a value of each round. In a share or a total, an empty Way means
-	// all ways, and an empty Load all loads.
+	// They name a value of each round. An empty Way means all ways, and an empty Load all loads.
 	Load, Way, Figure string
 
-	Over   string // divides by the value of this way in the same round
+	Over   string // divides by this way in the same round
 	Minus  string // subtracts it
-	Total  bool   // judges the sum of all rounds as a count; a run that failed counts as 1
-	Of     string // judges the sum of Figure as a share of the sum of this figure, in percent
+	Total  bool   // sums all rounds; a run that failed counts as 1
+	Of     string // judges the sum of Figure as a share of this figure's
 	Target Target
-	Unit   string // default: x for ratios and % for shares
+	Unit   string // default: x or %
 }
 
 // Target is a range of values, or "not slower" by tailstat.
@@ -59,10 +56,10 @@ type Target struct {
 	notSlower bool
 }
 
-// AtMost is the target of values that do not exceed most.
+// AtMost is the target of values up to most.
 func AtMost(most float64) Target { return Target{high: &most} }
 
-// AtLeast is the target of values that reach least.
+// AtLeast is the target of values from least on.
 func AtLeast(least float64) Target { return Target{low: &least} }
 
 // Between is the target of values from low to high.
@@ -73,8 +70,8 @@ func None(way, load, figure string) Claim {
 	return Claim{Way: way, Load: load, Figure: figure, Total: true, Target: AtMost(0)}
 }
 
-// NotSlower is the target of a way whose p99 and p99.9 tailstat does not call slower than those of
-// Claim.Over.
+// NotSlower is the target of a way whose p99 and p99.9 tailstat does not call slower than
+// Claim.Over's.
 var NotSlower = Target{notSlower: true}
 
 func (t Target) String() string {
@@ -89,7 +86,6 @@ func (t Target) String() string {
 	return fmt.Sprintf("%.4g to %.4g", *t.low, *t.high)
 }
 
-// name returns the claim in words.
 func (c Claim) name() string {
 	figure := c.Figure
 	if c.Target.notSlower {
@@ -120,12 +116,12 @@ type Run struct {
 	Load      string             `json:"load,omitempty"`
 	Round     int                `json:"round"` // from 1
 	Values    map[string]float64 `json:"values,omitempty"`
-	Extra     map[string]any     `json:"extra,omitempty"`     // what no claim is about, such as a histogram
-	Error     string             `json:"error,omitempty"`     // why it failed; its values count for nothing
+	Extra     map[string]any     `json:"extra,omitempty"`     // not for claims
+	Error     string             `json:"error,omitempty"`     // why it failed
 	Disturbed string             `json:"disturbed,omitempty"` // what else took the machine
 
 	Length, Warmup time.Duration      `json:"-"`
-	Quick          bool               `json:"-"` // only to see that everything works
+	Quick          bool               `json:"-"`
 	Prepared       map[string]float64 `json:"-"` // by Case.Open
 
 	h *Harness
@@ -139,7 +135,7 @@ func (r *Run) Set(figure string, value float64) {
 	r.Values[figure] = value
 }
 
-// Keep adds to the results what no claim is about.
+// Keep saves v with the results.
 func (r *Run) Keep(name string, v any) {
 	if r.Extra == nil {
 		r.Extra = map[string]any{}
@@ -147,8 +143,7 @@ func (r *Run) Keep(name string, v any) {
 	r.Extra[name] = v
 }
 
-// NotHere marks the error of a run that this machine cannot do, such as for want of HAProxy. Such a
-// run is left out, and is not a failure.
+// NotHere marks the error of a run that this machine cannot do. It is not a failure.
 func NotHere(err error) error { return notHere{err} }
 
 type notHere struct{ error }
@@ -172,8 +167,8 @@ func (r *Run) is(way, load string) bool {
 	return (way == "" || r.Way == way) && (load == "" || r.Load == load)
 }
 
-// Of returns a figure's values of a way under a load, and their rounds, without runs that failed.
-// An empty way means all ways, and an empty load all loads.
+// Of returns a figure's values and their rounds, without runs that failed. An empty way or load
+// means all.
 func (res *Result) Of(way, load, figure string) (xs []float64, rounds []int) {
 	for _, r := range res.Runs {
 		if x, ok := r.Values[figure]; ok && r.is(way, load) && r.Error == "" {
@@ -183,7 +178,7 @@ func (res *Result) Of(way, load, figure string) (xs []float64, rounds []int) {
 	return xs, rounds
 }
 
-// pairs calls f with the values of the claim's way and of another in the rounds that have both.
+// pairs calls f for each round that has both ways.
 func (res *Result) pairs(c Claim, other string, f func(a, b float64)) {
 	as, rounds := res.Of(c.Way, c.Load, c.Figure)
 	bs, others := res.Of(other, c.Load, c.Figure)
@@ -228,14 +223,14 @@ func (c *Case) figures(runs []*Run) []string {
 	return names
 }
 
-// matches reports whether a pattern names the case: its name, its group, or a glob such as gate/*.
+// matches takes a name, a group, or a glob such as gate/*.
 func (c *Case) matches(pattern string) bool {
 	group, _, _ := strings.Cut(c.Name, "/")
 	before, glob := strings.CutSuffix(pattern, "*")
 	return pattern == c.Name || pattern == group || glob && strings.HasPrefix(c.Name, before)
 }
 
-// List prints all cases with their claims, their needs and their time.
+// List prints all cases with their claims.
 func (h *Harness) List() {
 	for i := range h.Cases {
 		c := &h.Cases[i]
@@ -251,7 +246,7 @@ func (h *Harness) List() {
 }
 
 func (c *Case) takes() time.Duration {
-	const start = time.Second // of processes
+	const start = time.Second
 	length := cmp.Or(c.Length, 3*time.Second)
 	each := length + cmp.Or(c.Warmup, length/10) + start
 	return (time.Duration(cmp.Or(c.Rounds, 10)*len(c.runs())) * each).Round(time.Second)

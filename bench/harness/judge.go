@@ -13,19 +13,17 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// figure is a claim and what the runs say of it.
 type figure struct {
 	Name     string    `json:"name"`
 	Measured float64   `json:"measured"`           // median
 	Range    []float64 `json:"range,omitempty"`    // lowest and highest run
-	Interval []float64 `json:"interval,omitempty"` // that holds their centre; none: too few runs
-	Floor    float64   `json:"floor,omitempty"`    // the smallest ratio above 1 that so many runs show
+	Interval []float64 `json:"interval,omitempty"` // of their centre
+	Floor    float64   `json:"floor,omitempty"`    // smallest ratio above 1 that so many runs show
 	Unit     string    `json:"unit,omitempty"`
 	Target   string    `json:"target"`
 	Verdict  verdict   `json:"verdict"`
 }
 
-// verdict is what becomes of a target.
 type verdict string
 
 const (
@@ -34,18 +32,16 @@ const (
 	inconclusive verdict = "inconclusive"
 )
 
-// judge holds the claims of a case against its runs. It judges the values of several runs by the
-// interval that holds their centre with 95% on the target's side (tailstat's signed ranks). The
-// target is met if it holds the whole interval, missed if it holds no part of it, and inconclusive
-// otherwise. It takes five runs for an interval, and one ratio says nothing. A single value that is
-// not a ratio is a count or was made of all runs, so it is its own interval, as are values that are
-// all alike.
+// judge holds the claims of a case against its runs. A target is met if it holds the whole interval
+// of the values' centre (95% on its side, by signed ranks), missed if it holds no part of it, and
+// inconclusive otherwise. An interval takes five runs. A single value that is not a ratio is its
+// own interval, as are values that are all alike.
 func (s *set) judge(res *Result) {
 	for _, c := range res.Case.Claims {
 		xs, _ := res.Of(c.Way, c.Load, c.Figure)
 		failed := c.Total && res.failed(c)
 		if len(xs) == 0 && !c.Target.notSlower && !failed {
-			continue // it was not measured
+			continue // not measured
 		}
 		switch {
 		case c.Target.notSlower:
@@ -99,7 +95,6 @@ func (t Target) bounds() (low, high float64) {
 	return low, high
 }
 
-// values adds a claim about a value of each round.
 func (s *set) values(c Claim, xs []float64, unit string) {
 	low, high := c.Target.bounds()
 	from, to := interval(xs)
@@ -124,18 +119,18 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 	s.add(f)
 }
 
-// share adds a share of trials, in percent. Its interval holds the true share with 95% on either
-// side.
+// share adds a share of trials. Its interval holds the true share with 95% on either side.
 func (s *set) share(c Claim, hits, trials int) {
 	low, high := c.Target.bounds()
 	from, to := wilson(hits, trials)
 	s.add(figure{
-		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to}, Unit: "%",
+		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to},
+		Unit:   "%",
 		Target: c.Target.String(), Verdict: holds(from, to, low, high),
 	})
 }
 
-// wilson returns the interval of a share (E. B. Wilson, JASA 22, 1927).
+// E. B. Wilson, JASA 22, 1927
 func wilson(hits, trials int) (low, high float64) {
 	if trials == 0 {
 		return 0, 100
@@ -147,7 +142,6 @@ func wilson(hits, trials int) (low, high float64) {
 	return 100 * max(0, mid-half), 100 * min(1, mid+half)
 }
 
-// notSlower adds what tailstat says of p99 and p99.9 of two ways in the same rounds.
 func (s *set) notSlower(res *Result, c Claim) {
 	tails := func(way string) (runs []tailstat.Run) {
 		for _, r := range res.Runs {
@@ -172,7 +166,7 @@ func (s *set) notSlower(res *Result, c Claim) {
 		switch {
 		case r.Verdict == tailstat.VerdictSlower:
 			v = missed
-		case r.Missing != "" || math.IsInf(r.Within.High, 1): // no ratio of so few rounds would be slower
+		case r.Missing != "" || math.IsInf(r.Within.High, 1): // so few rounds show nothing
 			v = inconclusive
 		}
 		name := strings.Replace(c.name(), "p99 and p99.9", r.Figure, 1)
@@ -180,7 +174,6 @@ func (s *set) notSlower(res *Result, c Claim) {
 	}
 }
 
-// add prints a figure's line.
 func (s *set) add(f figure) {
 	fmt.Fprintf(s.out, "%-70s %-34s %-14s %s\n", f.Name, f.text(), f.Target, f.Verdict)
 	s.Figures = append(s.Figures, f)
@@ -201,7 +194,6 @@ func (f *figure) text() string {
 	return text
 }
 
-// holds compares an interval with the target's.
 func holds(from, to, low, high float64) verdict {
 	switch {
 	case to < low || from > high:
@@ -212,11 +204,10 @@ func holds(from, to, low, high float64) verdict {
 	return inconclusive
 }
 
-// confidence is that of a two-sided interval. A target asks for one side: 0.95 there.
+// of a two-sided interval; 0.95 on a target's side
 const confidence = .9
 
-// interval returns where the centre of the runs' values lies, anywhere if they are too few.
-// Positive values are ratios and times, which differ by factors.
+// interval returns where the runs' centre lies. Positive values differ by factors.
 func interval(xs []float64) (low, high float64) {
 	if len(xs) > 0 && slices.Min(xs) == slices.Max(xs) {
 		return xs[0], xs[0]
@@ -228,34 +219,33 @@ func interval(xs []float64) (low, high float64) {
 			ys[i] = math.Log(ys[i])
 		}
 	}
-	e, err := tailstat.SignedRank(ys, confidence)
+	low, high, err := tailstat.SignedRank(ys, confidence)
 	switch {
-	case err != nil: // there are none, or one of them is not a number
+	case err != nil:
 		return math.Inf(-1), math.Inf(1)
 	case positive:
-		return math.Exp(e.Low), math.Exp(e.High)
+		return math.Exp(low), math.Exp(high)
 	}
-	return e.Low, e.High
+	return low, high
 }
 
-// floor returns the smallest ratio above 1 that so many runs, with their noise, show in four of
-// five trials, or 0.
+// floor returns the smallest ratio above 1 that so many runs show in four of five trials, or 0.
 func floor(xs []float64) float64 {
 	var ones, runs []tailstat.Run
 	for i, x := range slices.Sorted(slices.Values(xs)) {
-		ones = append(ones, tailstat.Run{Round: i + 1, Throughput: 1})
-		runs = append(runs, tailstat.Run{Round: i + 1, Throughput: x})
+		ones = append(ones, tailstat.Run{Round: i + 1, Values: map[string]float64{"x": 1}})
+		runs = append(runs, tailstat.Run{Round: i + 1, Values: map[string]float64{"x": x}})
 	}
-	of := tailstat.Figure{Name: "x", Of: func(r *tailstat.Run) (float64, error) { return r.Throughput, nil }}
-	c, err := tailstat.Compare(ones, runs, tailstat.Options{Figures: []tailstat.Figure{of}, Confidence: confidence})
+	o := tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("x", false)}, Confidence: confidence}
+	c, err := tailstat.Compare(ones, runs, o)
 	if err != nil {
 		return 0
 	}
-	ratio, _ := c.Result[0].Detectable()
+	ratio, _ := c.Result[0].Detectable(0)
 	return ratio
 }
 
-// Median returns the median, 0 of nothing.
+// Median returns 0 for nothing.
 func Median(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0
@@ -265,7 +255,6 @@ func Median(xs []float64) float64 {
 	return (xs[(n-1)/2] + xs[n/2]) / 2
 }
 
-// table prints a table of medians for each load.
 func (res *Result) table() {
 	columns := slices.DeleteFunc(slices.Clone(res.Case.figures(res.Runs)), func(name string) bool {
 		return !slices.ContainsFunc(res.Runs, func(r *Run) bool { _, ok := r.Values[name]; return ok })
@@ -295,7 +284,6 @@ func (res *Result) table() {
 	}
 }
 
-// printTable aligns the first column to the left and the others to the right.
 func printTable(out io.Writer, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

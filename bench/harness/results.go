@@ -15,11 +15,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
 
-// set is the file of a case's results.
 type set struct {
 	Benchmark string         `json:"benchmark"`
 	Started   time.Time      `json:"started"`
@@ -38,7 +38,7 @@ func newSet(name string, started time.Time, out io.Writer) *set {
 	}
 }
 
-// revision names the measured commit, with -dirty if the work tree differs from it.
+// revision names the commit, with -dirty if the work tree differs.
 func revision() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()
 	if err != nil {
@@ -47,7 +47,6 @@ func revision() string {
 	return strings.TrimSpace(string(out))
 }
 
-// modules returns the versions of the modules in this program, with those of peers.
 func modules() map[string]string {
 	versions := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -58,8 +57,7 @@ func modules() map[string]string {
 	return versions
 }
 
-// Machine returns the machine as evenkeel writes it to run.json. It asks the command, because this
-// module cannot import what is internal to the root module.
+// Machine returns the machine as evenkeel writes it to run.json.
 func Machine() any {
 	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
 	cmd.Dir = Root()
@@ -75,8 +73,8 @@ func Machine() any {
 	return said.Machine
 }
 
-// checkSave returns an error if the work tree of dir differs from its commit, so that nobody else
-// could check out what was measured.
+// checkSave returns an error if the work tree of dir differs from its commit, so nobody could check
+// out what was measured.
 func checkSave(dir string) error {
 	for at := dir; at != ""; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err != nil && at != filepath.Dir(at) {
@@ -87,12 +85,13 @@ func checkSave(dir string) error {
 			return nil // dir is in no work tree, or nothing has changed there
 		}
 		return fmt.Errorf("no results go to %s, because the work tree differs from its commit (%s); "+
-			"commit the changes first, or keep the results elsewhere with -results", dir, strings.TrimSpace(string(out)))
+			"commit the changes first, or keep the results elsewhere with -results", dir,
+			strings.TrimSpace(string(out)))
 	}
 	return nil
 }
 
-// file returns the name of the results. A case has one file for each kind of machine.
+// A case has one file for each kind of machine.
 func (s *set) file() string {
 	var m struct {
 		CPU   string `json:"cpu"`
@@ -145,4 +144,111 @@ func (h *Harness) Judge(name string) error {
 		s.add(f)
 	}
 	return nil
+}
+
+type saved struct {
+	name      string
+	Benchmark string
+	Started   time.Time
+	Machine   struct {
+		CPU   string
+		Cores int
+		Go    string
+	}
+	Versions struct{ Revision string }
+	Figures  []figure
+	Raw      struct{ Runs []*Run }
+}
+
+func readSaved(name string) (*saved, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; write the name of a file of bench/results that ends in .json.gz", name, err)
+	}
+	s := &saved{}
+	if err := json.NewDecoder(z).Decode(s); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// caseOf returns nil if a test has the case.
+func (h *Harness) caseOf(s *saved) *Case {
+	at := slices.IndexFunc(h.Cases, func(c Case) bool { return c.Name == s.Benchmark })
+	if at < 0 {
+		return nil
+	}
+	return &h.Cases[at]
+}
+
+const pageHead = `# Benchmarks
+
+This page is generated from [bench/results](../bench/results) by the option -page of bench. Each claim is met, missed or
+inconclusive. Brackets hold the interval of the runs' centre (90%). "make bench FLAGS=-list" prints all claims, and
+"make bench RUN=aio/echo" measures a case. [Contributing](../CONTRIBUTING.md#benchmarks) says how.
+
+| case | measures | claims | takes | measured |
+|---|---|---|---|---|
+`
+
+// Page prints docs/benchmarks.md. It judges the raw values in dir anew. The results of tests come
+// last, as they were judged.
+func (h *Harness) Page(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
+	if err != nil {
+		return err
+	}
+	results := map[string][]*saved{}
+	var tests []*saved
+	for _, name := range names {
+		s, err := readSaved(name)
+		if err != nil {
+			return err
+		}
+		s.name = filepath.Base(name)
+		if h.caseOf(s) == nil && len(s.Figures) > 0 {
+			tests = append(tests, s)
+		}
+		results[s.Benchmark] = append(results[s.Benchmark], s)
+	}
+	fmt.Fprint(h.Out, pageHead)
+	for _, c := range h.Cases {
+		measured := ""
+		if len(results[c.Name]) > 0 {
+			measured = "yes"
+		}
+		fmt.Fprintf(h.Out, "| %s | %s | %d | %v | %s |\n", c.Name, c.What, len(c.Claims), c.takes(), measured)
+	}
+	for i := range h.Cases {
+		c := &h.Cases[i]
+		for n, s := range results[c.Name] {
+			if n == 0 {
+				fmt.Fprintf(h.Out, "\n## %s\n", c.Name)
+			}
+			judged := set{out: io.Discard}
+			judged.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: &Output{io.Discard}})
+			s.Figures = judged.Figures
+			s.page(h.Out)
+		}
+	}
+	for _, s := range tests {
+		fmt.Fprintf(h.Out, "\n## %s\n\nA test with `-full` measures it.\n", s.Benchmark)
+		s.page(h.Out)
+	}
+	return nil
+}
+
+func (s *saved) page(out io.Writer) {
+	fmt.Fprintf(out, "\n%s, %d cores, Go %s, %s, commit %s ([raw](../bench/results/%s)):\n\n",
+		s.Machine.CPU, s.Machine.Cores, strings.TrimPrefix(s.Machine.Go, "go"),
+		s.Started.Format(time.DateOnly), s.Versions.Revision, s.name)
+	fmt.Fprint(out, "| claim | figure | target | |\n|---|---|---|---|\n")
+	for _, f := range s.Figures {
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", f.Name, f.text(), f.Target, f.Verdict)
+	}
 }

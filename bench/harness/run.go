@@ -6,13 +6,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"evenkeel.dev/bench/machine"
@@ -21,19 +24,19 @@ import (
 // Harness is one run of the benchmarks.
 type Harness struct {
 	Cases   []Case
-	Rounds  int           // 0: as many as the case says
+	Rounds  int           // 0: the case's
 	Length  time.Duration // 0: the case's
-	Quick   bool          // one short round, to see that everything works; it saves nothing
+	Quick   bool          // one short round, not saved
 	Ways    []string      // nil: all of a case
-	Results string        // directory; "": it saves nothing
-	Keep    string        // directory for what the programs leave, such as traces; "": a temporary one
-	Bin     string        // directory for built programs, which the next Run uses again; "": a temporary one
+	Results string        // directory, or "" to save nothing
+	Keep    string        // directory for traces and the like; "": a temporary one
+	Bin     string        // directory for built programs; "": a temporary one
 	Out     io.Writer
 
-	Patience time.Duration // longest wait for a quiet machine before each run
+	Patience time.Duration // longest wait for a quiet machine
 
-	programs map[string]string // built, by package
-	dir      string            // of these, and of what runs leave
+	programs map[string]string // by package
+	dir      string
 	missed   []figure
 }
 
@@ -42,8 +45,8 @@ type Output struct{ io.Writer }
 
 func (o *Output) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
 
-// Run measures the cases that pattern names, all for "". It judges and saves what was measured
-// before an error or an interrupt.
+// Run measures the cases that pattern names, all for "". It saves what was measured before an
+// error.
 func (h *Harness) Run(ctx context.Context, pattern string) (err error) {
 	var chosen []*Case
 	for i := range h.Cases {
@@ -87,7 +90,7 @@ func (h *Harness) run(ctx context.Context, c *Case) error {
 	err := h.rounds(ctx, res)
 	if len(res.Runs) == 0 {
 		if h.Quick {
-			return err // a machine that lacks what the case needs
+			return err // the machine lacks something
 		}
 		return cmp.Or(err, errors.New("nothing was measured"))
 	}
@@ -109,8 +112,7 @@ func (h *Harness) run(ctx context.Context, c *Case) error {
 	return err
 }
 
-// rounds measures all ways under all loads in each round, in randomised order. It goes on after a
-// run that fails.
+// rounds goes on after a run that fails.
 func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 	c, failed := res.Case, 0
 	prepared := h.newRun(c, Run{})
@@ -176,7 +178,6 @@ func (h *Harness) newRun(c *Case, r Run) *Run {
 	return &r
 }
 
-// one measures one run on a quiet machine, and records what disturbed it.
 func (h *Harness) one(ctx context.Context, c *Case, r *Run) error {
 	if !h.Quick && h.Patience > 0 {
 		if err := machine.AwaitQuiet(ctx, h.Patience, h.Out); err != nil {
@@ -218,7 +219,7 @@ func (r *Run) line(c *Case) string {
 	return strings.Join(parts, "  ")
 }
 
-// raiseFiles raises the soft limit on open files to the hard one, which children inherit.
+// raiseFiles raises the soft limit on open files, which children inherit.
 func raiseFiles() error {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
@@ -235,7 +236,48 @@ func Files(n int) error {
 		return err
 	}
 	if r.Max < uint64(n) {
-		return fmt.Errorf("it needs %d open files and the hard limit is %d; raise it with ulimit -Hn %d as root", n, r.Max, n)
+		return fmt.Errorf("it needs %d open files and the hard limit is %d; raise it with ulimit -Hn %d as root", n,
+			r.Max, n)
 	}
 	return nil
+}
+
+// Full says whether the cases of a test are measured in full.
+type Full struct {
+	on     *bool
+	length *time.Duration
+}
+
+// TestFlags registers the flags -full and -length.
+func TestFlags() Full {
+	return Full{
+		on:     flag.Bool("full", false, "measure each case in full, fail if it misses a claim, and save the results"),
+		length: flag.Duration("length", 0, "with -full, length of a run (default: the case's own)"),
+	}
+}
+
+// Run runs each case in a subtest, for a moment or in full. In full a missed claim is an error, and
+// the results are saved.
+func (f Full) Run(t *testing.T, cases ...Case) { runCases(t, *f.on, *f.length, cases) }
+
+// RunQuick is Run for a moment.
+func RunQuick(t *testing.T, cases ...Case) { runCases(t, false, 0, cases) }
+
+func runCases(t *testing.T, full bool, length time.Duration, cases []Case) {
+	if testing.Short() {
+		t.Skip("builds programs and runs them")
+	}
+	h := &Harness{Cases: cases, Quick: !full, Length: length, Bin: t.TempDir(), Patience: 2 * time.Minute}
+	h.Results = filepath.Join(Root(), "bench", "results")
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			h.Out, h.missed = t.Output(), nil
+			if err := h.Run(t.Context(), c.Name); err != nil {
+				t.Error(err)
+			}
+			for _, f := range h.missed {
+				t.Errorf("%s: %s, want %s", f.Name, f.text(), f.Target)
+			}
+		})
+	}
 }

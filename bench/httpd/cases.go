@@ -25,16 +25,16 @@ const (
 
 var (
 	ours = []string{control, epoll, uring}
-	// all are the kinds of command server. gnet has no parser.
+	// gnet has no parser.
 	all = []string{control, epoll, uring, "fasthttp", "gnet", "nbio", "hertz"}
 )
 
 type load struct {
-	kind, path string // kind is the client's -load
+	kind, path string // -load, and what is asked for
 	conns      int
 	tls, h2    bool
-	classic    bool   // TLS without a key of ML-KEM, so its hello is a third as long
-	crowd      string // of beside: what its connections do
+	classic    bool   // TLS without ML-KEM, whose hello is a third as long
+	crowd      string // of beside
 	claims     claims
 }
 
@@ -99,7 +99,8 @@ var groups = []group{
 		loads: map[string]load{"8192": {kind: "burst", path: "/hello", conns: 8192, claims: burstClaims}},
 	},
 	{
-		name: "crowd", what: "memory, and the tail of requests, while other connections are idle or attack, next to net/http",
+		name: "crowd",
+		what: "memory, and the tail of requests, while other connections are idle or attack, next to net/http",
 		ways: ours, figures: latencies,
 		order: []string{"idle", "trickle", "silent", "resets"},
 		loads: map[string]load{
@@ -111,7 +112,6 @@ var groups = []group{
 	},
 }
 
-// closed is a case of a closed loop.
 func closed(name, what, path string, claims claims) group {
 	return group{
 		name: name, what: what + ", next to net/http", ways: all, figures: latencies, order: []string{"100", "1000"},
@@ -123,13 +123,16 @@ func closed(name, what, path string, claims claims) group {
 }
 
 func crowd(does string, conns int, most float64) load {
-	return load{kind: "beside", path: "/hello", conns: conns, crowd: does, claims: func(way, load string) []harness.Claim {
-		return []harness.Claim{
-			{Load: load, Way: way, Over: control, Figure: memory, Target: harness.AtMost(most)},
-			{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(.9)},
-			{Load: load, Way: way, Over: control, Target: harness.NotSlower},
-		}
-	}}
+	return load{
+		kind: "beside", path: "/hello", conns: conns, crowd: does,
+		claims: func(way, load string) []harness.Claim {
+			return []harness.Claim{
+				{Load: load, Way: way, Over: control, Figure: memory, Target: harness.AtMost(most)},
+				{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(.9)},
+				{Load: load, Way: way, Over: control, Target: harness.NotSlower},
+			}
+		},
+	}
 }
 
 func over(figure string, target harness.Target) claims {
@@ -138,7 +141,7 @@ func over(figure string, target harness.Target) claims {
 	}
 }
 
-// sameBytes are the claims of HTTP/2, which net/http serves.
+// HTTP/2 is net/http's
 var sameBytes = over(keeps, harness.AtMost(1.1))
 
 func both(a, b claims) claims {
@@ -182,7 +185,6 @@ func Cases() (list []harness.Case) {
 	return list
 }
 
-// skip leaves out what a server cannot do.
 func (g group) skip(way, load string) bool {
 	l := g.loads[load]
 	return way == "gnet" && l.path == "/sleep" || // its handlers must not block

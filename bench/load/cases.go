@@ -14,7 +14,7 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// The ways. Each case has a peer as its control.
+// The control is a peer.
 const (
 	evenkeel     = "evenkeel"
 	overHTTP2    = "evenkeel, HTTP/2"
@@ -26,7 +26,7 @@ const (
 	perAsk = "CPU µs/request" // of the tool
 )
 
-// connections are those of a closed loop. gRPC uses fewer.
+// of a closed loop
 const (
 	connections     = "50"
 	grpcConnections = 2
@@ -37,13 +37,12 @@ var tools = map[string]func(t *target, ctx context.Context) error{
 	evenkeel: (*target).evenkeel, overHTTP2: (*target).evenkeel, loadgenCalls: (*target).loadgen,
 }
 
-// target is a run's server, and what the tool has to do.
 type target struct {
 	*harness.Run
 	at   string // URL of HTTP, or host:port of gRPC
 	path string
 
-	openRate int      // requests per second; 0: a closed loop
+	openRate int      // 0: a closed loop
 	flags    []string // of hey and evenkeel
 }
 
@@ -62,15 +61,17 @@ func Cases() []harness.Case {
 			Run: with(func(t *target) { t.flags = []string{"-c", connections} }),
 		},
 		{
-			Name: "load/open", What: "an open loop at 30% of what the service can do: it waits, computes or does nothing",
+			Name: "load/open",
+			What: "an open loop at 30% of what the service can do: it waits, computes or does nothing",
 			Ways: []string{"vegeta", evenkeel}, Loads: openPaths, Open: capacity,
 			Run: with(func(t *target) { t.openRate = int(.3 * t.Prepared[t.Load]) }),
 		},
 		stallCase(),
 		{
 			Name: "load/http2", What: "a closed loop of 10 connections with 10 streams each, over h2c",
-			Needs: "h2load of nghttp2-client", Ways: []string{"h2load", overHTTP2}, Claims: cheap(overHTTP2, "h2load", .8, 1.25),
-			Run: with(func(t *target) { t.flags = []string{"-http2", "-c", h2Connections, "-streams", h2Streams} }),
+			Needs: "h2load of nghttp2-client", Ways: []string{"h2load", overHTTP2},
+			Claims: cheap(overHTTP2, "h2load", .8, 1.25),
+			Run:    with(func(t *target) { t.flags = []string{"-http2", "-c", h2Connections, "-streams", h2Streams} }),
 		},
 		{
 			Name: "load/grpc", What: "a closed loop of 50 workers over 2 connections, calling gRPC's health service",
@@ -82,15 +83,17 @@ func Cases() []harness.Case {
 		if c.Length == 0 {
 			c.Length = 5 * time.Second
 		}
-		for _, path := range c.Loads { // those of the open loop
+		for _, path := range c.Loads {
 			c.Claims = append(c.Claims,
-				harness.Claim{Load: path, Way: evenkeel, Over: "vegeta", Figure: "p99", Target: harness.Between(.85, 1.15)})
+				harness.Claim{
+					Load: path, Way: evenkeel, Over: "vegeta", Figure: "p99",
+					Target: harness.Between(.85, 1.15),
+				})
 		}
 	}
 	return cases
 }
 
-// with returns the run of a case. set says what the tool has to do.
 func with(set func(t *target)) func(context.Context, *harness.Run) error {
 	return func(ctx context.Context, r *harness.Run) error {
 		t := &target{Run: r, path: r.Load}
@@ -125,18 +128,16 @@ func (t *target) serve(ctx context.Context, rpc bool) (stop func(), err error) {
 	return c.Stop, nil
 }
 
-// openPaths are services that wait, compute, and do nothing. The less a service does, the more a
-// tool measures its own load on the machine.
+// The less a service does, the more a tool measures its own load on the machine.
 var openPaths = []string{"/wait", "/work", "/"}
 
-// capacity sets how many requests per second the service can answer.
 func capacity(ctx context.Context, prepared *harness.Run) (func(), error) {
 	for _, path := range openPaths {
 		trial := *prepared
 		trial.Way, trial.Load, trial.Values = "hey", path, nil
 		most := connections
 		if path == "/wait" {
-			most = "1000" // 50 connections would be the limit, not the service
+			most = "1000" // so that the service is the limit
 		}
 		if err := with(func(t *target) { t.flags = []string{"-c", most} })(ctx, &trial); err != nil {
 			return nil, err
@@ -150,13 +151,12 @@ const (
 	stallPeriod  = time.Second
 	stallLength  = 200 * time.Millisecond
 	stallService = 20 * time.Millisecond
-	stallRate    = 500 // requests per second
+	stallRate    = 500
 )
 
 var quantiles = map[string]float64{"p50": .5, "p90": .9, "p95": .95, "p99": .99, "p99.9": .999}
 
-// stallQuantile is the computed latency. Four requests in five take the service time, and the
-// others up to a stall more, evenly.
+// stallQuantile is the computed latency. One request in five waits for up to a stall, evenly.
 func stallQuantile(q float64) time.Duration {
 	calm := 1 - float64(stallLength)/float64(stallPeriod)
 	if q <= calm {
@@ -165,19 +165,22 @@ func stallQuantile(q float64) time.Duration {
 	return (stallService + time.Duration((q-calm)/(1-calm)*float64(stallLength))).Round(time.Microsecond)
 }
 
-// stallCase shows that an open loop measures a stalling service as its clients see it. hey does
-// not.
+// stallCase shows that an open loop measures a stalling service as its clients see it.
 func stallCase() harness.Case {
 	c := harness.Case{
-		Name:   "load/stall",
-		What:   "a service that stalls for 200 ms each second, 500 requests/s: percentiles next to the computed ones, in %",
+		Name: "load/stall",
+		What: "a service that stalls for 200 ms each second, 500 requests/s: " +
+			"percentiles next to the computed ones, in %",
 		Rounds: 5, Length: 20 * time.Second, Ways: []string{"hey", evenkeel, overHTTP2, loadgenCalls},
 		Claims: []harness.Claim{{Way: "hey", Figure: off("p95"), Target: harness.AtMost(-5), Unit: "%"}},
 	}
 	for _, q := range slices.Sorted(maps.Keys(quantiles)) {
 		c.Figures = append(c.Figures, off(q))
 		for _, way := range c.Ways[1:] {
-			c.Claims = append(c.Claims, harness.Claim{Way: way, Figure: off(q), Target: harness.Between(-5, 5), Unit: "%"})
+			c.Claims = append(c.Claims, harness.Claim{
+				Way: way, Figure: off(q), Target: harness.Between(-5, 5),
+				Unit: "%",
+			})
 		}
 	}
 	run := with(func(t *target) {

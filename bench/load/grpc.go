@@ -24,7 +24,6 @@ func dial(addr string) (clients grpcClients, err error) {
 	return clients, nil
 }
 
-// call returns loadgen's Call.
 func (g grpcClients) call(service string) func(context.Context, int) error {
 	return func(ctx context.Context, worker int) error {
 		_, err := health.NewHealthClient(g[worker%len(g)]).Check(ctx, &health.HealthCheckRequest{Service: service})

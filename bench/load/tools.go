@@ -53,7 +53,6 @@ func (t *target) takeResult(res *loadgen.Result, cpu time.Duration) error {
 	return nil
 }
 
-// command returns the output of a program and its CPU time.
 func command(ctx context.Context, program string, args ...string) ([]byte, time.Duration, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	out, err := cmd.Output()
@@ -67,7 +66,6 @@ func command(ctx context.Context, program string, args ...string) ([]byte, time.
 	return out, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
-// goTool runs a tool of bench's go.mod.
 func goTool(ctx context.Context, name string, args ...string) ([]byte, time.Duration, error) {
 	path, _, err := command(ctx, "go", "tool", "-n", name)
 	if err != nil {
@@ -106,7 +104,7 @@ var (
 	heyDone = regexp.MustCompile(`\[2\d\d\]\s+(\d+) responses`)
 )
 
-// hey reads the summary of a closed loop, or the CSV of a rate, which has finer latencies.
+// hey reads the CSV of a rate, which has finer latencies than the summary.
 func (t *target) hey(ctx context.Context) error {
 	args := append([]string{"-z", t.Length.String()}, t.flags...)
 	if t.openRate > 0 {
@@ -127,7 +125,6 @@ func (t *target) hey(ctx context.Context) error {
 	return nil
 }
 
-// number returns the first group of a match, or 0.
 func number(match [][]byte) float64 {
 	if match == nil {
 		return 0
@@ -159,7 +156,7 @@ func (t *target) heyAt(ctx context.Context, args []string) error {
 	return nil
 }
 
-// vegeta computes percentiles from the CSV. Those of its report are estimates by t-digest.
+// vegeta's own percentiles are estimates by t-digest.
 func (t *target) vegeta(ctx context.Context) error {
 	dir, err := t.Dir()
 	if err != nil {
@@ -203,7 +200,6 @@ var (
 	h2loadDone = regexp.MustCompile(`requests: \d+ total, \d+ started, \d+ done, (\d+) succeeded`)
 )
 
-// h2load uses one thread.
 func (t *target) h2load(ctx context.Context) error {
 	if _, err := exec.LookPath("h2load"); err != nil {
 		return harness.NotHere(fmt.Errorf("%w; install nghttp2-client", err))

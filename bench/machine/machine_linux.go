@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Memory returns a field of /proc/meminfo in bytes, or 0.
@@ -36,7 +38,7 @@ func Field(file, name string) string {
 	return ""
 }
 
-// BusyLoops starts n shells that compute until the caller calls end, or this process ends.
+// BusyLoops starts n shells that compute until the caller calls end.
 func BusyLoops(ctx context.Context, n int) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup
@@ -63,4 +65,87 @@ func BusyLoops(ctx context.Context, n int) (end func(), err error) {
 		return nil, err
 	}
 	return end, nil
+}
+
+// Tick is the unit of times in /proc (USER_HZ).
+const Tick = 10 * time.Millisecond
+
+// CPUTime returns a process's CPU time.
+func CPUTime(pid int) (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseStat(string(b))
+}
+
+// A command's name may hold parentheses.
+func parseStat(stat string) (time.Duration, error) {
+	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(f) < 13 {
+		return 0, fmt.Errorf("not a line of /proc/PID/stat: %.80q", stat)
+	}
+	user, err1 := strconv.ParseInt(f[11], 10, 64)
+	system, err2 := strconv.ParseInt(f[12], 10, 64)
+	return time.Duration(user+system) * Tick, errors.Join(err1, err2)
+}
+
+// PeakRSS returns a process's highest resident memory in bytes.
+func PeakRSS(pid int) (int64, error) { return status(pid, "VmHWM") }
+
+// RSS returns a process's resident memory in bytes.
+func RSS(pid int) (int64, error) { return status(pid, "VmRSS") }
+
+func status(pid int, field string) (int64, error) {
+	kib, err := strconv.ParseInt(strings.TrimSuffix(Field(fmt.Sprintf("/proc/%d/status", pid), field), " kB"), 10, 64)
+	return kib << 10, err
+}
+
+// OwnBytes returns a process's own resident pages. RssShmem has the rings of io_uring.
+func OwnBytes(pid int) (sum int64, err error) {
+	status := fmt.Sprintf("/proc/%d/status", pid)
+	for _, name := range []string{"RssAnon", "RssShmem"} {
+		kib, perr := strconv.ParseInt(strings.TrimSuffix(Field(status, name), " kB"), 10, 64)
+		sum, err = sum+kib<<10, errors.Join(err, perr)
+	}
+	return sum, err
+}
+
+// Times are the machine's CPU times since its start.
+type Times struct{ Total, Used, Steal time.Duration }
+
+// ReadTimes reads them from /proc/stat.
+func ReadTimes() (Times, error) {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return Times{}, err
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	var t Times
+	for i, s := range strings.Fields(line) {
+		if i == 0 || i > 8 { // user time has guest times
+			continue
+		}
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return t, fmt.Errorf("/proc/stat: %w", err)
+		}
+		d := time.Duration(n) * Tick
+		t.Total += d
+		if i <= 3 { // user, nice, system
+			t.Used += d
+		}
+		if i == 8 {
+			t.Steal = d
+		}
+	}
+	return t, nil
+}
+
+// StealSince returns the share of CPU time that the hypervisor gave to others, 0 to 1.
+func (t Times) StealSince(before Times) float64 {
+	if t.Total <= before.Total {
+		return 0
+	}
+	return float64(t.Steal-before.Steal) / float64(t.Total-before.Total)
 }

@@ -7,18 +7,19 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
+	"unsafe"
 )
 
 const (
 	lookTime  = 500 * time.Millisecond
-	awayFrom  = 100 * time.Microsecond // a thread that only reads the clock, and not for so long, had no core
-	mostTaken = .01                    // of a look, where the machine is quiet
+	awayFrom  = 100 * time.Microsecond // a longer gap is time without a core
+	mostTaken = .01
 )
 
-// AwaitQuiet waits until other processes and the machine's host leave the cores alone. Steal does
-// not count all that the host takes, so it tries each core for half a second. It goes on when
-// patience is over, and prints how long it waited.
+// AwaitQuiet waits until other processes and the host leave the cores alone, or patience is over.
+// It tries each core for half a second, because steal does not count all that the host takes.
 func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) error {
 	start := time.Now()
 	for looks := 1; ; looks++ {
@@ -44,7 +45,7 @@ func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) erro
 	}
 }
 
-// look keeps each core busy, and returns the share of its time that others took.
+// look returns the share of the cores' time that others took.
 func look(length time.Duration) (taken float64, err error) {
 	cores := runtime.NumCPU()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(cores, runtime.GOMAXPROCS(0))))
@@ -60,7 +61,6 @@ func look(length time.Duration) (taken float64, err error) {
 	return taken, errors.Join(errs...)
 }
 
-// spin reads the clock for a time, and returns how much of it passed in gaps.
 func spin(length time.Duration) (away time.Duration) {
 	start := time.Now()
 	for last := start; last.Sub(start) < length; {
@@ -71,4 +71,40 @@ func spin(length time.Duration) (away time.Duration) {
 		last = now
 	}
 	return away
+}
+
+// The kernel does not keep the address of the CPU mask after these calls.
+
+// Pinned calls start on a thread that may run on one core only, of those that may be used, counted
+// from 0. Children inherit that.
+func Pinned(core int, start func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, one [16]uint64
+	if err := affinity(syscall.SYS_SCHED_GETAFFINITY, &before); err != nil {
+		return err
+	}
+	for i, left := 0, core; ; i++ {
+		if i == 64*len(before) {
+			return errors.New("server and client need a core each: run it where two may be used")
+		}
+		if bit := uint64(1) << (i % 64); before[i/64]&bit != 0 {
+			if left == 0 {
+				one[i/64] = bit
+				break
+			}
+			left--
+		}
+	}
+	if err := affinity(syscall.SYS_SCHED_SETAFFINITY, &one); err != nil {
+		return fmt.Errorf("core %d of those that may be used: %w", core, err)
+	}
+	return errors.Join(start(), affinity(syscall.SYS_SCHED_SETAFFINITY, &before))
+}
+
+func affinity(call uintptr, mask *[16]uint64) error {
+	if _, _, e := syscall.RawSyscall(call, 0, unsafe.Sizeof(*mask), uintptr(unsafe.Pointer(mask))); e != 0 {
+		return e
+	}
+	return nil
 }

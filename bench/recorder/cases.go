@@ -1,16 +1,19 @@
 //go:build linux
 
 // Package recorder has the cases of package reqtrace/recorder: what it costs a service. Its tests
-// show what the recorder does under faults, and whether it is right about planted causes.
+// show what it does under faults, and whether it is right about planted causes.
 package recorder
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"evenkeel.dev/bench/harness"
@@ -36,10 +39,9 @@ const (
 type service struct {
 	*harness.Child
 	url  string
-	page string // of its recorder; "": it has none
+	page string // of its recorder, or ""
 }
 
-// start starts a program. The caller calls Stop.
 func start(ctx context.Context, r *harness.Run, path string, recorded bool, args ...string) (*service, error) {
 	c, err := r.Start(ctx, harness.AnyCore, nil, append([]string{path, "-addr", "127.0.0.1:0"}, args...)...)
 	if err != nil {
@@ -59,7 +61,7 @@ func start(ctx context.Context, r *harness.Run, path string, recorded bool, args
 	return s, nil
 }
 
-const plant = "bench/recorder/plant" // the service that plants causes
+const plant = "bench/recorder/plant"
 
 func planted(ctx context.Context, r *harness.Run, args ...string) (*service, error) {
 	path, err := r.Program(ctx, plant)
@@ -79,16 +81,14 @@ func (s *service) load(path string, rate float64, length time.Duration) loadgen.
 	}
 }
 
-// sleep asks for a request that takes d.
 func (s *service) sleep(ctx context.Context, d time.Duration) error {
 	_, err := harness.Get(ctx, s.url+"/sleep?for="+url.QueryEscape(d.String()))
 	return err
 }
 
-// slowEachSecond asks for a slow request per second, until ctx ends.
 func (s *service) slowEachSecond(ctx context.Context) {
 	for harness.Wait(ctx, time.Second) {
-		_ = s.sleep(ctx, 30*time.Millisecond) // another slow request asks for a snapshot too
+		_ = s.sleep(ctx, 30*time.Millisecond)
 	}
 }
 
@@ -104,7 +104,6 @@ func get(ctx context.Context, url string, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// measure loads a service, and sets what the recorder counts meanwhile.
 func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate float64) error {
 	var before recorder.Stats
 	var err error
@@ -131,7 +130,6 @@ func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate
 	return err
 }
 
-// sameLatency claims that latencies differ by 10% at most.
 func sameLatency(load, way, over string) (list []harness.Claim) {
 	for _, figure := range []string{"p50", "p99", "p99.9"} {
 		list = append(list, harness.Claim{
@@ -141,8 +139,7 @@ func sameLatency(load, way, over string) (list []harness.Claim) {
 	return list
 }
 
-// costCase measures a recorder that is always on, and one within its default budget. Now and then a
-// request is slow.
+// costCase measures a recorder that is always on, and one within its default budget.
 func costCase() harness.Case {
 	loads := map[string]struct {
 		path string
@@ -161,7 +158,8 @@ func costCase() harness.Case {
 		Ways: []string{without, always, budgeted}, Loads: []string{"hello", "search", "msgpush"},
 		Skip: func(way, load string) bool { return way == budgeted && load != "hello" },
 		Figures: []string{
-			perRequest, peak, "p50", "p99", "p99.9", failed, "tracing µs/request", "spent of its budget", "on, of the time",
+			perRequest, peak, "p50", "p99", "p99.9", failed, "tracing µs/request", "spent of its budget",
+			"on, of the time",
 		},
 		Claims: slices.Concat([]harness.Claim{
 			{Load: "hello", Way: always, Minus: without, Figure: perRequest, Target: harness.AtMost(20), Unit: " µs"},
@@ -191,8 +189,7 @@ func costCase() harness.Case {
 	}
 }
 
-// analysisCase measures how analyses in the process slow requests down. The service has one
-// processor for all, and one slow request per second in addition to the load.
+// analysisCase measures how analyses in the process slow requests down, with one processor for all.
 func analysisCase() harness.Case {
 	const kept, inProcess = "kept", "analyzed in the process"
 	loads := map[string][]string{"one core": nil, "one core, 64 MB live": {"-ballast", "64"}}
@@ -224,4 +221,83 @@ func analysisCase() harness.Case {
 		})
 	}
 	return c
+}
+
+var snapshotTook = regexp.MustCompile(`msg="recorder: a snapshot" took=(\S+)`)
+
+// snapshotsCase measures snapshots of a process with parked goroutines. With 100,000 of them the
+// recorder has its default budget.
+func snapshotsCase() harness.Case {
+	const most = "100000 parked"
+	const p99 = "p99 of snapshots, ms"
+	return harness.Case{
+		Name: "recorder/snapshots", What: "how long snapshots take, with up to 100,000 goroutines",
+		Ways: []string{"0 parked", "9000 parked", most}, Rounds: 1, Length: 2 * time.Minute,
+		Figures: []string{"snapshots", p99, "spent of its budget", peak, failed},
+		Claims: []harness.Claim{
+			{Way: "0 parked", Figure: p99, Target: harness.AtMost(20), Unit: " ms"},
+			{Way: "9000 parked", Figure: p99, Target: harness.AtMost(20), Unit: " ms"},
+			{Way: most, Figure: "spent of its budget, or not off", Target: harness.AtMost(1.1)},
+			harness.None("", "", failed),
+		},
+		Run: func(ctx context.Context, r *harness.Run) error {
+			parked, _, _ := strings.Cut(r.Way, " ")
+			args := []string{"-plain", "-parked", parked, "-every", "1s", "-debug"}
+			if r.Way != most {
+				args = append(args, "-recorder-cpu", "1")
+			}
+			path, err := r.Program(ctx, plant)
+			if err != nil {
+				return err
+			}
+			s, err := start(ctx, r, path, true, args...)
+			if err != nil {
+				return err
+			}
+			defer s.Stop()
+			took := make(chan float64, 10_000)
+			go func() {
+				for {
+					line, err := s.Line(r.Length)
+					if err != nil {
+						return
+					}
+					if m := snapshotTook.FindStringSubmatch(line); m != nil {
+						if d, err := time.ParseDuration(m[1]); err == nil {
+							took <- d.Seconds() * 1e3
+						}
+					}
+				}
+			}()
+			slow, end := context.WithCancel(ctx)
+			defer end()
+			go s.slowEachSecond(slow)
+			if err := s.measure(ctx, r, "", 1000); err != nil {
+				return err
+			}
+			for range 60 { // of a quick run, until there is a snapshot
+				if r.Way == most || len(took) > 0 || !harness.Wait(ctx, time.Second) {
+					break
+				}
+			}
+			all := make([]float64, len(took))
+			for i := range all {
+				all[i] = <-took
+			}
+			slices.Sort(all)
+			r.Set("snapshots", float64(len(all)))
+			if n := len(all); n > 0 {
+				r.Set(p99, all[(n*99+99)/100-1])
+			} else if r.Way != most {
+				return errors.New("there was no snapshot")
+			}
+			stats, err := s.stats(ctx)
+			spent := r.Values["spent of its budget"]
+			if !stats.On && stats.Why != "" {
+				spent = 0 // it is off, and says so
+			}
+			r.Set("spent of its budget, or not off", spent)
+			return err
+		},
+	}
 }

@@ -117,9 +117,11 @@ func targetsCase() harness.Case {
 		"40/s of 1.7ms": "1.7ms", "100/s of 1ms": "1ms", "300/s of 1ms": "1ms", "500/s of 900us": "900us",
 	}
 	c := harness.Case{
-		Name: "recorder/targets", What: "a recorder with its default options: what evenkeel report says of planted causes",
+		Name: "recorder/targets",
+		What: "a recorder with its default options: what evenkeel report says of planted causes",
 		Ways: []string{"40/s of 1.7ms", "100/s of 1ms", "300/s of 1ms", "500/s of 900us"}, Loads: []string{quiet, busy},
-		Rounds: 1, Length: 10 * time.Minute, Figures: []string{least, offTruth, spent, "seen", "slow", "on, of the time"},
+		Rounds: 1, Length: 10 * time.Minute,
+		Figures: []string{least, offTruth, spent, "seen", "slow", "on, of the time"},
 	}
 	for _, load := range c.Loads {
 		for _, way := range c.Ways {
@@ -183,11 +185,17 @@ func soakCase() harness.Case {
 		Name: "recorder/soak", What: "what a service takes in the last third of an hour, next to the third before",
 		Ways: []string{way}, Rounds: 1, Length: time.Hour,
 		Claims: []harness.Claim{
-			{Way: way, Figure: "disk MB", Target: harness.AtMost(64 + 2*8)}, // KeepBytes, and a history that is written anew
+			{
+				Way: way, Figure: "disk MB",
+				Target: harness.AtMost(64 + 2*8),
+			}, // KeepBytes, and a history that is written anew
 		},
 	}
 	for _, figure := range grows {
-		c.Claims = append(c.Claims, harness.Claim{Way: way, Figure: figure + " over before", Target: harness.AtMost(1.05)})
+		c.Claims = append(c.Claims, harness.Claim{
+			Way: way, Figure: figure + " over before",
+			Target: harness.AtMost(1.05),
+		})
 	}
 	c.Run = func(ctx context.Context, r *harness.Run) error {
 		dir, err := os.MkdirTemp("", "bench-recorder-")

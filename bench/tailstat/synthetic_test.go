@@ -253,7 +253,8 @@ func sequentialCase() harness.Case {
 	const itself, changed = "itself", "changed"
 	const most = 30
 	c := harness.Case{
-		Name: "tailstat/sequential", What: "synthetic services: how often a look after each of 30 rounds finds a difference",
+		Name:  "tailstat/sequential",
+		What:  "synthetic services: how often a look after each of 30 rounds finds a difference",
 		Loads: []string{itself, changed}, Figures: []string{"found", "trials", "after rounds"},
 		Claims: []harness.Claim{{Load: itself, Figure: "found", Of: "trials", Target: harness.AtMost(5)}},
 	}

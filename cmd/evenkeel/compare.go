@@ -12,7 +12,6 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
-	"evenkeel.dev/cmd/evenkeel/internal/judge"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
@@ -34,7 +33,7 @@ type compareFlags struct {
 	html           string
 	events         cli.List
 	json, markdown bool
-	judging        judge.Flags
+	judging        compare.Flags
 }
 
 func (f *compareFlags) register(fs *flag.FlagSet) {

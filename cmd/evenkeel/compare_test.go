@@ -31,7 +31,7 @@ func write(t *testing.T, name string, cores int, labels ...string) string {
 	for _, l := range labels {
 		f.Runs = append(f.Runs, runfile.Run{Label: l, Repeat: 1, Load: &loadgen.Result{Answered: 7, Duration: 1e9}})
 	}
-	if err := f.Save(name); err != nil {
+	if err := runfile.Save(name, f.Write); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -79,7 +79,7 @@ func TestCompareBase(t *testing.T) {
 			})
 		}
 	}
-	if err := f.Save(name); err != nil {
+	if err := runfile.Save(name, f.Write); err != nil {
 		t.Fatal(err)
 	}
 	call("compare", "-base", "default", "-figures", "requests/s", name).check(t, cli.ExitOK,
@@ -163,7 +163,7 @@ func TestCompareEvents(t *testing.T) {
 	f := &runfile.File{Version: runfile.Version, Runs: []runfile.Run{
 		{Label: "v", Repeat: 1, Load: &loadgen.Result{Answered: 7, Started: started, Duration: 10 * time.Second}},
 	}}
-	if err := f.Save(file); err != nil {
+	if err := runfile.Save(file, f.Write); err != nil {
 		t.Fatal(err)
 	}
 	events := func(name, text string) string {
@@ -246,7 +246,7 @@ func FuzzRunFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		alone := compare.Files([]*runfile.File{file}, []string{"a"}) // as its plan says
-		alone.Check(compare.Limit{Figure: "p99", Ratio: 1.2})
+		compare.Limits{{Figure: "p99", Ratio: 1.2}}.Check(alone)
 		for _, write := range []func(io.Writer) error{
 			func(w io.Writer) error {
 				return page.Compare(w, alone)
@@ -288,7 +288,7 @@ func shareFile(t *testing.T, dir string, i, of int, change func(*runfile.File)) 
 		change(f)
 	}
 	name := filepath.Join(dir, fmt.Sprint(i, ".json"))
-	if err := f.Save(name); err != nil {
+	if err := runfile.Save(name, f.Write); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -21,7 +21,6 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/cmd/evenkeel/internal/plan"
-	"evenkeel.dev/cmd/evenkeel/internal/plan/outlook"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/golden"
@@ -196,7 +195,7 @@ func planRun(label string) runfile.Run {
 func savePlanRuns(t *testing.T, runs ...runfile.Run) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "run.json")
-	if err := (&runfile.File{Version: runfile.Version, Runs: runs}).Save(name); err != nil {
+	if err := runfile.Save(name, (&runfile.File{Version: runfile.Version, Runs: runs}).Write); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -277,10 +276,10 @@ func TestPlanJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Requests != 12_000 || p.AllocRate != 480e6 || p.Live != 300e6 || p.Replicas != 3 || p.Turns != 2 ||
-		p.Held != outlook.Exactly(0.1) || len(p.Ways) != 3 {
+		p.Held != (plan.Range{Low: 0.1, High: 0.1}) || len(p.Ways) != 3 {
 		t.Errorf("%+v", p)
 	}
-	gated := p.Ways[outlook.Gated]
+	gated := p.Ways[plan.Gated]
 	if load := 480e6 * 0.1 / 300e6 / 0.95 / 2; fmt.Sprintf("%.6g", gated.TurnLoad.Low) != fmt.Sprintf("%.6g", load) {
 		t.Errorf("the load of the turns is %g, want %g", gated.TurnLoad.Low, load)
 	}
@@ -376,14 +375,14 @@ func TestPlanOfAStatusPage(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Replicas != 4 || p.Turns != 1 || p.Held != (outlook.Range{Low: 0.4, High: 0.5}) || p.MemoryBytes != 0 {
+	if p.Replicas != 4 || p.Turns != 1 || p.Held != (plan.Range{Low: 0.4, High: 0.5}) || p.MemoryBytes != 0 {
 		t.Errorf("%+v", p)
 	}
 	// the clock may be late, and the ratio is not
 	if p.AllocRate <= 0 || p.AllocRate > 200e6 || p.AllocRate/p.Requests < 499e3 || p.AllocRate/p.Requests > 501e3 {
 		t.Errorf("%g bytes and %g requests a second", p.AllocRate, p.Requests)
 	}
-	if p.Ways[outlook.Gated].CPU != (outlook.Range{}) ||
+	if p.Ways[plan.Gated].CPU != (plan.Range{}) ||
 		!strings.Contains(strings.Join(p.Notes, "\n"), "this page lacks the CPU") {
 		t.Errorf("CPU from nothing: %+v", p)
 	}

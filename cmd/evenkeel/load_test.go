@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
-	"evenkeel.dev/cmd/evenkeel/internal/judge"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/run"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -68,7 +68,7 @@ func planted(t *testing.T, rounds int, slower float64) string {
 		}
 	}
 	name := filepath.Join(t.TempDir(), fmt.Sprint(rounds, ".json"))
-	if err := f.Save(name); err != nil {
+	if err := runfile.Save(name, f.Write); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -154,7 +154,7 @@ func TestFailIfOfOneVariant(t *testing.T) {
 			Load: &loadgen.Result{Answered: 1000, Duration: 1e9},
 		})
 	}
-	if err := f.Save(name); err != nil {
+	if err := runfile.Save(name, f.Write); err != nil {
 		t.Fatal(err)
 	}
 	call("compare", "-fail-if", "requests/s < -10%", name).check(t, cli.ExitFailed, nil,
@@ -191,7 +191,7 @@ func TestWorkflow(t *testing.T) {
 				t.Errorf("evenkeel %s has no %s", words[0], w)
 			}
 			if w == "-fail-if" {
-				if _, err := judge.ParseLimit(words[i+1]); err != nil {
+				if _, err := compare.ParseLimit(words[i+1]); err != nil {
 					t.Error(err)
 				}
 			}

@@ -1,11 +1,19 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestLibraries: no source tells what a library does. So there is one warning for all functions of
@@ -107,5 +115,163 @@ func TestAssembly(t *testing.T) {
 		"Same, Waits; put //fastc:slow above what may wait, take long or call back into Go\n"
 	if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != exitOK || got != want {
 		t.Errorf("code %d\n got %s\nwant %s", r.code, got, want)
+	}
+}
+
+// clang returns the name of a clang that is here, empty when there is none.
+func clang() string {
+	names := []string{"clang"}
+	for version := 25; version >= 11; version-- {
+		names = append(names, "clang-"+strconv.Itoa(version))
+	}
+	for _, n := range names {
+		if _, err := exec.LookPath(n); err == nil {
+			return n
+		}
+	}
+	return ""
+}
+
+// TestCompilers: whichever compiler and flags, the generated file is the same, and what it calls
+// gives the same. Under -asan a frame is allocated, so the test of allocations is left out there.
+func TestCompilers(t *testing.T) {
+	needsC(t)
+	testutil.Long(t, "compiles everything once more for each compiler")
+	for name, tt := range map[string]struct {
+		clang       bool
+		flags, mode string
+	}{
+		"gcc -O0":     {false, "-O0", ""},
+		"gcc -O3 lto": {false, "-O3 -flto", ""},
+		"gcc asan":    {false, "-O2", "-asan"},
+		"clang":       {true, "-O2", ""},
+		"clang -O0":   {true, "-O0", ""},
+		"clang asan":  {true, "-O2", "-asan"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.clang && clang() == "" {
+				t.Skip("needs clang")
+			}
+			if tt.mode == "-asan" && (runtime.GOOS != "linux" ||
+				runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
+				t.Skip("needs -asan: Linux on amd64 or arm64")
+			}
+			if tt.clang {
+				t.Setenv("CC", clang())
+			}
+			t.Setenv("CGO_CFLAGS", tt.flags)
+			dir := folder(t, testdata(t, "vec"))
+			if r := call(t.Context(), filepath.Join(dir, "decl.go")); r.code != exitOK || r.stderr != "" ||
+				r.stdout != "" {
+				t.Fatalf("code %d\n%s%s", r.code, r.stdout, r.stderr)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, "decl_fastc.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Check(t, "vec/decl_fastc.golden", string(text))
+			args := []string{"go", "test"}
+			if tt.mode != "" {
+				args = append(args, tt.mode, "-skip", "TestAllocations")
+			}
+			command(t, dir, nil, append(args, ".")...)
+		})
+	}
+}
+
+// sqlite is a large library whose calls of the system all go through tables of pointers.
+const sqlite = "github.com/mattn/go-sqlite3@v1.14.53"
+
+// sqliteWays are the ways that are shown of some of its functions. Empty means that there are none.
+var sqliteWays = map[string]string{
+	"sqlite3_step":         `^sqlite3_step -> sqlite3Step -> .* -> pthread_join$`,
+	"sqlite3_column_int64": `^sqlite3_column_int64 -> .* -> sqlite3_mutex_leave ~> pwrite64$`,
+	"sqlite3_changes64":    `^sqlite3_changes64 -> sqlite3_mutex_enter ~> pwrite64$`,
+	"sqlite3_libversion":   "",
+	"sqlite3_sourceid":     "",
+	"sqlite3_complete":     "",
+	"sqlite3_strnicmp":     "",
+}
+
+// TestSqlite follows the calls of a library of 260,000 lines.
+func TestSqlite(t *testing.T) {
+	needsGCC(t)
+	testutil.Long(t, "compiles sqlite, of the module "+sqlite)
+	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", sqlite).Output()
+	var module struct{ Dir string }
+	if err != nil || json.Unmarshal(out, &module) != nil || module.Dir == "" {
+		t.Skipf("needs the module %s: %v", sqlite, err)
+	}
+	files := map[string]string{}
+	for _, n := range []string{"sqlite3-binding.c", "sqlite3-binding.h"} {
+		text, err := os.ReadFile(filepath.Join(module.Dir, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[n] = string(text)
+	}
+	files["decl.go"] = `//go:build fastcgen
+
+package vec
+
+/*
+#cgo CFLAGS: -DSQLITE_THREADSAFE=1 -DHAVE_USLEEP=1 -DHAVE_PREAD=1 -DHAVE_PWRITE=1 -DUSE_PREAD=1
+#cgo CFLAGS: -DUSE_PWRITE=1 -DSQLITE_ENABLE_FTS3 -DSQLITE_ENABLE_RTREE
+#include "sqlite3-binding.h"
+*/
+import "C"
+
+//fastc:opaque
+type Statement C.sqlite3_stmt
+
+//fastc:opaque
+type DB C.sqlite3
+
+//fastc:call sqlite3_step(s)
+func Step(s *Statement) int32
+
+//fastc:call sqlite3_column_int64(s, i)
+func Int64(s *Statement, i int32) int64
+
+//fastc:call sqlite3_libversion()
+//fastc:copy
+func Version() string
+
+//fastc:call sqlite3_sourceid()
+//fastc:copy
+func Source() string
+
+//fastc:call sqlite3_changes64(d)
+func Changes(d *DB) int64
+
+//fastc:call sqlite3_complete(s)
+//fastc:require len(s) > 0 && s[len(s)-1] == 0
+func Complete(s []byte) int32
+
+//fastc:call sqlite3_strnicmp(a, b, len(a))
+//fastc:require len(b) >= len(a)
+func Compare(a string, b []byte) int32
+`
+	dir := folder(t, files)
+	r := call(t.Context(), filepath.Join(dir, "decl.go"))
+	if r.code != exitOK {
+		t.Fatalf("code %d\n%s", r.code, r.stderr)
+	}
+	t.Log("\n" + r.stderr)
+	got := map[string][]string{}
+	name := ""
+	said := regexp.MustCompile(`warning: (\w+) (?:gets|may get) to`)
+	for l := range strings.SplitSeq(r.stderr, "\n") {
+		if m := said.FindStringSubmatch(l); m != nil {
+			name = m[1]
+		} else if way, ok := strings.CutPrefix(l, "\t"); ok {
+			got[name] = append(got[name], way)
+		}
+	}
+	for name, want := range sqliteWays {
+		found := slices.ContainsFunc(got[name], regexp.MustCompile(want).MatchString)
+		if want == "" && len(got[name]) > 0 || want != "" && !found {
+			t.Errorf("%s gets by %q, want %q", name, got[name], want)
+		}
 	}
 }

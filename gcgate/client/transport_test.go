@@ -250,7 +250,7 @@ func TestTransportMovesOnAndReturns(t *testing.T) {
 	})
 }
 
-func TestTransportAllAway(t *testing.T) {
+func TestTransportAllDrained(t *testing.T) {
 	a, b := newReplica(t, nil), newReplica(t, nil)
 	tr := newTransport(t, a.URL, b.URL)
 	a.drain(t, time.Minute)

@@ -157,7 +157,7 @@ func (h *Heap) SetLimit(bytes int64) (old int64) {
 	old = h.Limit
 	if bytes >= 0 {
 		h.Limit = bytes
-		// as in runtime/mheap.go
+		// As in runtime/mheap.go.
 		if most, mapped := max(uint64(bytes), h.used()), h.mapped(); mapped > most {
 			h.Kept = most
 		}

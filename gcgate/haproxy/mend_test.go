@@ -121,9 +121,9 @@ func TestWatchPutsBack(t *testing.T) {
 	}
 }
 
-// TestWatchPutsNobodyBackWhileTheTurnIsHeld: a replica that is stopped while it collects would get
+// TestWatchPutsNothingBackWhileTheTurnIsHeld: a replica that is stopped while it collects would get
 // requests.
-func TestWatchPutsNobodyBackWhileTheTurnIsHeld(t *testing.T) {
+func TestWatchPutsNothingBackWhileTheTurnIsHeld(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	f := &fakeHAProxy{level: "admin"}

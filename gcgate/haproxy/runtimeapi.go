@@ -79,7 +79,7 @@ type RuntimeAPI struct {
 	mu    sync.Mutex // guards what follows
 	looks int        // that have not found another process
 
-	// of commands whose callers have left; each is closed at the answer's end
+	// Of commands whose callers have left. Each is closed at the answer's end.
 	unanswered []chan struct{}
 }
 

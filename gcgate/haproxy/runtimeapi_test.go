@@ -329,9 +329,9 @@ func (o *oneTurn) Release(context.Context) error {
 	return nil
 }
 
-// TestWrongNameHoldsNobodyUp: a replica whose server's name is wrong, or one of whose HAProxy
+// TestWrongNameHoldsNothingUp: a replica whose server's name is wrong, or one of whose HAProxy
 // processes is not there, leaves the turn to the others.
-func TestWrongNameHoldsNobodyUp(t *testing.T) {
+func TestWrongNameHoldsNothingUp(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	two := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}, level: "admin"}
 	addr := serveFake(t, "tcp", "127.0.0.1:0", two.answer)

@@ -37,8 +37,7 @@ const (
 
 	gciMinSpacing = 100 * time.Millisecond
 
-	// as in gci-proxy
-	gciTimeout = 120 * time.Second
+	gciTimeout = 120 * time.Second // as in gci-proxy
 )
 
 // serves reports whether r is of the protocol, from an allowed peer. If a proxy handed r on, the

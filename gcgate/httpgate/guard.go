@@ -108,8 +108,7 @@ func (g *Guarded) look(h http.Header) {
 	}
 }
 
-// from 1, if Envoy is set to send it
-const attemptHeader = "X-Envoy-Attempt-Count"
+const attemptHeader = "X-Envoy-Attempt-Count" // from 1, if Envoy is set to send it
 
 func balancer(h http.Header) (header, fix string) {
 	for name := range h {

@@ -181,7 +181,7 @@ func lists(values []string, item string) bool {
 	return false
 }
 
-// with any value (Envoy's HTTP router filter)
+// Envoy's HTTP router filter takes any value.
 const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
 
 // failWriter adds headerEnvoyFail to an answer that begins while this process drains. A later

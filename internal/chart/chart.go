@@ -1,4 +1,4 @@
-// Package chart draws data as inline SVG, with axes, ticks and a plot that stretches.
+// Package chart draws data as inline SVG.
 package chart
 
 import (
@@ -7,49 +7,49 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// The units of a plot, fine enough to zoom.
+// Plots have so many units, so that you can zoom.
 const (
 	PlotWidth  = 10000
 	PlotHeight = 1000
 )
 
-// Chart is one picture. Axes are in percent of the plot, and paths in its units, which the plot
-// stretches.
+// Chart is one picture. Axes are in percent of the plot, and paths in its units.
 type Chart struct {
-	ID          string // unique on the page
-	Kind, Group string // data-kind and data-group for the script
-	Class       string // for the style sheet
-	Title, Desc string // for screen readers
+	ID          string
+	Kind, Group string // data-kind and data-group
+	Class       string
+	Title, Desc string
 	YLabel      string
 	XLabel      string
 	X, Y        []Tick
-	Marks       []Tick // lines across the plot, with a label on the right
+	Marks       []Tick // lines across the plot, labelled on the right
 	Lines       []Line
 	Height      string // in pixels; "": the style sheet's
-	Message     string // if there is nothing to draw
+	Message     string
 }
 
 // Line is one path.
 type Line struct {
 	Class     string
-	Series    int    // data-v for the script
+	Series    int    // data-v
 	D         string // as [Path] writes it
-	Transform string // "": none
+	Transform string
 }
 
-// Style is the style sheet of charts. Its first comment says what a page defines beside it.
+// The first comment of Style says what a page defines.
 //
 //go:embed chart.css
 var Style string
 
-// Theme is the style sheet that all pages begin with: colours, text, tables and notes. It comes before Style.
+// Theme begins all pages, before Style.
 //
 //go:embed theme.css
 var Theme string
 
-// CauseStyle has the colour of each cause of package reqtrace: --k, of the class "k" and its number.
+// CauseStyle has the colour --k of each cause, of the class "k" and its number.
 //
 //go:embed causes.css
 var CauseStyle string
@@ -70,13 +70,13 @@ func (c Chart) HTML() (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// Path writes SVG path data in whole units and short relative steps.
+// Path writes SVG path data in whole units.
 type Path struct {
 	b    []byte
 	x, y int
 }
 
-// String returns what was drawn.
+// String returns the path data.
 func (p *Path) String() string { return string(p.b) }
 
 // Move goes to x, y without drawing.
@@ -105,7 +105,7 @@ func (p *Path) Line(x, y int) {
 	p.x, p.y = x, y
 }
 
-// To draws to x, y, or moves there if nothing was drawn yet.
+// To is Line, or Move at the start.
 func (p *Path) To(x, y int) {
 	if len(p.b) == 0 {
 		p.Move(x, y)
@@ -139,7 +139,7 @@ func (p *Path) Box(x, y, width, height int) {
 // Close draws back to where Move went.
 func (p *Path) Close() { p.b = append(p.b, 'z') }
 
-// number appends a second number. A minus sign separates it too.
+// A minus sign separates a second number too.
 func (p *Path) number(n int) {
 	if n >= 0 {
 		p.b = append(p.b, ' ')
@@ -147,8 +147,201 @@ func (p *Path) number(n int) {
 	p.b = strconv.AppendInt(p.b, int64(n), 10)
 }
 
-// PlotX returns the x at a fraction from the plot's left.
+// PlotX returns the x at a fraction from the left.
 func PlotX(frac float64) int { return int(math.Round(frac * PlotWidth)) }
 
-// PlotY returns the y at a fraction from the plot's bottom.
+// PlotY returns the y at a fraction from the bottom.
 func PlotY(frac float64) int { return int(math.Round((1 - frac) * PlotHeight)) }
+
+// Axis maps values to a fraction of a plot.
+type Axis struct {
+	Lo, Hi float64
+	Log    bool
+}
+
+// Frac returns 0 at Lo to 1 at Hi.
+func (a Axis) Frac(v float64) float64 {
+	lo, hi := a.Lo, a.Hi
+	if a.Log {
+		if v <= 0 {
+			return 0
+		}
+		lo, hi, v = math.Log(lo), math.Log(hi), math.Log(v)
+	}
+	return min(max((v-lo)/(hi-lo), 0), 1)
+}
+
+// Value is the inverse of Frac.
+func (a Axis) Value(frac float64) float64 {
+	if a.Log {
+		return a.Lo * math.Pow(a.Hi/a.Lo, frac)
+	}
+	return a.Lo + (a.Hi-a.Lo)*frac
+}
+
+// Tick is a labelled place on an axis.
+type Tick struct {
+	At    float64 // percent from the plot's left or top
+	Label string
+	Minor bool // left out first if there is no room
+}
+
+// PercentAt returns rounded percent.
+func PercentAt(frac float64) float64 { return math.Round(frac*1e4) / 100 }
+
+// XTicks places values on an axis to the right.
+func (a Axis) XTicks(values []float64, label func(float64) string) []Tick {
+	return a.ticks(values, label, func(f float64) float64 { return f })
+}
+
+// YTicks places values on an axis upwards.
+func (a Axis) YTicks(values []float64, label func(float64) string) []Tick {
+	return a.ticks(values, label, func(f float64) float64 { return 1 - f })
+}
+
+func (a Axis) ticks(values []float64, label func(float64) string, turn func(float64) float64) []Tick {
+	ts := make([]Tick, len(values))
+	for i, v := range values {
+		ts[i] = Tick{At: PercentAt(turn(a.Frac(v))), Label: label(v), Minor: a.Log && !powerOfTen(v)}
+	}
+	return ts
+}
+
+// Series125 returns ..., 1, 2, 5, 10, 20, ... Index 0 is 1.
+func Series125(i int) float64 {
+	decade := int(math.Floor(float64(i) / 3))
+	m := [3]float64{1, 2, 5}[i-3*decade]
+	if decade < 0 {
+		return m / math.Pow10(-decade)
+	}
+	return m * math.Pow10(decade)
+}
+
+// Index125 returns the index of the largest number up to v > 0.
+func Index125(v float64) int {
+	const near = 1 - 1e-9
+	i := 3 * int(math.Floor(math.Log10(v)))
+	for Series125(i+1)*near <= v {
+		i++
+	}
+	for Series125(i)*near > v {
+		i--
+	}
+	return i
+}
+
+func powerOfTen(v float64) bool {
+	i := Index125(v)
+	return i%3 == 0 && math.Abs(Series125(i)/v-1) < 1e-6
+}
+
+// LogAxis has bounds of the 1-2-5 series, at least as wide as from 1 to 4.
+func LogAxis(lo, hi float64) Axis {
+	i, k := Index125(lo), Index125(hi)
+	if Series125(k) < hi*(1-1e-9) {
+		k++
+	}
+	for Series125(k)/Series125(i) < 4 {
+		i--
+		k++
+	}
+	return Axis{Lo: Series125(i), Hi: Series125(k), Log: true}
+}
+
+// LogTicks returns the numbers of the 1-2-5 series, or the powers of ten if these are more than
+// most.
+func LogTicks(lo, hi float64, most int) []float64 {
+	var all, tens []float64
+	for i := Index125(lo); Series125(i) <= hi*(1+1e-9); i++ {
+		v := Series125(i)
+		if v < lo*(1-1e-9) {
+			continue
+		}
+		all = append(all, v)
+		if i%3 == 0 {
+			tens = append(tens, v)
+		}
+	}
+	if len(all) > most && len(tens) > 1 {
+		return tens
+	}
+	return all
+}
+
+// LinearTicks returns the multiples of step from lo to hi.
+func LinearTicks(lo, hi, step float64) []float64 {
+	var ts []float64
+	for i := math.Ceil(lo/step-1e-9) + 0; i*step <= hi+step*1e-9; i++ { // + 0 avoids -0
+		ts = append(ts, i*step)
+	}
+	return ts
+}
+
+// timeSteps are those above 5 seconds.
+var timeSteps = []float64{10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200}
+
+// TimeStep returns the smallest round step, in seconds, that divides span into at most n.
+func TimeStep(span float64, n int) float64 {
+	least := span / float64(n)
+	if least <= 5 {
+		return RoundStep(span, n)
+	}
+	for _, s := range timeSteps {
+		if s >= least*(1-1e-9) {
+			return s
+		}
+	}
+	return math.Ceil(least/86400) * 86400
+}
+
+// RoundStep is TimeStep for the 1-2-5 series.
+func RoundStep(span float64, n int) float64 {
+	i := Index125(span / float64(n))
+	for Series125(i)*float64(n) < span*(1-1e-9) {
+		i++
+	}
+	return Series125(i)
+}
+
+// ByteStep is TimeStep for powers of two.
+func ByteStep(span float64, n int) float64 {
+	return math.Exp2(math.Ceil(math.Log2(max(span, 1) / float64(n))))
+}
+
+// LabelDuration writes round nanoseconds.
+func LabelDuration(ns float64) string {
+	for _, u := range []struct {
+		ns   float64
+		name string
+	}{{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}} {
+		if ns >= u.ns*(1-1e-9) {
+			return LabelNumber(ns/u.ns) + u.name
+		}
+	}
+	return LabelNumber(ns) + " ns"
+}
+
+// LabelTime writes seconds on a time line.
+func LabelTime(s float64) string {
+	switch {
+	case s == 0:
+		return "0"
+	case s < .9999:
+		return LabelNumber(s*1e3) + " ms"
+	case s < 119.99:
+		return LabelNumber(s) + " s"
+	}
+	return (time.Duration(math.Round(s)) * time.Second).String()
+}
+
+// LabelPercent writes a share as percent.
+func LabelPercent(share float64) string { return LabelNumber(share*100) + "%" }
+
+// LabelNumber writes at most six digits.
+func LabelNumber(x float64) string { return strconv.FormatFloat(Significant(x, 6), 'f', -1, 64) }
+
+// Significant rounds to n significant digits.
+func Significant(x float64, n int) float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', n, 64), 64)
+	return r
+}

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Process returns the CPU time of this process and of the kernel for it, or 0 if getrusage(2)
-// fails. Any goroutine may call it.
+// Process returns the CPU time of this process, or 0 if getrusage(2) fails.
 func Process() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Process returns the CPU time of this process and of the kernel for it, or 0 if GetProcessTimes
-// fails. Any goroutine may call it.
+// Process returns the CPU time of this process, or 0 if GetProcessTimes fails.
 func Process() time.Duration {
 	h, err := syscall.GetCurrentProcess()
 	if err != nil {

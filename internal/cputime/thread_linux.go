@@ -8,8 +8,8 @@ import (
 // rusageThread is RUSAGE_THREAD of getrusage(2), which package syscall does not have.
 const rusageThread = 1
 
-// Thread returns the CPU time of the calling thread, to the microsecond. Lock the goroutine to its
-// thread to compare two calls. ok is false on systems that do not provide it.
+// Thread returns the CPU time of the calling thread, on Linux. Lock the goroutine to its thread to
+// compare two calls.
 func Thread() (d time.Duration, ok bool) {
 	var u syscall.Rusage
 	if syscall.Getrusage(rusageThread, &u) != nil {

@@ -1,10 +1,13 @@
-// Package cpuwatch reads the kernel's counts of a process's CPU time: how often its quota stopped
-// it (cpu.stat), and how long its threads ran and waited (schedstat).
+// Package cpuwatch reads how a process's quota stopped it (cpu.stat), and how its threads waited
+// for a CPU (schedstat).
 package cpuwatch
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -12,16 +15,14 @@ import (
 	"time"
 )
 
-// place is where the files of a process's control group are.
 type place struct {
-	dir string // of the group
-	top string // the outermost group that the reader sees
+	dir string
+	top string
 	v2  bool
 }
 
-// find returns the place by the process's /proc/PID/cgroup and the reader's own
-// /proc/self/mountinfo. It prefers version 1, because version 2 has no quota if version 1 has the
-// cpu controller.
+// find takes /proc/PID/cgroup and the reader's /proc/self/mountinfo. Version 2 has no quota if
+// version 1 has the cpu controller.
 func find(cgroup, mountinfo string) (place, error) {
 	group, v2, ok := groupOf(cgroup)
 	if !ok {
@@ -46,7 +47,7 @@ func find(cgroup, mountinfo string) (place, error) {
 	return place{}, fmt.Errorf("its process's control group %s is not mounted here", group)
 }
 
-// groupOf reads lines such as 4:cpu,cpuacct:/docker/1234 and 0::/system.slice/x.service.
+// groupOf reads 4:cpu,cpuacct:/docker/1234 and 0::/system.slice/x.service.
 func groupOf(cgroup string) (group string, v2, ok bool) {
 	for line := range strings.Lines(cgroup) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -63,7 +64,6 @@ func groupOf(cgroup string) (group string, v2, ok bool) {
 
 func has(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
-// dirs returns the folders of the group and of its parents.
 func (p place) dirs() (list []string) {
 	for dir := p.dir; ; dir = path.Dir(dir) {
 		list = append(list, dir)
@@ -73,7 +73,7 @@ func (p place) dirs() (list []string) {
 	}
 }
 
-// parseMax reads cpu.max, which is "15000 100000", or "max 100000" for no quota (0).
+// parseMax reads "15000 100000", or "max 100000" for no quota (0).
 func parseMax(text string) (cpus float64, ok bool) {
 	f := strings.Fields(text)
 	if len(f) != 2 {
@@ -85,7 +85,7 @@ func parseMax(text string) (cpus float64, ok bool) {
 	return ratio(f[0], f[1])
 }
 
-// ratio returns quota over period. A quota that is not positive means none (0).
+// A quota that is not positive means none (0).
 func ratio(quota, period string) (cpus float64, ok bool) {
 	q, err := strconv.ParseFloat(strings.TrimSpace(quota), 64)
 	p, err2 := strconv.ParseFloat(strings.TrimSpace(period), 64)
@@ -95,35 +95,121 @@ func ratio(quota, period string) (cpus float64, ok bool) {
 	return max(q/p, 0), true
 }
 
-type counts struct {
-	periods, throttled int64
-	waited             time.Duration
-}
-
-// line reads one line of cpu.stat, and reports whether it is valid.
-func (c *counts) line(key, value string) bool {
+// line reads one of cpu.stat, and reports whether it is valid.
+func (m *Moment) line(key, value string) bool {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 0 {
 		return false
 	}
 	switch key {
 	case "nr_periods":
-		c.periods = n
+		m.Periods = n
 	case "nr_throttled":
-		c.throttled = n
-	case "throttled_time": // version 1, in ns
-		c.waited = time.Duration(n)
+		m.Throttled = n
+	case "throttled_time":
+		m.Waited = time.Duration(n)
 	case "throttled_usec":
-		c.waited = time.Duration(n) * time.Microsecond
+		m.Waited = time.Duration(n) * time.Microsecond
 	}
 	return true
 }
 
-func parseStat(text string) (c counts) {
+func parseStat(text string) (m Moment) {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			c.line(key, value)
+			m.line(key, value)
 		}
 	}
-	return c
+	return m
+}
+
+// ReadLog reads cpu.max, and then the time in seconds since 1970 and cpu.stat, again and again. A
+// line such as "quota 0.15" may replace cpu.max.
+func ReadLog(r io.Reader) (*CPU, error) {
+	cpu := &CPU{Grouped: true}
+	var last Moment
+	add := func() {
+		if !last.At.IsZero() {
+			cpu.Moments = append(cpu.Moments, last)
+		}
+	}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		key, value, two := strings.Cut(line, " ")
+		quota, isMax := parseMax(line)
+		switch at, err := parseTime(line); {
+		case line == "":
+		case isMax:
+			cpu.Quota = quota
+		case err == nil:
+			if !at.After(last.At) {
+				return nil, fmt.Errorf("line %d: the time %s is not after the one before", n, line)
+			}
+			add()
+			last.At = at
+		case key == "quota":
+			q, err := strconv.ParseFloat(value, 64)
+			if err != nil || q < 0 {
+				return nil, fmt.Errorf("line %d: %q is not a number of CPUs", n, value)
+			}
+			cpu.Quota = q
+		case two && last.line(key, value):
+		default:
+			return nil, fmt.Errorf("line %d: %.40q is not a time, a line of cpu.stat or a cpu.max", n, line)
+		}
+	}
+	add()
+	switch {
+	case lines.Err() != nil:
+		return nil, lines.Err()
+	case len(cpu.Moments) < 2:
+		return nil, errors.New("it has fewer than two times with a cpu.stat; write the time and cpu.stat each 10 ms")
+	}
+	return cpu, nil
+}
+
+func parseTime(text string) (time.Time, error) {
+	if !strings.Contains(text, ".") {
+		return time.Time{}, errors.New("no point")
+	}
+	seconds, fraction, _ := strings.Cut(text, ".")
+	s, err := strconv.ParseInt(seconds, 10, 64)
+	f, err2 := strconv.ParseFloat("0."+fraction, 64)
+	if err != nil || err2 != nil {
+		return time.Time{}, errors.New("no number")
+	}
+	return time.Unix(s, int64(math.Round(f*1e9))), nil
+}
+
+// Beside is what another process saw during a trace.
+type Beside struct {
+	Late  []Interval // when it was late itself
+	Steal float64    // share of the processors' time that the hypervisor took
+	CPU   *CPU       // nil: not known
+}
+
+// Interval is a time by the wall clock.
+type Interval struct{ From, To time.Time }
+
+// CPU is what the kernel counted for the traced process.
+type CPU struct {
+	Grouped bool    // its control groups were found, so the quota is known
+	Quota   float64 // CPUs that the quota allows; 0: no quota
+	Moments []Moment
+}
+
+// Moment is what the kernel has counted until a time.
+type Moment struct {
+	At        time.Time
+	Periods   int64
+	Throttled int64
+	Waited    time.Duration // because of the quota, summed over CPUs
+	Threads   []ThreadTime
+}
+
+// ThreadTime is how long a thread ran and waited for a CPU. Waited includes the quota's waits.
+type ThreadTime struct {
+	ID          int64
+	Ran, Waited time.Duration
 }

@@ -1,12 +1,11 @@
 package cpuwatch
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"evenkeel.dev/reqtrace"
 )
 
 // TestFind tests how find joins the path of a group with what is mounted where.
@@ -80,7 +79,8 @@ func TestParse(t *testing.T) {
 	}
 	v1, v2 := "nr_periods 7\nnr_throttled 3\nthrottled_time 2000\n",
 		"usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 2\nnr_bursts 0\n"
-	if want := (counts{7, 3, 2 * time.Microsecond}); parseStat(v1) != want || parseStat(v2) != want {
+	want := Moment{Periods: 7, Throttled: 3, Waited: 2 * time.Microsecond}
+	if !reflect.DeepEqual(parseStat(v1), want) || !reflect.DeepEqual(parseStat(v2), want) {
 		t.Error(parseStat(v1), parseStat(v2))
 	}
 }
@@ -102,11 +102,11 @@ throttled_usec 40500
 		t.Fatal(err)
 	}
 	at := time.Unix(1764339000, 100_000_000)
-	want := []reqtrace.CPUMoment{
+	want := []Moment{
 		{At: at, Periods: 10, Throttled: 2, Waited: 500 * time.Microsecond},
 		{At: at.Add(10_500 * time.Microsecond), Periods: 11, Throttled: 3, Waited: 40_500 * time.Microsecond},
 	}
-	same := func(a, b reqtrace.CPUMoment) bool {
+	same := func(a, b Moment) bool {
 		return a.At.Equal(b.At) && a.Periods == b.Periods && a.Throttled == b.Throttled && a.Waited == b.Waited
 	}
 	if !slices.EqualFunc(cpu.Moments, want, same) || cpu.Quota != .15 || !cpu.Grouped {

@@ -9,34 +9,31 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"evenkeel.dev/reqtrace"
 )
 
 const (
 	every       = 10 * time.Millisecond
-	rescan      = 10     // moments after which to look for new threads
-	mostThreads = 256    // that are watched
-	mostMoments = 60_000 // that are kept with threads, ten minutes
-	fewMoments  = 4096   // that are kept without threads
+	rescan      = 10 // moments between searches for threads
+	mostThreads = 256
+	mostMoments = 60_000 // ten minutes
+	fewMoments  = 4096
 
 	longestRead = 2 * time.Millisecond // a longer read is repeated
 	mostTries   = 4
 )
 
-// Watch notes every 10 ms what the kernel has counted for a process, and keeps the last minutes.
-// End it with End.
+// Watch notes every 10 ms the kernel's counts for a process, and keeps the last minutes. Call End.
 type Watch struct {
 	mu      sync.Mutex // of cpu.Moments
-	cpu     reqtrace.CPU
+	cpu     CPU
 	groups  *groups
 	threads *threads
 	stop    chan struct{}
 	done    chan struct{}
 }
 
-// Start begins to watch a process of this machine, with its threads if asked. The error says why
-// the quota is not known. Start watches the threads in any case.
+// Start begins to watch a process. The error says why the quota is not known. Threads are watched
+// in any case.
 func Start(pid int, withThreads bool) (*Watch, error) {
 	w := &Watch{stop: make(chan struct{}), done: make(chan struct{})}
 	g, err := openGroups(pid)
@@ -51,11 +48,11 @@ func Start(pid int, withThreads bool) (*Watch, error) {
 	return w, err
 }
 
-// Quota returns the quota in CPUs, or 0 if there is none or it is not known.
+// Quota returns CPUs, or 0 if there is no quota or it is not known.
 func (w *Watch) Quota() float64 { return w.cpu.Quota }
 
 // Recent returns the moments until now. Any goroutine may call it before End.
-func (w *Watch) Recent() *reqtrace.CPU {
+func (w *Watch) Recent() *CPU {
 	w.note()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +62,7 @@ func (w *Watch) Recent() *reqtrace.CPU {
 }
 
 // End notes a last moment and returns all of them.
-func (w *Watch) End() *reqtrace.CPU {
+func (w *Watch) End() *CPU {
 	close(w.stop)
 	<-w.done
 	w.note()
@@ -113,25 +110,22 @@ func (w *Watch) note() {
 	w.cpu.Moments = append(w.cpu.Moments, m)
 }
 
-// read reads the current counts. If this thread waits for a CPU, they are from different times.
-func (w *Watch) read() reqtrace.CPUMoment {
-	m := reqtrace.CPUMoment{At: time.Now()}
-	if w.groups != nil {
-		c := w.groups.read()
-		m.Periods, m.Throttled, m.Waited = c.periods, c.throttled, c.waited
-	}
+// If this thread waits for a CPU, the counts are from different times.
+func (w *Watch) read() Moment {
+	at := time.Now()
+	m := w.groups.read()
+	m.At = at
 	if w.threads != nil {
 		m.Threads = w.threads.read()
 	}
 	return m
 }
 
-// groups are the control groups that bound a process's CPU time. Only cpu.stat.local counts the
-// stops by a parent's quota.
+// Only cpu.stat.local counts the stops by a parent's quota.
 type groups struct {
-	quota float64    // the least, in CPUs; 0: none
-	stats []*os.File // cpu.stat of the groups with a quota, the process's own first
-	local *os.File   // of the process's own group; nil: none
+	quota float64 // least of them; 0: none
+	stats []*os.File
+	local *os.File
 }
 
 func openGroups(pid int) (*groups, error) {
@@ -180,7 +174,10 @@ func quotaOf(dir string, v2 bool) (float64, bool) {
 	return ratio(read("cpu.cfs_quota_us"), read("cpu.cfs_period_us"))
 }
 
-func (g *groups) read() (sum counts) {
+func (g *groups) read() (sum Moment) {
+	if g == nil {
+		return sum
+	}
 	var buf [1024]byte
 	text := func(f *os.File) string {
 		n, _ := f.ReadAt(buf[:], 0)
@@ -188,13 +185,13 @@ func (g *groups) read() (sum counts) {
 	}
 	for _, f := range g.stats {
 		c := parseStat(text(f))
-		sum.periods = max(sum.periods, c.periods)
-		sum.throttled += c.throttled
-		sum.waited += c.waited
+		sum.Periods = max(sum.Periods, c.Periods)
+		sum.Throttled += c.Throttled
+		sum.Waited += c.Waited
 	}
 	if g.local != nil {
-		if c := parseStat(text(g.local)); c.waited > 0 { // waits of this group only, whichever quota it was
-			sum.waited = c.waited
+		if c := parseStat(text(g.local)); c.Waited > 0 { // waits of this group only, whichever quota it was
+			sum.Waited = c.Waited
 		}
 	}
 	return sum
@@ -212,8 +209,7 @@ func (g *groups) close() {
 	}
 }
 
-// threads reads the times of a process's threads. It keeps their files open, because opening one
-// takes 40 times as long as reading it.
+// Opening a thread's file takes 40 times as long as reading it, so files stay open.
 type threads struct {
 	dir  string
 	open map[int64]*thread
@@ -221,7 +217,7 @@ type threads struct {
 
 type thread struct {
 	file *os.File
-	last reqtrace.ThreadTime
+	last ThreadTime
 }
 
 func (t *threads) scan() {
@@ -240,12 +236,11 @@ func (t *threads) scan() {
 	}
 }
 
-// read returns the threads whose times have changed.
-func (t *threads) read() (list []reqtrace.ThreadTime) {
+func (t *threads) read() (list []ThreadTime) {
 	var buf [128]byte
 	for id, x := range t.open {
 		n, err := x.file.ReadAt(buf[:], 0)
-		if n == 0 && err != nil { // ended
+		if n == 0 && err != nil {
 			x.file.Close()
 			delete(t.open, id)
 			continue
@@ -257,8 +252,7 @@ func (t *threads) read() (list []reqtrace.ThreadTime) {
 	return list
 }
 
-// keep remembers the times, so read returns only changes.
-func (t *threads) keep(list []reqtrace.ThreadTime) {
+func (t *threads) keep(list []ThreadTime) {
 	for _, now := range list {
 		if x := t.open[now.ID]; x != nil {
 			x.last = now
@@ -275,14 +269,14 @@ func (t *threads) close() {
 	}
 }
 
-// parseSchedstat reads how long a thread ran and waited for a CPU, in ns.
-func parseSchedstat(id int64, text string) (reqtrace.ThreadTime, bool) {
+// parseSchedstat reads nanoseconds.
+func parseSchedstat(id int64, text string) (ThreadTime, bool) {
 	f := strings.Fields(text)
 	if len(f) < 2 {
-		return reqtrace.ThreadTime{}, false
+		return ThreadTime{}, false
 	}
 	ran, err := strconv.ParseInt(f[0], 10, 64)
 	waited, err2 := strconv.ParseInt(f[1], 10, 64)
-	return reqtrace.ThreadTime{ID: id, Ran: time.Duration(ran), Waited: time.Duration(waited)}, err == nil &&
+	return ThreadTime{ID: id, Ran: time.Duration(ran), Waited: time.Duration(waited)}, err == nil &&
 		err2 == nil
 }

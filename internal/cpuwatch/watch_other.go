@@ -2,11 +2,7 @@
 
 package cpuwatch
 
-import (
-	"errors"
-
-	"evenkeel.dev/reqtrace"
-)
+import "errors"
 
 // Watch watches nothing on this system.
 type Watch struct{}
@@ -14,11 +10,11 @@ type Watch struct{}
 // Start returns an error, because this system has no control groups.
 func Start(int, bool) (*Watch, error) { return &Watch{}, errors.New("it is known only on Linux") }
 
-// Quota returns 0, which means unknown.
+// Quota returns 0.
 func (*Watch) Quota() float64 { return 0 }
 
-// Recent returns nil, which means unknown.
-func (*Watch) Recent() *reqtrace.CPU { return nil }
+// Recent returns nil.
+func (*Watch) Recent() *CPU { return nil }
 
-// End returns nil, which means unknown.
-func (*Watch) End() *reqtrace.CPU { return nil }
+// End returns nil.
+func (*Watch) End() *CPU { return nil }

@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// Names are the names of T's constants, in their order.
+// Names are the names of T's constants.
 type Names[T ~int | ~uint8 | ~uint32] struct {
 	pkg, what string
 	list      []string
 }
 
-// Of returns the names of T's constants. Errors begin with pkg and call a value what, such as "aio"
-// and "a backend".
+// Of returns the names of T's constants. pkg and what are for errors, such as "aio" and "a backend".
 func Of[T ~int | ~uint8 | ~uint32](pkg, what string, list ...string) Names[T] {
 	return Names[T]{pkg, what, list}
 }
@@ -39,7 +38,7 @@ func (n Names[T]) Marshal(v T) ([]byte, error) {
 	return []byte(n.list[v]), nil
 }
 
-// Parse sets v to the constant of that name. An error leaves v as it is.
+// Parse sets v to the constant of that name.
 func (n Names[T]) Parse(text []byte, v *T) error {
 	i := slices.Index(n.list, string(text))
 	if i < 0 {

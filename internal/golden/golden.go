@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// Check fails the test if text is not that of the file name below testdata.
+// Check compares text with a file below testdata.
 func Check(t *testing.T, name, text string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)

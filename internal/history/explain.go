@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
 )
@@ -25,10 +26,8 @@ type Trace struct {
 	Threshold time.Duration `json:"threshold_ns"` // longer requests are slow
 	Snapshot  string        `json:"snapshot,omitempty"`
 	Build     string        `json:"build,omitempty"`
-	// for traces without a wall clock (before Go 1.25)
-	Taken time.Time `json:"taken"`
-	// of the hours before
-	Usual Usual `json:"usual,omitempty"`
+	Taken     time.Time     `json:"taken"`
+	Usual     Usual         `json:"usual,omitempty"`
 }
 
 // Explained is what a trace says of its slow requests.
@@ -37,10 +36,9 @@ type Explained struct {
 	// by their ends
 	Slow    []Request `json:"slow"`
 	Dropped uint64    `json:"dropped,omitempty"`
-	Usual   Usual     `json:"usual,omitempty"` // of the trace
+	Usual   Usual     `json:"usual,omitempty"`
 }
 
-// explain returns what came before an error of requests with it.
 func explain(requests iter.Seq2[reqtrace.Request, error], t *Trace) (*Explained, error) {
 	if t.Threshold <= 0 {
 		return nil, fmt.Errorf("history: Trace.Threshold is %v: write how long a request may take without being slow",
@@ -64,7 +62,6 @@ type explainer struct {
 	end     time.Duration
 }
 
-// slowRequest waits until the usual ones are known.
 type slowRequest struct {
 	Request
 	at    time.Duration
@@ -261,7 +258,6 @@ func stepsOf(path []reqtrace.Tile) []Step {
 	return steps
 }
 
-// with returns two neighbours as one step, with the place of the longer one.
 func (s Step) with(t Step) Step {
 	sum := s.Time + t.Time
 	if t.Time > s.Time {
@@ -276,10 +272,11 @@ func (s Step) with(t Step) Step {
 // if it has 20 of the class, else those of Trace.Usual. A class whose usual request is slow is
 // compared with nothing.
 func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
-	o.Beside = &reqtrace.Beside{CPU: h.CPU}
+	o.Beside = &cpuwatch.Beside{CPU: h.CPU}
 	e, err := explain(reqtrace.Read(ctx, r, o), &h.Trace)
+	_, none := errors.AsType[*reqtrace.NoRequestsError](err)
 	switch {
-	case errors.Is(err, reqtrace.ErrNoRequests):
+	case none:
 		return &Explained{}, nil
 	case errors.Is(err, reqtrace.ErrBroken) && e.Requests+len(e.Slow) > 0:
 		return e, nil
@@ -315,7 +312,7 @@ const (
 	usualEnough = 200 // requests, after which older hours do not matter
 )
 
-// Usual is what the usual requests of each class took.
+// Usual is what usual requests took, by class.
 type Usual map[string]usualRequest
 
 // usualRequest is the sum of some requests around the median, without times in which the machine
@@ -340,11 +337,9 @@ func (u *usualRequest) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func causeOf(name string) reqtrace.Cause {
-	c, err := reqtrace.ParseCause(name)
-	if err != nil {
-		return reqtrace.CauseUnknown
-	}
+// causeOf returns CauseUnknown for the name of another build.
+func causeOf(name string) (c reqtrace.Cause) {
+	_ = c.UnmarshalText([]byte(name))
 	return c
 }
 
@@ -375,7 +370,6 @@ func (u *usualRequest) mean() (p reqtrace.Parts) {
 	return p
 }
 
-// sample is requests of a class, each kept with the same chance.
 type sample struct {
 	seen   int
 	kept   []sampled
@@ -410,10 +404,10 @@ func (s *sample) add(q *reqtrace.Request) {
 	} else {
 		s.kept = append(s.kept, sampled{})
 	}
-	still := q.Parts.Of(reqtrace.CauseMachine)
+	stalled := q.Parts.Of(reqtrace.CauseMachine)
 	p := joined(q.Parts)
-	p.Add(reqtrace.CauseMachine, -still)
-	s.kept[at] = sampled{q.Duration() - still, p}
+	p.Add(reqtrace.CauseMachine, -stalled)
+	s.kept[at] = sampled{q.Duration() - stalled, p}
 }
 
 // usual is not ok if the requests are too few, or slow.

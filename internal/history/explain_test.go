@@ -48,7 +48,7 @@ func TestExplainCauses(t *testing.T) {
 		"the history, of a class that is seldom": {
 			list: usualOnes(5, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
 				mutex),
-			old:  Usual{"GET /": {10, reqtrace.PartsOf(times{running: 400 * ms})}},
+			old:  Usual{"GET /": {10, partsOf(times{running: 400 * ms})}},
 			want: Key{lock, "main.get", "main.refresh", "GET /"}, lost: 20 * ms, as: againstHistory,
 		},
 		"a class that is always slow": {
@@ -108,7 +108,7 @@ func TestExplainDetails(t *testing.T) {
 	q.ID = "order-7"
 	e := explained(t, append(usualOnes(50, "GET /", 5*ms), q), Trace{Threshold: 50 * ms, Snapshot: "s1", Build: "v2"})
 	want := &Explained{
-		Requests: 51, Usual: Usual{"GET /": {6, reqtrace.PartsOf(times{reqtrace.CauseRunning: 30 * ms})}},
+		Requests: 51, Usual: Usual{"GET /": {6, partsOf(times{reqtrace.CauseRunning: 30 * ms})}},
 		Slow: []Request{{
 			ID: "g7@3602065000", Mark: "order-7", Start: night.Add(2 * time.Second), Duration: 65 * ms,
 			Key:  Key{reqtrace.CauseLock, "main.get", "main.refresh", "GET /"},

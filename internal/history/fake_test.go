@@ -37,7 +37,7 @@ func requestsOf(list []reqtrace.Request, err error) iter.Seq2[reqtrace.Request, 
 // took is a request of a class, on a goroutine of its own, which took these times one after the other.
 func took(n int, class string, at time.Duration, t times, sites ...reqtrace.Blame) reqtrace.Request {
 	q := reqtrace.Request{
-		Goroutine: int64(n), Class: class, Start: at, Parts: reqtrace.PartsOf(t), Sites: sites,
+		Goroutine: int64(n), Class: class, Start: at, Parts: partsOf(t), Sites: sites,
 		Began: night.Add(at),
 	}
 	q.End = at + q.Parts.Total()
@@ -95,7 +95,7 @@ var (
 func little() *History {
 	h := &History{}
 	h.count(night, "a", Count{Slow: 2, Limited: 1})
-	h.addUsual(night, Usual{"a": {1, reqtrace.PartsOf(times{reqtrace.CauseRunning: ms})}})
+	h.addUsual(night, Usual{"a": {1, partsOf(times{reqtrace.CauseRunning: ms})}})
 	h.addOnce(Request{
 		ID: "g1", Start: night, Duration: ms, Key: Key{Cause: reqtrace.CauseLock, Function: "f", Class: "a"},
 		Lost: ms, Build: "v1",
@@ -137,7 +137,7 @@ func act(r *rand.Rand, to ...*History) {
 	case 1:
 		u := Usual{class: {
 			uint64(1 + r.IntN(50)),
-			reqtrace.PartsOf(times{reqtrace.CauseRunning: time.Duration(r.IntN(1e9))}),
+			partsOf(times{reqtrace.CauseRunning: time.Duration(r.IntN(1e9))}),
 		}}
 		for _, h := range to {
 			h.addUsual(at, u)
@@ -164,4 +164,11 @@ func TestMain(m *testing.M) {
 		writeUntilKilled(dir) // it does not return
 	}
 	leaks.Main(m)
+}
+
+func partsOf(t times) (p reqtrace.Parts) {
+	for c, d := range t {
+		p.Add(c, d)
+	}
+	return p
 }

@@ -32,7 +32,7 @@ type file struct {
 func openFile(dir string) (*file, []byte, error) {
 	f := &file{dir: dir}
 	if err := f.take(); err != nil {
-		if f.lock != nil { // sweep failed
+		if f.lock != nil {
 			err = errors.Join(err, f.close())
 		}
 		return nil, nil, err

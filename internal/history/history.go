@@ -31,7 +31,7 @@ const (
 	maxKnown  = 512
 	maxBuilds = 32
 	maxRecent = 1 << 14 // ids that are remembered, or up to twice as many
-	fineHours = 48      // in which minutes are kept apart
+	fineHours = 48
 	newFor    = time.Hour
 	newLeast  = time.Hour // of watching, before a cause can be new
 	newShare  = .05       // of that time, which must be recorded
@@ -159,7 +159,7 @@ func (h *History) addBuild(build string, w watch) {
 	h.builds[build] = w
 }
 
-// buildNames returns the builds by when each was first seen.
+// buildNames returns the oldest build first.
 func (h *History) buildNames() []string {
 	return slices.SortedFunc(maps.Keys(h.builds), func(a, b string) int {
 		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
@@ -200,14 +200,20 @@ func (h *History) usual() Usual {
 func (h *History) hour(at int64) *hour {
 	x := h.hours[at]
 	if x == nil {
-		if h.hours == nil {
-			h.hours = map[int64]*hour{}
-		}
-		x = newHour()
-		h.hours[at] = x
+		x = h.addHour(at)
 		h.prune(cmp.Or(h.keepHours, defaultHours), fineHours, at)
 	}
 	return x
+}
+
+func (h *History) addHour(at int64) *hour {
+	if h.hours == nil {
+		h.hours = map[int64]*hour{}
+	}
+	if h.hours[at] == nil {
+		h.hours[at] = newHour()
+	}
+	return h.hours[at]
 }
 
 // prune drops the oldest hours beyond so many, except the one added last, and keeps the minutes of
@@ -230,11 +236,8 @@ func (h *History) order() []int64 { return slices.Sorted(maps.Keys(h.hours)) }
 
 func hourOf(t time.Time) (hour int64, minute uint8) {
 	s := wallClock(t).Unix()
-	hour = s / 3600
-	if s < hour*3600 { // before 1970
-		hour--
-	}
-	return hour, uint8((s - hour*3600) / 60)
+	start := floor(s, 3600)
+	return start / 3600, uint8((s - start) / 60)
 }
 
 // Merge adds all of another history. Sums are exact, in any order, and no bound applies. If both
@@ -251,13 +254,7 @@ func (h *History) Merge(other *History) error {
 
 func (h *History) merge(other *History) {
 	for at, x := range other.hours {
-		if h.hours == nil {
-			h.hours = map[int64]*hour{}
-		}
-		if h.hours[at] == nil {
-			h.hours[at] = newHour()
-		}
-		h.hours[at].merge(x)
+		h.addHour(at).merge(x)
 	}
 	for k, x := range other.known {
 		h.learn(k, x)

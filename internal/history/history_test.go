@@ -241,7 +241,7 @@ func TestRecentIDs(t *testing.T) {
 
 func TestUsual(t *testing.T) {
 	h := &History{}
-	parts := func(d time.Duration) reqtrace.Parts { return reqtrace.PartsOf(times{reqtrace.CauseRunning: d}) }
+	parts := func(d time.Duration) reqtrace.Parts { return partsOf(times{reqtrace.CauseRunning: d}) }
 	h.addUsual(night.Add(-time.Hour), Usual{"a": {300, parts(time.Hour)}, "b": {10, parts(100 * ms)}})
 	h.addUsual(night, Usual{
 		"a": {300, parts(600 * ms)}, "b": {10, parts(300 * ms)}, "bad": {0, parts(ms)},

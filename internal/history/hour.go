@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 type perMinute[T any] []minuteOf[T]
 
 type minuteOf[T any] struct {
-	minute uint8 // 0 to 59, or wholeHour
+	minute uint8
 	of     T
 }
 
@@ -169,17 +170,8 @@ func (h *hour) fold(keys int, added Key) {
 
 func (h *hour) foldAll(keys int) {
 	h.fold(keys, Key{Function: Others, Class: Others})
-	names := make([]string, 0, len(h.classes))
-	for name := range h.classes {
-		if name != Others {
-			names = append(names, name)
-		}
-	}
-	if len(names) <= maxClasses {
-		return
-	}
-	slices.Sort(names)
-	for _, name := range names[maxClasses:] {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(h.classes)), func(name string) bool { return name == Others })
+	for _, name := range names[min(maxClasses, len(names)):] {
 		t := h.classes[name]
 		delete(h.classes, name)
 		h.tallyOf(Others).merge(t)
@@ -207,7 +199,7 @@ func (h *hour) merge(g *hour) {
 	}
 }
 
-// Count is slow requests that a service's own clock saw, and why some are not explained.
+// Count is slow requests that a service counted, and why some are not explained.
 type Count struct {
 	Slow    uint64 `json:"slow,omitempty"`    // all that took longer than the threshold
 	Kept    uint64 `json:"kept,omitempty"`    // in a snapshot that is kept, and not analysed
@@ -216,6 +208,7 @@ type Count struct {
 	Failed  uint64 `json:"failed,omitempty"`  // not written, not analysed, or too many
 }
 
+// Coverage says how many slow requests are explained.
 type Coverage struct {
 	Count
 	Seen uint64 `json:"seen,omitempty"` // explained

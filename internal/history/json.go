@@ -307,6 +307,7 @@ func checkTimes(first, last time.Time) error {
 	return nil
 }
 
+// UnmarshalJSON reads an unknown cause as [reqtrace.CauseUnknown].
 func (k *Key) UnmarshalJSON(b []byte) error {
 	var j struct{ Cause, Function, Holder, Class string }
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -316,6 +317,7 @@ func (k *Key) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// UnmarshalJSON reads an unknown cause as [reqtrace.CauseUnknown].
 func (s *Step) UnmarshalJSON(b []byte) error {
 	var j struct {
 		Cause string

@@ -41,7 +41,7 @@ func knownHistory() *History {
 	add(3, Key{reqtrace.CauseMachine, "", "", "GET /orders"}, -90*time.Minute, time.Second, 300*ms, "v1")
 	h.count(night.Add(-time.Hour), "GET /orders", Count{Slow: 9, Limited: 6, Off: 2, Failed: 1})
 	h.addUsual(night.Add(-time.Hour),
-		Usual{"GET /orders": {20, reqtrace.PartsOf(times{reqtrace.CauseRunning: 40 * ms})}})
+		Usual{"GET /orders": {20, partsOf(times{reqtrace.CauseRunning: 40 * ms})}})
 	return h
 }
 

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/internal/cpuwatch"
 )
 
+// Kept is a snapshot that is not analysed.
 type Kept struct {
 	Snapshot string    `json:"snapshot"`
 	Taken    time.Time `json:"taken"`
@@ -20,8 +21,8 @@ type Kept struct {
 // that no request was slow.
 type Head struct {
 	Trace
-	CPU   *reqtrace.CPU `json:"cpu,omitempty"`
-	Noted []Noted       `json:"noted,omitempty"` // that the trace should have
+	CPU   *cpuwatch.CPU `json:"cpu,omitempty"`
+	Noted []Noted       `json:"noted,omitempty"`
 }
 
 // Noted is a slow request of a snapshot, by the number in its [Mark].
@@ -85,7 +86,7 @@ func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []No
 			s.Count(q.Start, q.Key.Class, Count{Slow: 1})
 		}
 	}
-	dropped := e.Dropped // addAll has counted these as failed
+	dropped := e.Dropped
 	for _, n := range h.Noted {
 		switch {
 		case open[n.Number] == nil:

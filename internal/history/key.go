@@ -30,6 +30,7 @@ func compareKeys(a, b Key) int {
 		cmp.Compare(a.Class, b.Class))
 }
 
+// Request is a slow request, explained.
 type Request struct {
 	ID   string `json:"id"`
 	Mark string `json:"mark,omitempty"` // its id, as region.Start got it
@@ -41,13 +42,13 @@ type Request struct {
 	Cut bool `json:"cut,omitempty"`
 
 	Key     Key           `json:"key"`
-	Lost    time.Duration `json:"lost_ns"`           // beyond the usual request
-	Against string        `json:"against,omitempty"` // againstSnapshot, againstHistory or ""
+	Lost    time.Duration `json:"lost_ns"` // beyond the usual request
+	Against string        `json:"against,omitempty"`
 
 	// such as "waiting for a mutex that main.refresh (main.go:43) holds, in main.get (main.go:33)"
 	Words       string `json:"words,omitempty"`
-	Place       string `json:"place,omitempty"`        // Key.Function with file and line
-	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
+	Place       string `json:"place,omitempty"`
+	HolderPlace string `json:"holder_place,omitempty"`
 	// such as "sleep at main.refresh (main.go:43)"
 	Doing     string `json:"doing,omitempty"`
 	Breakdown string `json:"breakdown,omitempty"`
@@ -57,6 +58,7 @@ type Request struct {
 	TraceID   string `json:"trace_id,omitempty"`
 }
 
+// Step is a piece of a request.
 type Step struct {
 	Cause reqtrace.Cause `json:"cause"`
 	Time  time.Duration  `json:"time_ns"`

@@ -38,8 +38,8 @@ type PageOptions struct {
 	// zero: the time of the last slow request
 	Now     time.Time
 	Since   time.Time // of the causes; zero: all
-	Status  []string  // lines below the sentence
-	Sources []string  // what was merged, or why it was not
+	Status  []string
+	Sources []string // what was merged, or why it was not
 
 	// snapshots, and what analyses them
 	Kept    []Kept
@@ -56,16 +56,16 @@ type pageData struct {
 	Sentence string
 	Scope    string
 	PageOptions
-	New     []newRow
-	Band    chart.Chart
-	Legend  []legendRow
-	Builds  bool
-	Causes  []causeRow
-	More    string
-	Classes []classRow
-	HasKept bool
-	Waiting []keptRow // the newest first
-	Lead    string
+	New      []newRow
+	Band     chart.Chart
+	Legend   []legendRow
+	Builds   bool
+	Causes   []causeRow
+	More     string
+	Classes  []classRow
+	HasKept  bool
+	Waiting  []keptRow // the newest first
+	KeptText string
 }
 
 type keptRow struct{ Name, URL, Taken, Slow, Bytes string }
@@ -78,7 +78,7 @@ type causeRow struct {
 	Class, Words, In, New         string
 	Requests, Share, Lost         string
 	First, Last                   string
-	Width                         string // in percent
+	Width                         string
 	WorstTime, WorstAt, WorstDoes string
 	Steps                         []stepRow
 	Facts                         []fact
@@ -157,7 +157,7 @@ func (p *pageData) keep(o *PageOptions) {
 			p.Waiting = append(p.Waiting, row)
 		}
 	}
-	p.Lead = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
+	p.KeptText = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
 		textfmt.Plural(len(o.Kept), "snapshot"), textfmt.Plural(requests, "slow request"))
 }
 

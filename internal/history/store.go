@@ -13,8 +13,8 @@ import (
 const (
 	defaultHours = 7 * 24
 	defaultKeys  = 64
-	minKeys      = 32      // of the last hour, whatever maxBytes is
-	maxSize      = 1 << 30 // bytes of a file that is read
+	minKeys      = 32 // of the last hour, whatever maxBytes is
+	maxSize      = 1 << 30
 )
 
 // Options configure [Open]. The zero value works.
@@ -30,7 +30,7 @@ type Options struct {
 	Logger *slog.Logger
 
 	hours      int
-	keys       int   // in an hour
+	keys       int
 	maxBytes   int64 // of the file; while it is replaced there are two
 	flushEvery time.Duration
 }
@@ -47,36 +47,36 @@ func (o Options) withDefaults() Options {
 // Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds. If it
 // cannot write, or if another process has the folder, it goes on in memory and tries again.
 type Store struct {
-	o    Options
-	stop chan struct{}
-	gone chan struct{}
-	once sync.Once
+	o     Options
+	stop  chan struct{}
+	ended chan struct{}
+	once  sync.Once
 
 	// disk is held during writes, mu during work in memory. Lock disk before mu.
 	disk sync.Mutex
-	file *file // nil: the folder is not taken, or there is none
+	file *file // nil: the folder is not taken
 
 	mu      sync.Mutex
 	history *History
 	pending *History // added after the last write; nil: write all of history
 	taken   bool
-	closed  bool  // written with disk held too
-	err     error // of the last write
+	closed  bool // written with disk held too
+	err     error
 }
 
 // Open opens or begins the history. [Store.Err] says if the folder cannot be used.
 func Open(o Options) *Store {
-	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), gone: make(chan struct{})}
+	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), ended: make(chan struct{})}
 	s.history = s.empty()
 	s.history.addSource(fmt.Sprintf("%016x", rand.Uint64()))
 	if o.Build != "" {
 		s.history.built(o.Build, time.Now())
 	}
 	if o.Dir == "" {
-		close(s.gone)
+		close(s.ended)
 		return s
 	}
-	_ = s.flush() // which Err says
+	_ = s.flush()
 	go s.flushes()
 	return s
 }
@@ -113,12 +113,14 @@ func (s *Store) addAll(e *Explained) (added []Request) {
 	return added
 }
 
+// Count adds slow requests of a class.
 func (s *Store) Count(at time.Time, class string, c Count) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.change(func(h *History) { h.count(at, class, c) })
 }
 
+// Usual returns what usual requests took.
 func (s *Store) Usual() Usual {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,6 +141,7 @@ func (s *Store) New(k Key) bool {
 	return s.history.isNew(k.anyClass())
 }
 
+// Snapshot returns a copy.
 func (s *Store) Snapshot() *History { return s.Since(time.Time{}) }
 
 // Since returns a copy of the history from the hour of a time on.
@@ -284,7 +287,7 @@ func (s *Store) whole() ([]byte, error) {
 }
 
 func (s *Store) flushes() {
-	defer close(s.gone)
+	defer close(s.ended)
 	t := time.NewTicker(s.o.flushEvery)
 	defer t.Stop()
 	for {
@@ -301,7 +304,7 @@ func (s *Store) flushes() {
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
 		close(s.stop)
-		<-s.gone
+		<-s.ended
 		err = s.flush()
 		s.disk.Lock()
 		defer s.disk.Unlock()

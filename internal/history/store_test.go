@@ -48,7 +48,7 @@ func TestStoreReopened(t *testing.T) {
 	for i := range 3 {
 		s := open(t, Options{Dir: dir, Build: fmt.Sprint("build ", i)})
 		if i > 0 && text(t, s.Snapshot()) == want {
-			t.Error("a new build is not told")
+			t.Error("a new build is not new")
 		}
 		fill(s, 100*i, 50)
 		if c := s.Snapshot().Coverage(time.Time{}); c.Seen != uint64(50*(i+1)) || c.Slow != c.Seen {

@@ -17,7 +17,7 @@ import (
 type Summary struct {
 	Key      Key      // with the first of Classes
 	Classes  []string // the most frequent first
-	Requests uint64   // that are explained
+	Requests uint64
 	Share    float64
 	Lost     time.Duration // beyond the usual request
 	First    time.Time
@@ -125,7 +125,6 @@ func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
 	return list
 }
 
-// weights returns by class how many slow requests an explained one stands for.
 func (h *History) weights(since time.Time) map[string]float64 {
 	w := map[string]float64{}
 	for class, c := range h.CoverageByClass(since) {
@@ -136,6 +135,7 @@ func (h *History) weights(since time.Time) map[string]float64 {
 	return w
 }
 
+// Coverage returns the sum since a time.
 func (h *History) Coverage(since time.Time) (sum Coverage) {
 	for _, c := range h.CoverageByClass(since) {
 		sum.add(c)
@@ -143,6 +143,7 @@ func (h *History) Coverage(since time.Time) (sum Coverage) {
 	return sum
 }
 
+// CoverageByClass returns that of each class.
 func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 	sums := map[string]Coverage{}
 	for at, x := range h.hours {
@@ -242,7 +243,7 @@ func (s *Summary) in() string {
 }
 
 const (
-	sentenceLength = 150 // characters
+	sentenceLength = 150
 	sentenceCauses = 3
 	sentenceShare  = .1
 )

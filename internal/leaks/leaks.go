@@ -38,8 +38,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Test fails the test if it leaves a goroutine or an open file. Call it before you register other
-// clean-ups.
+// Test is Main for one test. Call it before you register other clean-ups.
 func Test(t testing.TB) {
 	t.Helper()
 	opened, running := Files(), goleak.IgnoreCurrent()
@@ -53,8 +52,7 @@ func Test(t testing.TB) {
 	})
 }
 
-// Goroutines returns an error that lists the goroutines that are left, except known ones. They have
-// some 20 s to end.
+// Goroutines returns an error that lists the goroutines that do not end within some 20 s.
 func Goroutines(known ...goleak.Option) (err error) {
 	for range 50 {
 		if err = goleak.Find(known...); err == nil { // looks for half a second
@@ -64,8 +62,8 @@ func Goroutines(known ...goleak.Option) (err error) {
 	return err
 }
 
-// Files returns a function that names the files opened from now on and still open, or "". It gives
-// the collector 10 s to close them. It compares names too, because the kernel reuses numbers.
+// Files returns a function that names the files opened from now on and still open after 10 s. It
+// compares names too, because the kernel reuses numbers.
 func Files() func() string {
 	before := openFiles()
 	return func() (left string) {
@@ -94,7 +92,7 @@ func filesBeyond(before map[string]string) (left string) {
 	return left
 }
 
-// openFiles returns the names of open files by number, or nil without /proc.
+// openFiles needs /proc.
 func openFiles() map[string]string {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -109,8 +107,7 @@ func openFiles() map[string]string {
 	return files
 }
 
-// Started returns a function that counts the goroutines started from now on that have not ended.
-// runtime.NumGoroutine would count those of earlier tests.
+// Started returns a function that counts the goroutines started from now on.
 func Started() func() int {
 	before := running()
 	return func() int {

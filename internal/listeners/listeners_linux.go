@@ -11,7 +11,7 @@ import (
 )
 
 // Processes returns the processes that listen at one of these addresses, if their descriptors are
-// readable. It returns nil for docker-proxy, which is not the service.
+// readable, except docker-proxy.
 func Processes(at []netip.AddrPort) (pids []int) {
 	sockets := map[string]bool{}
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -52,7 +52,6 @@ func Own(at netip.AddrPort) bool {
 	return len(sockets) > 0 && holds("/proc/self/fd", sockets)
 }
 
-// holds reports whether a folder of descriptors has one of the sockets.
 func holds(dir string, sockets map[string]bool) bool {
 	fds, err := os.ReadDir(dir)
 	if err != nil {

@@ -147,9 +147,9 @@ func Slow(class string, second int64, lost time.Duration) recorder.Explained {
 
 // Exporter is that of a recorder.
 type Exporter struct {
-	Tell func(recorder.Explained)
+	Add  func(recorder.Explained)
 	Slow func(class string) (requests, lost float64) // of requests that waited for a lock
-	New  func() float64                              // new causes
+	New  func() float64
 }
 
 // Requests tests the sums by class, for an exporter with room for two classes.
@@ -157,14 +157,14 @@ func Requests(t *testing.T, e Exporter) {
 	t.Helper()
 	first := Slow("GET /a", 100, 50*time.Millisecond)
 	first.New = true
-	e.Tell(first)
-	e.Tell(Slow("GET /a", 300, 250*time.Millisecond))
-	e.Tell(Slow("GET /a", 200, 200*time.Millisecond)) // told late
-	e.Tell(Slow("bad\xff", 100, time.Second))
+	e.Add(first)
+	e.Add(Slow("GET /a", 300, 250*time.Millisecond))
+	e.Add(Slow("GET /a", 200, 200*time.Millisecond)) // out of order
+	e.Add(Slow("bad\xff", 100, time.Second))
 	for i := range 98 {
-		e.Tell(Slow(fmt.Sprint("class ", i), int64(i), 500*time.Millisecond))
+		e.Add(Slow(fmt.Sprint("class ", i), int64(i), 500*time.Millisecond))
 	}
-	e.Tell(Slow("GET /a", 1000, 500*time.Millisecond))
+	e.Add(Slow("GET /a", 1000, 500*time.Millisecond))
 	for class, want := range map[string][2]float64{
 		"GET /a": {4, 1}, "bad\uFFFD": {1, 1}, "(others)": {98, 49}, "class 0": {},
 	} {

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Loopback returns a loopback address of this process, so a freed port stays free. Only Linux has
-// more than one.
+// Loopback returns a loopback address of this process, so that a freed port stays free, on Linux.
 func Loopback() string {
 	if runtime.GOOS != "linux" {
 		return "127.0.0.1"
@@ -22,11 +21,9 @@ func Loopback() string {
 // tier says how much a run of the tests does:
 //
 //	unset  tests skip without the programs that they need
-//	full   make test: these programs are installed, and tests fail without them
-//	check  make check: as full, and the long tests run too
+//	full   make test: tests fail without them
+//	check  make check: the long tests run too
 //	5m     make soak: random tests take fresh seeds for so long
-//
-// go test -short leaves out what starts a server, a browser or a compiler, and what needs root.
 const tier = "EVENKEEL_TEST"
 
 // Checking reports whether make check runs.
@@ -49,7 +46,7 @@ func Long(t testing.TB, why string) {
 	}
 }
 
-// Slow skips a test under -short. what is what the test starts or needs.
+// Slow skips a test under -short.
 func Slow(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
@@ -57,7 +54,7 @@ func Slow(t testing.TB, what string) {
 	}
 }
 
-// Missing skips a test that lacks a program, or fails it if all programs should be installed.
+// Missing skips a test that lacks a program, or fails it from make test on.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	Slow(t, what)

@@ -1,5 +1,4 @@
-// Package textfmt writes figures for people: durations, bytes, counts and shares with a unit, and
-// tables for a terminal.
+// Package textfmt writes figures with a unit, and tables for a terminal.
 package textfmt
 
 import (
@@ -12,18 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// Bytes writes a number of bytes in binary units with three digits.
+// Bytes writes binary units with three digits.
 func Bytes(b float64) string {
-	for _, u := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
-		if math.Abs(b) < 999.5 || u == "TiB" {
-			return digits(b) + " " + u
-		}
-		b /= 1024
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	for len(units) > 1 && math.Abs(b) >= 999.5 {
+		b, units = b/1024, units[1:]
 	}
-	panic("unreachable")
+	return digits(b) + " " + units[0]
 }
 
-// Duration writes a duration with three digits, in the unit that suits it.
+// Duration writes three digits in a unit that fits.
 func Duration(d time.Duration) string {
 	ns := float64(d)
 	switch a := math.Abs(ns); {
@@ -39,7 +36,7 @@ func Duration(d time.Duration) string {
 	return digits(ns/1e9) + " s"
 }
 
-// Count writes a number with separators between thousands, and a small one with decimals.
+// Count separates thousands, and writes a small number with decimals.
 func Count(x float64) string {
 	if math.Abs(x) < 99.5 && x != math.Trunc(x) {
 		return digits(x)
@@ -58,7 +55,7 @@ func Count(x float64) string {
 	return b.String()
 }
 
-// Percent writes percent with one decimal, or more if it is small.
+// Percent writes one decimal, or more if it is small.
 func Percent(p float64) string {
 	if p != 0 && math.Abs(p) < .95 {
 		return strconv.FormatFloat(p, 'g', 2, 64) + "%"
@@ -74,13 +71,13 @@ func Ratio(r float64) string {
 	if r >= 9.95 {
 		return fmt.Sprintf("%.1fx", r)
 	}
-	if r > 0 && r < .00995 { // not 0
+	if r > 0 && r < .00995 {
 		return strconv.FormatFloat(r, 'g', 2, 64) + "x"
 	}
 	return fmt.Sprintf("%.2fx", r)
 }
 
-// Share writes a share as percent without decimals.
+// Share writes percent without decimals.
 func Share(share float64) string {
 	if share > 0 && share < .005 {
 		return "<1%"
@@ -88,7 +85,7 @@ func Share(share float64) string {
 	return fmt.Sprintf("%.0f%%", share*100)
 }
 
-// Plural writes a number of things, such as "2,000 requests".
+// Plural writes "2,000 requests", say.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -96,7 +93,7 @@ func Plural(n int, what string) string {
 	return Count(float64(n)) + " " + what + "s"
 }
 
-// SignedDuration is Duration of a difference, with its sign.
+// SignedDuration is Duration with a sign.
 func SignedDuration(d time.Duration) string {
 	if d > 0 {
 		return "+" + Duration(d)
@@ -104,14 +101,10 @@ func SignedDuration(d time.Duration) string {
 	return Duration(d)
 }
 
-// Visible makes text from a file safe to show. It escapes what does not print, and cuts the text
-// after most runes.
+// Visible escapes what does not print, and cuts the text after most runes.
 func Visible(s string, most int) string {
 	if utf8.RuneCountInString(s) > most {
 		s = string([]rune(s)[:most-1]) + "…"
-	}
-	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
-		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
@@ -135,4 +128,92 @@ func digits(x float64) string {
 		return strconv.FormatFloat(x, 'f', 2, 64)
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+// Style is plain by default.
+type Style struct {
+	Color bool
+}
+
+// Bold sets t in bold.
+func (s Style) Bold(t string) string { return s.Attr("1", t) }
+
+// Dim sets t faintly.
+func (s Style) Dim(t string) string { return s.Attr("2", t) }
+
+// Attr takes ANSI attributes such as "1;31".
+func (s Style) Attr(code, t string) string {
+	if !s.Color || t == "" {
+		return t
+	}
+	return "\x1b[" + code + "m" + t + "\x1b[0m"
+}
+
+// Printable replaces what does not print.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// Table aligns the first column to the left and the others to the right.
+type Table struct {
+	widths []int
+	rows   []tableRow
+}
+
+type tableRow struct {
+	cells []string
+	style func(string) string
+	marks map[int]func(string) string
+}
+
+// NewTable returns a table of so many columns.
+func NewTable(columns int) *Table { return &Table{widths: make([]int, columns)} }
+
+// Add adds a row. style sets the whole line, and may be nil.
+func (t *Table) Add(style func(string) string, cells []string) {
+	for i := range cells {
+		cells[i] = Printable(cells[i])
+	}
+	for i, c := range cells {
+		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c))
+	}
+	t.rows = append(t.rows, tableRow{cells: cells, style: style})
+}
+
+// Mark sets one cell, from 0, of the last row.
+func (t *Table) Mark(cell int, style func(string) string) {
+	r := &t.rows[len(t.rows)-1]
+	if r.marks == nil {
+		r.marks = map[int]func(string) string{}
+	}
+	r.marks[cell] = style
+}
+
+// Render writes each row on a line.
+func (t *Table) Render(b *strings.Builder) {
+	for _, r := range t.rows {
+		var line strings.Builder
+		for i, c := range r.cells {
+			pad := strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(c))
+			if mark := r.marks[i]; mark != nil {
+				c = mark(c)
+			}
+			switch {
+			case i == 0:
+				line.WriteString(c + pad)
+			default:
+				line.WriteString("  " + pad + c)
+			}
+		}
+		text := strings.TrimRight(line.String(), " ")
+		if r.style != nil {
+			text = r.style(text)
+		}
+		b.WriteString(text + "\n")
+	}
 }

@@ -158,7 +158,10 @@ func TestReferences(t *testing.T) {
 		text := read(t, "docs/reference/"+page)
 		fields := 0
 		walk(t, ".go", func(name string) {
-			in := func(dir string) bool { return strings.HasPrefix(name, dir) && !strings.Contains(name[len(dir):], "/") }
+			in := func(dir string) bool {
+				return strings.HasPrefix(name, dir) &&
+					!strings.Contains(name[len(dir):], "/")
+			}
 			if strings.HasSuffix(name, "_test.go") || !slices.ContainsFunc(dirs, in) {
 				return
 			}

@@ -36,31 +36,32 @@ const (
 type Change struct {
 	Sentence string        `json:"sentence"`
 	Named    bool          `json:"named"`
-	Causes   []CauseChange `json:"causes"` // those of Rows and ByCause that are named
+	Causes   []CauseChange `json:"causes"`
 	Old      Side          `json:"old"`
 	New      Side          `json:"new"`
 	Slow     Difference    `json:"slow"` // of the mean of the slowest 1%
 	All      Difference    `json:"all"`  // of the mean of all requests
-	Rows     []CauseChange `json:"rows"` // by cause and function
+	Rows     []CauseChange `json:"rows"`
 	ByCause  []CauseChange `json:"by_cause"`
 	Classes  []ClassChange `json:"classes"`
-	// confidence of each interval
-	Level   float64  `json:"level"`
-	Caveats []string `json:"caveats"`
-	Alone   bool     `json:"one_trace,omitempty"`
+	Level    float64       `json:"level"`
+	Caveats  []string      `json:"caveats"`
+	Alone    bool          `json:"one_trace,omitempty"`
 
 	table *changeTable
 }
 
+// Side is one of the two versions.
 type Side struct {
 	Name     string         `json:"name"`
 	Traces   int            `json:"traces"`
 	Requests int            `json:"requests"`
 	Trace    time.Duration  `json:"trace_ns"`
-	Slow     reqtrace.Parts `json:"slow_ns"` // mean of the slowest 1%
-	All      reqtrace.Parts `json:"all_ns"`  // mean of all requests
+	Slow     reqtrace.Parts `json:"slow_ns"`
+	All      reqtrace.Parts `json:"all_ns"`
 }
 
+// Difference is what something takes on both sides, with an interval.
 type Difference struct {
 	Old  time.Duration `json:"old_ns"`
 	New  time.Duration `json:"new_ns"`
@@ -297,7 +298,7 @@ func amount(d Difference) string {
 	return textfmt.Duration(d.More.Abs()) + " " + what
 }
 
-// Words describes the cause: "waiting for a lock that main.refresh holds, in main.get (main.go:7)".
+// Words describes the cause.
 func (x *CauseChange) Words() string {
 	t := x.Phrase
 	if x.Holder != "" {

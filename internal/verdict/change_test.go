@@ -408,23 +408,6 @@ func TestChangeRefuses(t *testing.T) {
 	}
 }
 
-func TestFunctionOf(t *testing.T) {
-	t.Parallel()
-	for site, want := range map[string]string{
-		"main.(*cache).get (cache.go:51)":                       "main.(*cache).get",
-		"main.main.func3.1 (main.go:7)":                         "main.main.func",
-		"rate.(*Limiter).Wait (rate.go:7 in golang.org/x/time)": "rate.(*Limiter).Wait",
-		"pool.Get[...].func2 (pool.go:1)":                       "pool.Get[...].func",
-		"main.all-range1 (main.go:8)":                           "main.all-range",
-		"main.func2name (x.go:1)":                               "main.func2name",
-		"":                                                      "",
-	} {
-		if got := builtFunction(site); got != want {
-			t.Errorf("%q: %q, want %q", site, got, want)
-		}
-	}
-}
-
 func TestStudentQuantile(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

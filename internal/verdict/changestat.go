@@ -45,7 +45,7 @@ const (
 type changeTrace struct {
 	report   *reqtrace.Report
 	blocks   int
-	requests []float64 // by block
+	requests []float64
 	ofClass  [][]float64
 	lines    map[lineKey]*changeLine
 	all      float64
@@ -159,7 +159,7 @@ func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
 			return map[string]bool{"": true}
 		}
 	}
-	traces, names := 0, map[string]int{} // in how many traces each is
+	traces, names := 0, map[string]int{}
 	for _, side := range sides {
 		for _, r := range side {
 			traces++
@@ -352,7 +352,6 @@ func (t *changeTrace) divisor(stat int) float64 {
 	return t.all
 }
 
-// influence returns by how much each block moves a line's mean and its class's share.
 func (t *changeTrace) influence(k lineKey, stat int) (line, share []float64) {
 	line, share = make([]float64, t.blocks), make([]float64, t.blocks)
 	l, mean, r := t.lines[k], t.mean(k, stat), total(t.ofClass[k.class])/t.all

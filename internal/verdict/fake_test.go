@@ -15,7 +15,12 @@ const ms = time.Millisecond
 
 type times = map[reqtrace.Cause]time.Duration
 
-func partsOf(t times) reqtrace.Parts { return reqtrace.PartsOf(t) }
+func partsOf(t times) (p reqtrace.Parts) {
+	for c, d := range t {
+		p.Add(c, d)
+	}
+	return p
+}
 
 // bandOf makes a band of requests that took p each.
 func bandOf(name string, n int, p reqtrace.Parts, median *reqtrace.Parts, sites ...reqtrace.Blame) reqtrace.Band {

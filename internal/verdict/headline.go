@@ -39,13 +39,12 @@ func (n *NamedCause) held() bool {
 	return waits(n.Cause) || n.Cause == reqtrace.CauseSleep && n.Holder != ""
 }
 
-// sameLine returns the first cause, and those that come down to the same line.
 func (v *Verdict) sameLine() (same []NamedCause) {
-	leading := v.leading()
-	line := leading[0].line()
-	for i := range leading {
-		if i == 0 || line != "" && leading[i].line() == line {
-			same = append(same, leading[i])
+	shown := v.shown()
+	line := shown[0].line()
+	for i := range shown {
+		if i == 0 || line != "" && shown[i].line() == line {
+			same = append(same, shown[i])
 		}
 	}
 	return same
@@ -179,10 +178,10 @@ func (v *Verdict) figures() []string {
 	r := v.report
 	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean),
 		textfmt.Duration(r.Median.Mean))}
-	if leading := v.leading(); len(leading) > 1 {
-		line := leading[0].line()
-		for i := range leading[1:] {
-			if n := &leading[1+i]; line == "" || n.line() != line {
+	if shown := v.shown(); len(shown) > 1 {
+		line := shown[0].line()
+		for i := range shown[1:] {
+			if n := &shown[1+i]; line == "" || n.line() != line {
 				list = append(list, "Also: "+n.also())
 			}
 		}
@@ -209,22 +208,14 @@ func (v *Verdict) figures() []string {
 	return append(list, "To measure all of it: evenkeel run -variant 'no gc: GOGC=off'"+memory+".")
 }
 
+// also describes a further cause without what its holder does.
 func (n *NamedCause) also() string {
 	b := n.blame()
-	t := textfmt.Share(n.whole()) + " " + asked(n.Cause, n.Op)
-	switch at := cmp.Or(n.Holder, n.Site); {
-	case n.Holder != "" && n.Cause == reqtrace.CauseRunqueueBusy:
-		t += ", such as " + n.Holder
-	case n.Holder != "" && n.Cause == reqtrace.CauseStoppedOther:
-		t += ", by " + n.Holder
-	case n.Writer != "":
-		t += " that reader " + holderAt(&b) + " holds"
-	case n.Holder != "":
-		t += " that " + holderAt(&b) + " " + holds(n.Cause, n.Op)
-	case at != "":
-		t += " in " + at
+	b.Doing, b.Longest = reqtrace.CauseUnknown, 0
+	if b.Holder != "" {
+		b.Site = ""
 	}
-	return t + "."
+	return textfmt.Share(n.whole()) + " " + Words(&b) + "."
 }
 
 func leftOut(r *reqtrace.Report) []string {

@@ -81,16 +81,14 @@ func areRequests(holder string, r *reqtrace.Report) bool {
 		slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == Function(holder) })
 }
 
-// waits reports whether requests wait for a holder.
 func waits(c reqtrace.Cause) bool { return c == reqtrace.CauseLock || c == reqtrace.CauseChannel }
 
 // leastSamples returns how many samples the slowest 1% have if they really ran.
 func leastSamples(r *reqtrace.Report) int {
 	each := r.Tail.Parts.Of(reqtrace.CauseRunning) - r.Tail.Excess.Of(reqtrace.CauseRunning)/2
-	return max(reqtrace.EnoughSamples, int(math.Ceil(float64(kept(r))*each.Seconds()*profileRate)))
+	kept := r.Tail.Requests / max(r.Sampled, 1)
+	return max(enoughSamples, int(math.Ceil(float64(kept)*each.Seconds()*profileRate)))
 }
-
-func kept(r *reqtrace.Report) int { return r.Tail.Requests / max(r.Sampled, 1) }
 
 func lostTime(r *reqtrace.Report) time.Duration {
 	return r.Machine.RunDelay + time.Duration(r.Machine.Steal*float64(r.Procs)*float64(r.Trace))
@@ -99,7 +97,10 @@ func lostTime(r *reqtrace.Report) time.Duration {
 // tookAtLeast returns for how much of the trace some of the slowest 1% waited more than usual for a
 // processor, or seemed to.
 func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
-	usual := machineLikeTime(&r.Median.Parts)
+	var usual time.Duration
+	for _, c := range machineLike {
+		usual += r.Median.Parts.Of(c)
+	}
 	type span struct{ from, to time.Duration }
 	var spans []span
 	for i := range r.Blocks {
@@ -120,13 +121,6 @@ func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
 	for _, s := range spans {
 		sum += max(s.to-max(s.from, seen), 0)
 		seen = max(seen, s.to)
-	}
-	return sum
-}
-
-func machineLikeTime(p *reqtrace.Parts) (sum time.Duration) {
-	for _, c := range machineLike {
-		sum += p.Of(c)
 	}
 	return sum
 }
@@ -208,7 +202,6 @@ func (n *NamedCause) whole() float64 {
 	return n.Share * float64(n.Excess+n.Waited-n.behind) / float64(n.Excess)
 }
 
-// because says which share is the holder's wait for a CPU.
 func (n *NamedCause) because() string {
 	if n.Waited < time.Microsecond {
 		return ""
@@ -258,7 +251,6 @@ func (v *Verdict) procs() string {
 	return ""
 }
 
-// knows returns what the kernel did, and what ran before the requests if no cause is certain.
 func (v *Verdict) knows() (list []string) {
 	r := v.report
 	if q := quotaLine(r.Quota); q != "" && (!v.Named || v.Causes[0].Cause != reqtrace.CauseThrottled) {

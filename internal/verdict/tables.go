@@ -134,13 +134,14 @@ type Row struct {
 	Median time.Duration
 	Tail   time.Duration
 	Excess time.Duration
-	Share  float64 // of the excess, 0 to 1
+	Share  float64
 }
 
 const leastRow = .0005
 
-func table(r *reqtrace.Report) []Row {
-	var rows []Row
+// Table returns the causes that matter, the largest excess first.
+func (v *Verdict) Table() (rows []Row) {
+	r := v.report
 	for _, c := range Causes(leastRow, r.Tail.Parts, r.Median.Parts) {
 		rows = append(rows, Row{c, r.Median.Parts.Of(c), r.Tail.Parts.Of(c), r.Tail.Excess.Of(c), r.Tail.Share(c)})
 	}
@@ -148,7 +149,7 @@ func table(r *reqtrace.Report) []Row {
 	return rows
 }
 
-// Breakdown says in a line what took most of a request, and where.
+// Breakdown says what took most of a request.
 func Breakdown(q *reqtrace.Request) string {
 	causes := slices.Clone(causeOrder)
 	slices.SortStableFunc(causes, func(a, b reqtrace.Cause) int { return cmp.Compare(q.Parts.Of(b), q.Parts.Of(a)) })
@@ -182,8 +183,8 @@ const (
 // SlowClass is the class of most of the slowest 1%, if it is not the class of most requests.
 type SlowClass struct {
 	Name string  `json:"name"`
-	Slow float64 `json:"slow"` // share of the slowest 1%, 0 to 1
-	All  float64 `json:"all"`  // share of all requests
+	Slow float64 `json:"slow"`
+	All  float64 `json:"all"`
 }
 
 // slowClass returns the class of the slowest requests, or nil if they are like the rest. Requests
@@ -230,6 +231,7 @@ func classCaveat(r *reqtrace.Report) string {
 		textfmt.Share(float64(top.Slow)/float64(slow)), top.Name, textfmt.Share(float64(unknown)/float64(all)))
 }
 
+// ClassRow is a class of requests.
 type ClassRow struct {
 	Name     string
 	Requests int
@@ -253,6 +255,7 @@ func (v *Verdict) Classes() []ClassRow {
 	return rows
 }
 
+// ClassText names a class.
 func ClassText(class string) string {
 	if class == "" {
 		return "not seen in a handler"

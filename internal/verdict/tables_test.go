@@ -115,6 +115,7 @@ func TestHeadline(t *testing.T) {
 			"to 40 ms at a time.": {
 			Cause: reqtrace.CauseStoppedOther, Op: "all goroutines stack trace", Holder: refresh, Longest: 40 * ms,
 		},
+		"a stop of the world, not by the GC.": {Cause: reqtrace.CauseStoppedOther, Op: "read mem stats"},
 		"running on a CPU. Requests compute in main.look (look.go:12), called from main.api " +
 			"(api.go:5).": {Cause: reqtrace.CauseRunning, Site: look, Handler: api},
 		"marking for the GC (assist). Requests allocate in main.look " +
@@ -125,6 +126,9 @@ func TestHeadline(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		b := n.blame()
+		if got := Words(&b); strings.HasSuffix(got, " ") {
+			t.Errorf("%s: %q", want, got)
+		}
 		for _, said := range []string{n.headline(), "Also: " + n.also()} {
 			for s := range strings.SplitSeq(said, ". ") {
 				if words(s) > mostWords {
@@ -382,6 +386,23 @@ func TestSlowClass(t *testing.T) {
 		}
 		if tt.class != "" && !strings.HasPrefix(v.Scope(), "class main.report: 12,000 whole requests") {
 			t.Errorf("%s: %q", tt.name, v.Scope())
+		}
+	}
+}
+
+func TestBuiltFunction(t *testing.T) {
+	t.Parallel()
+	for site, want := range map[string]string{
+		"main.(*cache).get (cache.go:51)":                       "main.(*cache).get",
+		"main.main.func3.1 (main.go:7)":                         "main.main.func",
+		"rate.(*Limiter).Wait (rate.go:7 in golang.org/x/time)": "rate.(*Limiter).Wait",
+		"pool.Get[...].func2 (pool.go:1)":                       "pool.Get[...].func",
+		"main.all-range1 (main.go:8)":                           "main.all-range",
+		"main.func2name (x.go:1)":                               "main.func2name",
+		"":                                                      "",
+	} {
+		if got := builtFunction(site); got != want {
+			t.Errorf("%q: %q, want %q", site, got, want)
 		}
 	}
 }

@@ -30,7 +30,7 @@ type Options struct {
 	Rows  int // of the table of causes, and nothing below it; 0: all
 }
 
-// WriteText writes the sentence and its figures. Tables are at most 100 columns wide.
+// WriteText writes the sentence and its figures.
 func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.v, t.r = v, v.report
@@ -168,7 +168,6 @@ func (t *text) legend(all []reqtrace.Parts) {
 	t.line("%s", t.style.Dim(strings.TrimRight(legend, " ")))
 }
 
-// mix returns a bar with as many letters of each cause as its share.
 func (t *text) mix(p reqtrace.Parts, width int) string {
 	var b strings.Builder
 	sum, at := 0., 0
@@ -278,6 +277,7 @@ func (c *Change) WriteText(w io.Writer, o Options) error {
 	return err
 }
 
+// Scope says what is compared.
 func (c *Change) Scope() string {
 	side := func(s *Side) string {
 		return fmt.Sprintf("%s: %s, %s in %s", s.Name, textfmt.Plural(s.Traces, "trace"),

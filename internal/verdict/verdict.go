@@ -32,20 +32,20 @@ const (
 
 // Verdict says what makes the slowest 1% of the requests slower than the median request.
 type Verdict struct {
-	Sentence string   `json:"sentence"` // what to mend and why
+	Sentence string   `json:"sentence"`
 	Fix      string   `json:"fix,omitempty"`
 	Figures  []string `json:"figures"`
 	LeftOut  []string `json:"left_out"`
 	// the excess is worth naming, and its first cause is certain
 	Named  bool          `json:"named"`
-	Excess time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
-	Causes []NamedCause  `json:"causes"`    // the largest first, those of one line together
+	Excess time.Duration `json:"excess_ns"`
+	Causes []NamedCause  `json:"causes"` // the largest first, those of one line together
 	GC     struct {
 		// part of the excess that requests lost to the collector, from 0 to 1
 		Direct float64 `json:"direct"`
 	} `json:"gc"`
 	Class   *SlowClass `json:"class,omitempty"` // of the slowest 1%, if the rest are of others
-	Caveats []string   `json:"caveats"`         // what makes the report less certain
+	Caveats []string   `json:"caveats"`
 
 	report *reqtrace.Report
 }
@@ -54,7 +54,7 @@ type Verdict struct {
 type NamedCause struct {
 	Cause  reqtrace.Cause `json:"cause"` // the larger one of both assists
 	Phrase string         `json:"phrase"`
-	Share  float64        `json:"share"` // of the excess, 0 to 1
+	Share  float64        `json:"share"`
 	Excess time.Duration  `json:"excess_ns"`
 
 	// What at least half of it has in common, as in a [reqtrace.Blame].
@@ -100,6 +100,7 @@ func Of(r *reqtrace.Report) *Verdict {
 	return v
 }
 
+// Report returns the report.
 func (v *Verdict) Report() *reqtrace.Report { return v.report }
 
 func worth(r *reqtrace.Report) bool {
@@ -126,8 +127,8 @@ func (v *Verdict) sentence(doubt string) string {
 		textfmt.Duration(v.Excess))
 }
 
-// leading returns the causes that are named: at most four, with a tenth of the excess or more.
-func (v *Verdict) leading() []NamedCause {
+// shown returns the causes that are named: at most four, with a tenth of the excess or more.
+func (v *Verdict) shown() []NamedCause {
 	if !v.Named {
 		return nil
 	}
@@ -188,9 +189,13 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	return list
 }
 
+// enoughSamples is how many samples a band needs for a list of its functions. A function that has all
+// of so many has at least 56% of the time, at 95% confidence.
+const enoughSamples = 5
+
 // runningAt returns where most of a band's running is, if its samples show that.
 func runningAt(b *reqtrace.Band) reqtrace.Sample {
-	if sampled(b) < reqtrace.EnoughSamples || b.Samples[0].Low < worthSample {
+	if sampled(b) < enoughSamples || b.Samples[0].Low < worthSample {
 		return reqtrace.Sample{}
 	}
 	return b.Samples[0]
@@ -276,19 +281,18 @@ func machineCaveats(m *reqtrace.Machine) (list []string) {
 	return list
 }
 
-func (v *Verdict) Table() []Row { return table(v.report) }
-
+// Places returns the places of the slowest 1%.
 func (v *Verdict) Places() []Place { return places(v.report) }
 
-// Running returns the functions that the slowest 1% ran in, most first. A CPU profile with few
-// samples shows none.
+// Running returns the functions that the slowest 1% ran in.
 func (v *Verdict) Running() []reqtrace.Sample {
-	if sampled(&v.report.Tail) < reqtrace.EnoughSamples {
+	if sampled(&v.report.Tail) < enoughSamples {
 		return nil
 	}
 	return v.report.Tail.Samples
 }
 
+// Scope says what the report covers.
 func (v *Verdict) Scope() string {
 	r, how := v.report, "without marks"
 	if r.Marked {

@@ -37,7 +37,7 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseDescheduled:  {"waiting for a CPU (other processes ran)", 'D', "2;33"},
 }
 
-// Phrase names a cause in words: "waiting for a CPU (GC workers ran)".
+// Phrase names a cause in words.
 func Phrase(c reqtrace.Cause) string {
 	if int(c) < len(causeWords) {
 		return causeWords[c].phrase
@@ -76,7 +76,7 @@ var gcCauses = []reqtrace.Cause{
 	reqtrace.CauseRunqueueGC,
 }
 
-// Groups are the groups of causes.
+// Groups are causes that belong together.
 var Groups = []Group{
 	{"gc", gcCauses},
 	{"assists", []reqtrace.Cause{reqtrace.CauseAssistMark, reqtrace.CauseAssistWait}},
@@ -104,8 +104,6 @@ var opWords = map[string]string{
 	"client, which sends the request": "the client, which sends the request",
 }
 
-func waitingFor(op string) string { return "waiting for " + cmp.Or(opWords[op], "a "+op) }
-
 // asked says what a request waits for or does: "waiting for a mutex", "in the system call fsync".
 func asked(c reqtrace.Cause, op string) string {
 	switch {
@@ -123,12 +121,11 @@ func asked(c reqtrace.Cause, op string) string {
 	case c == reqtrace.CauseSleep && op == "pause before a retry":
 		return "pausing before a retry"
 	case waits(c), c == reqtrace.CauseNetwork, c == reqtrace.CauseSleep:
-		return waitingFor(op)
+		return "waiting for " + cmp.Or(opWords[op], "a "+op)
 	}
 	return Phrase(c)
 }
 
-// holds is the verb for what a holder does.
 func holds(c reqtrace.Cause, op string) string {
 	switch {
 	case op == "singleflight", op == "Once":
@@ -205,7 +202,7 @@ func Words(b *reqtrace.Blame) string {
 		return t
 	case b.Cause == reqtrace.CauseRunqueueBusy:
 		return t + ", such as " + b.Holder
-	case b.Cause == reqtrace.CauseStoppedOther:
+	case b.Cause == reqtrace.CauseStoppedOther && b.Holder != "":
 		return t + ", by " + b.Holder
 	case b.Writer != "":
 		t += " that reader " + holderAt(b) + " holds" + w + ", behind writer " + b.Writer
@@ -231,7 +228,7 @@ func whereParts(b *reqtrace.Blame) []string {
 	case reqtrace.CauseRunqueueBusy:
 		return []string{cmp.Or(b.Holder, "goroutines without a name")}
 	case reqtrace.CauseStoppedOther:
-		return []string{b.Holder + " " + stopsFor(b.Op)}
+		return []string{cmp.Or(b.Holder, "the program") + " " + stopsFor(b.Op)}
 	}
 	t := cmp.Or(b.Site, "outside of the program's code")
 	if b.Op != "" {
@@ -264,7 +261,6 @@ func whereParts(b *reqtrace.Blame) []string {
 
 const guidePath = "docs/explain.md"
 
-// kind is a row of the guide's table of causes.
 type kind struct {
 	anchor string
 	mends  string
@@ -304,10 +300,7 @@ var kindsByOp = map[string]kind{
 	"group of goroutines": {"group", "answer without the slowest piece of work"},
 	"semaphore":           {"semaphore", "release it before the slow work, or raise its limit"},
 	"connection pool":     {"pool", "close rows and commit before other work, or raise SetMaxOpenConns"},
-	"singleflight": {
-		"singleflight",
-		"refresh ahead of expiry, so that no request waits for the call",
-	},
+	"singleflight":        {"singleflight", "refresh ahead of expiry, so that no request waits for the call"},
 	"gRPC stream": {
 		"grpc-stream",
 		"raise MaxConcurrentStreams of the server, or spread calls over more connections",
@@ -363,10 +356,7 @@ func (n *NamedCause) kind() kind {
 	case n.Cause == reqtrace.CauseSleep && n.Inside != "" && (n.Op == "" || n.Op == "sleep"):
 		return libraryKind
 	}
-	return kindOf(n.Cause, n.Op)
-}
-
-func kindOf(c reqtrace.Cause, op string) kind {
+	c, op := n.Cause, n.Op
 	switch c {
 	case reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSleep:
 		if k, ok := kindsByOp[op]; ok {

@@ -24,8 +24,8 @@ import (
 //	0.2 ms       3.8 ms       0.2 ms       3.8 ms
 const (
 	yieldAfter  = 200 * time.Microsecond
-	restFor     = 19      // times as long as it has worked
-	maxAnalyzed = 4 << 20 // bytes of a snapshot
+	restFor     = 19 // times as long as it has worked
+	maxAnalyzed = 4 << 20
 )
 
 var (
@@ -114,11 +114,10 @@ func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 
 const (
 	maxAnswerBytes = 8 << 20
-	maxSaidBytes   = 4 << 10         // of standard error
+	maxSaidBytes   = 4 << 10
 	endDelay       = 2 * time.Second // for pipes that children of the program hold open
 )
 
-// analyzeApart runs the program of Options.Analyze.
 func analyzeApart(
 	ctx context.Context, command []string, h *history.Head, trace io.Reader,
 ) (e *history.Explained, took time.Duration, err error) {

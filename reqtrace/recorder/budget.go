@@ -6,17 +6,17 @@ import (
 )
 
 // The budget counts CPU time, never elapsed time. The clock of the thread measures snapshots and
-// analyses. A model estimates tracing, with a cost per second, per goroutine and per event. The
-// bytes of a snapshot give the events per request. The recorder measures an event when it starts,
-// and later corrects the model ([pairs]).
+// analyses. A model estimates tracing, by second, goroutine and event. The bytes of a snapshot give
+// the events per request. The recorder measures an event when it starts, and later corrects the
+// model ([pairs]).
 const (
-	eventBytes    = 5.5                     // of a trace
+	eventBytes    = 5.5
 	listedBytes   = 17                      // of a trace, for a goroutine that did nothing
 	goroutineCost = time.Microsecond        // each second lists all goroutines
 	secondCost    = 2500 * time.Microsecond // of tracing
-	snapshotCost  = 300 * time.Microsecond  // of other threads
-	requestBytes  = 100                     // until it is measured
-	analysisCost  = 40.                     // ns per byte, until it is measured
+	snapshotCost  = 300 * time.Microsecond
+	requestBytes  = 100
+	analysisCost  = 40. // ns per byte, until it is measured
 
 	enoughRequests = 50 // to attribute all bytes to requests
 )
@@ -31,10 +31,10 @@ type budget struct {
 	cost       cost
 	most       time.Duration // that the process has taken
 	earned     time.Duration
-	event      time.Duration // of the model
+	event      time.Duration
 	watching   time.Duration // per second, for watching the CPU quota
 	pairs      pairs
-	perRequest float64 // bytes
+	perRequest float64
 	others     float64 // bytes per second, if there were too few requests
 	perByte    float64 // ns of an analysis
 }
@@ -44,13 +44,13 @@ type cost struct{ tracing, snapshots, analysis, apart time.Duration }
 func (c *cost) inside() time.Duration { return c.tracing + c.snapshots + c.analysis }
 
 const (
-	idleBusy     = .25 // of a processor: the least that a process earns by
-	memory       = 60. // of earnings, which the account holds
-	full         = .9  // of that, at which a longer slice begins too
-	sliceMost    = time.Minute
-	measureTime  = time.Second
-	measureAgain = 5 * time.Second // if it was the first slice
-	measureEach  = time.Minute
+	idleBusy       = .25 // of a processor: the least that a process earns by
+	accountSeconds = 60. // of earnings, which the account holds
+	fullShare      = .9  // of that, at which a longer slice begins too
+	sliceMost      = time.Minute
+	measureTime    = time.Second
+	measureAgain   = 5 * time.Second
+	measureEach    = time.Minute
 )
 
 func (b *budget) earn(taken, passed time.Duration) {
@@ -67,7 +67,7 @@ func (b *budget) earn(taken, passed time.Duration) {
 		b.rate = rate
 	}
 	b.rate += smooth * (rate - b.rate)
-	b.credit = min(b.credit, time.Duration(memory*b.rate))
+	b.credit = min(b.credit, time.Duration(accountSeconds*b.rate))
 }
 
 func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
@@ -108,14 +108,13 @@ func (b *budget) snapshot(d time.Duration) { b.spend(&b.cost.snapshots, d+snapsh
 func (b *budget) analyzed(d time.Duration) { b.spend(&b.cost.analysis, d) }
 
 func (b *budget) spend(of *time.Duration, d time.Duration) {
-	if b.most > 0 { // else it is not known
+	if b.most > 0 {
 		d = min(d, max(b.most-b.cost.inside(), 0))
 	}
 	*of += d
 	b.credit -= d
 }
 
-// apart spends what another program took.
 func (b *budget) apart(d time.Duration) { b.cost.apart += d; b.credit -= d }
 
 func (b *budget) learn(bytes int64, took time.Duration) {
@@ -127,21 +126,20 @@ func (b *budget) learn(bytes int64, took time.Duration) {
 }
 
 func (b *budget) ending(bytes float64) time.Duration {
-	const fixed, written = time.Millisecond, .5 // ns per byte
+	const fixed, written = time.Millisecond, .5
 	return fixed + snapshotCost + time.Duration(bytes*written+min(bytes, maxAnalyzed)*b.perByte)
 }
 
 func (b *budget) unbounded() bool { return b.share >= 1 }
 
-// over reports whether the account has too little for the end of a slice.
 func (b *budget) over(ending time.Duration) bool { return b.credit < ending && !b.unbounded() }
 
-func (b *budget) enough(slice time.Duration) bool {
-	return b.unbounded() || b.credit >= min(slice, time.Duration(full*memory*b.rate))
-}
+func (b *budget) enough(slice time.Duration) bool { return b.full() || b.credit >= slice }
 
 // full reports whether the account loses what is not spent now.
-func (b *budget) full() bool { return b.unbounded() || b.credit >= time.Duration(full*memory*b.rate) }
+func (b *budget) full() bool {
+	return b.unbounded() || b.credit >= time.Duration(fullShare*accountSeconds*b.rate)
+}
 
 // pairs measures what tracing takes. It compares the process's CPU time per request while the
 // recorder is on with that just before or after, while it is off.

@@ -266,6 +266,6 @@ func tenMinutes(t *testing.T, busy, rate float64, seed uint64) {
 			t.Errorf("seed %d: the share of %v is %.0f%%, and it says %.0f%%", seed, cause, 100*share, 100*x.Share)
 		}
 	}
-	t.Logf("seed %d: on for %.0f%%, %v of %.2f s; %v", seed, 100*s.Coverage(), cost.Round(time.Millisecond), allowed,
+	t.Logf("seed %d: on for %.0f%%, %v of %.2f s; %v", seed, 100*s.coverage(), cost.Round(time.Millisecond), allowed,
 		coverage(r))
 }

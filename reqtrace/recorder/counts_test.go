@@ -151,8 +151,8 @@ func TestClock(t *testing.T) {
 			slow()
 		}
 		covered := r.Stats()
-		if covered.Coverage() < .99 || covered.Coverage() > 1 {
-			t.Errorf("coverage %v", covered.Coverage())
+		if covered.coverage() < .99 || covered.coverage() > 1 {
+			t.Errorf("coverage %v", covered.coverage())
 		}
 		end(t, r)
 		if c := coverage(r); c.Slow != n || c.Seen != n {
@@ -279,10 +279,10 @@ func TestNewTold(t *testing.T) {
 		}
 		var log strings.Builder
 		r := begin(t, f, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		told := 0
+		fresh := 0
 		r.Subscribe(func(e Explained) {
 			if e.New {
-				told++
+				fresh++
 			}
 		})
 		slow := func(of, in string, want int) {
@@ -291,8 +291,8 @@ func TestNewTold(t *testing.T) {
 			slowRequest(r, in)
 			time.Sleep(20 * time.Second)
 			synctest.Wait()
-			if told != want {
-				t.Errorf("%s in %s: %d are told as new, want %d", of, in, told, want)
+			if fresh != want {
+				t.Errorf("%s in %s: %d are new, want %d", of, in, fresh, want)
 			}
 		}
 		slow("main.old", "GET /", 0)
@@ -309,6 +309,33 @@ func TestNewTold(t *testing.T) {
 		end(t, r)
 		if n := strings.Count(log.String(), "new cause"); n != newEach {
 			t.Errorf("%d lines of new causes:\n%s", n, log.String())
+		}
+	})
+}
+
+// TestSubscribe: each slow request is published once, and what panics in a subscriber is not the recorder's end.
+func TestSubscribe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		var all []history.Request
+		f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
+			all = append(all, seen(uint64(len(all)+1), reqtrace.CauseLock))
+			return &history.Explained{Slow: all}, 0, nil
+		}
+		r := begin(t, f, Options{TraceID: func(context.Context) string { return "trace" }})
+		var published []Explained
+		r.Subscribe(func(Explained) { panic("a defect of a subscriber's") })
+		cancel := r.Subscribe(func(e Explained) { published = append(published, e) })
+		for range 3 {
+			slowRequest(r, "GET /")
+			time.Sleep(20 * time.Second)
+		}
+		cancel()
+		slowRequest(r, "GET /")
+		time.Sleep(20 * time.Second)
+		end(t, r)
+		if len(published) != 3 || published[0].New || published[2].TraceID != "trace" || published[2].RequestID != "" {
+			t.Errorf("%+v", published)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace"
@@ -131,7 +132,7 @@ func (f *fake) memory() int64 {
 	return math.MaxInt64
 }
 
-func (f *fake) counted() *reqtrace.CPU { return nil }
+func (f *fake) counted() *cpuwatch.CPU { return nil }
 
 func (f *fake) analyze(
 	ctx context.Context, _ <-chan struct{}, h *history.Head, _ io.Reader,

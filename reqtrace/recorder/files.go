@@ -19,12 +19,12 @@ import (
 // files are the snapshots on disk. Any goroutine may call any method.
 type files struct {
 	dir         string
-	most        int64       // bytes in dir
+	most        int64
 	mine        func() bool // dir is this process's
 	temporaries bool        // keep snapshots without dir
 
 	mu        sync.Mutex
-	temporary []temporary             // the oldest first
+	temporary []temporary
 	known     map[string]history.Kept // in dir; empty: without a head
 }
 
@@ -44,7 +44,7 @@ const (
 	maxSame      = 100  // of a millisecond
 	maxTemporary = 64
 	mostTogether = 16 << 20 // bytes of temporaries
-	maxHead      = 16 << 20 // bytes
+	maxHead      = 16 << 20
 )
 
 // snapshotFile is a trace. The owner keeps or drops it.
@@ -185,11 +185,11 @@ func (s *files) prune(newest string) {
 
 type stored struct {
 	id          string
-	trace, head int64 // bytes
+	trace, head int64
 }
 
 func (s *files) list() (list []stored, sum int64) {
-	entries, _ := os.ReadDir(s.dir) // as far as it can be read
+	entries, _ := os.ReadDir(s.dir)
 	heads := map[string]int64{}
 	for _, e := range entries {
 		info, err := e.Info()

@@ -20,9 +20,9 @@ import (
 //	./json[?since=1h]   the history, as JSON
 //	./stats             [Stats], as JSON
 //	./snapshot          an execution trace of the last seconds, taken now
-//	./snapshots         those that wait for an analysis, as JSON: [history.Kept]
+//	./snapshots         those that wait for an analysis, as JSON
 //	./snapshot/ID       one that was kept
-//	./snapshot/ID.json  what its analysis needs: [history.Head]
+//	./snapshot/ID.json  what its analysis needs
 //
 // Put it on a mux that only operators reach, because it shows names of functions, files and
 // routes, and ids of requests.
@@ -119,7 +119,7 @@ func serveJSON(w http.ResponseWriter, v any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(text, '\n')) // the client may have left
+	_, _ = w.Write(append(text, '\n'))
 }
 
 func (r *Recorder) serveNow(w http.ResponseWriter, q *http.Request) {
@@ -132,7 +132,6 @@ func (r *Recorder) serveNow(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// traceWriter sets the headers of a trace with its first bytes.
 type traceWriter struct {
 	w     http.ResponseWriter
 	wrote bool

@@ -12,7 +12,7 @@ const (
 	tickEvery   = time.Second
 	leastWindow = 2 * time.Second
 	leastBytes  = 1 << 20
-	maxPending  = 4096 // slow requests without a snapshot
+	maxPending  = 4096
 	maxAsks     = 8
 	maxAnalysis = time.Minute
 	maxLast     = 5 * time.Second
@@ -30,10 +30,10 @@ type loop struct {
 	budget budget
 
 	on      bool
-	broken  bool      // it has panicked, and stays off
+	broken  bool
 	refused error     // by the flight recorder
 	poor    bool      // off to stay within the budget
-	told    time.Time // about being off
+	logged  time.Time // about being off
 
 	slice  slice
 	demand demand
@@ -45,7 +45,7 @@ type loop struct {
 	under    *analysis
 	results  chan result
 	failing  failure // of the last snapshot
-	panicked bool    // in an analysis
+	panicked bool
 }
 
 type slice struct {
@@ -70,8 +70,8 @@ type reading struct {
 	cpu      time.Duration
 	requests uint64
 	dropped  uint64
-	others   time.Duration // taken by the recorder without tracing
-	switched bool          // since the last tick
+	others   time.Duration
+	switched bool // since the last tick
 
 	second time.Duration // of tracing, smoothed
 	flow   float64       // bytes per second, smoothed
@@ -80,14 +80,14 @@ type reading struct {
 type sums struct {
 	took    time.Duration
 	covered time.Duration
-	lacked  time.Duration    // off to stay within the budget
+	lacked  time.Duration
 	watched [2]time.Duration // watched and covered, in the history
 }
 
 func newLoop(r *Recorder) *loop {
 	now := time.Now()
 	l := &loop{
-		r: r, p: r.o.process, on: true, told: now,
+		r: r, p: r.o.process, on: true, logged: now,
 		slice: slice{since: now}, last: reading{at: now},
 		budget: budget{share: r.o.CPU, perRequest: requestBytes},
 		next:   next{due: time.NewTimer(time.Hour)}, news: newNews(r.store), results: make(chan result, 1),

@@ -16,35 +16,25 @@ type next struct {
 	why     string // "": no snapshot is due
 	due     *time.Timer
 	last    time.Time
-	asks    []ask // for a longer slice
+	asks    []ask
 }
 
 // want asks for a snapshot as soon as Options.Every allows one. If the budget allows only a few,
 // the snapshot waits until the window would lose the first slow request.
 func (l *loop) want(why string) {
-	now := time.Now()
-	at := now.Add(settle)
+	now, wait := time.Now(), settle
 	if why == "slow" && len(l.next.pending) > 0 && l.limited() {
 		first := &l.next.pending[0]
-		at = later(at, first.end.Add(l.slice.window-first.duration-tickEvery))
+		wait = max(wait, first.end.Sub(now)+l.slice.window-first.duration-tickEvery)
 	}
-	if !l.next.last.IsZero() {
-		at = later(at, l.next.last.Add(l.r.o.Every))
-	}
+	wait = max(wait, l.next.last.Add(l.r.o.Every).Sub(now))
 	switch {
-	case !l.on, why == "late" && at.Sub(now) > settle:
+	case !l.on, why == "late" && wait > settle:
 	case l.r.o.Recorder != nil && l.budget.over(0):
 	case l.next.why == "" || why == "panic":
 		l.next.why = why
-		l.next.due.Reset(at.Sub(now))
+		l.next.due.Reset(wait)
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 func (l *loop) expire() {

@@ -82,7 +82,6 @@ type Options struct {
 	process process // of a test
 }
 
-// keeps reports whether others analyse the snapshots.
 func (o *Options) keeps() bool { return !o.InProcess && len(o.Analyze) == 0 }
 
 func (o Options) withDefaults() (Options, error) {

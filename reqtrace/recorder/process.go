@@ -19,7 +19,6 @@ import (
 	"evenkeel.dev/internal/cputime"
 	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/history"
-	"evenkeel.dev/reqtrace"
 )
 
 // process is what a recorder runs in. Only the recorder's goroutine calls it, except for analyze.
@@ -33,24 +32,24 @@ type process interface {
 	goroutines() int
 	// what an event of a trace takes, and watching the CPU quota per second
 	calibrate() (event, watching time.Duration)
-	memory() int64          // that the process may still take
-	counted() *reqtrace.CPU // by the kernel, or nil
+	memory() int64
+	counted() *cpuwatch.CPU // by the kernel, or nil
 	analyze(
 		ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 	) (*history.Explained, time.Duration, error)
 }
 
 type runtimeProcess struct {
-	shared  *trace.FlightRecorder // the program's
-	own     *trace.FlightRecorder
-	command []string
-	samples []metrics.Sample
-	watch   *cpuwatch.Watch // while on; nil: no CPU quota
+	recorder *trace.FlightRecorder
+	shared   bool // the recorder is the program's
+	command  []string
+	samples  []metrics.Sample
+	watch    *cpuwatch.Watch // while on; nil: no CPU quota
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
 	return &runtimeProcess{
-		shared: shared, command: command,
+		recorder: shared, shared: shared != nil, command: command,
 		samples: []metrics.Sample{{Name: "/sched/goroutines:goroutines"}},
 	}
 }
@@ -63,15 +62,11 @@ func (p *runtimeProcess) start(window time.Duration, bytes int) error {
 			w.End()
 		}
 	}
-	if p.shared != nil {
+	if p.shared {
 		return nil
 	}
-	r := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: window, MaxBytes: uint64(bytes)})
-	if err := r.Start(); err != nil {
-		return err
-	}
-	p.own = r
-	return nil
+	p.recorder = trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: window, MaxBytes: uint64(bytes)})
+	return p.recorder.Start()
 }
 
 func (p *runtimeProcess) stop() {
@@ -79,17 +74,13 @@ func (p *runtimeProcess) stop() {
 		p.watch.End()
 		p.watch = nil
 	}
-	if p.own != nil {
-		p.own.Stop()
-		p.own = nil
+	if !p.shared {
+		p.recorder.Stop()
 	}
 }
 
 func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) {
-	if p.shared != nil {
-		return p.shared.WriteTo(w)
-	}
-	return p.own.WriteTo(w)
+	return p.recorder.WriteTo(w)
 }
 
 func (p *runtimeProcess) wall() time.Time    { return time.Now().Round(0) }
@@ -138,7 +129,7 @@ func (p *runtimeProcess) analyze(
 	return analyze(ctx, hurry, head, trace)
 }
 
-func (p *runtimeProcess) counted() *reqtrace.CPU {
+func (p *runtimeProcess) counted() *cpuwatch.CPU {
 	if p.watch == nil {
 		return nil
 	}
@@ -210,7 +201,7 @@ func buildName(info *debug.BuildInfo, hash func() string) string {
 			switch s.Key {
 			case "vcs.revision":
 				parts, known = append(parts, s.Value[:min(len(s.Value), hashDigits)]), true
-			case "vcs.modified": // comes after the revision
+			case "vcs.modified":
 				known = known && s.Value != "true"
 			}
 		}

@@ -36,7 +36,7 @@ type Recorder struct {
 	stop    chan context.Context
 	ending  chan struct{}
 	done    chan struct{}
-	closed  error // of the history
+	closed  error
 	stopped sync.Once
 
 	mu    sync.Mutex // guards what follows
@@ -56,7 +56,7 @@ var running atomic.Bool
 // Start begins to record until [Recorder.Stop]. ctx is for Start alone. Start returns an
 // [*evenkeel.OptionError] if the options cannot work, [ErrRunning] or [ErrFlightRecorder].
 func Start(ctx context.Context, o Options) (*Recorder, error) {
-	fake := o.process != nil // tests have several
+	fake := o.process != nil
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func start(o Options, free func()) (*Recorder, error) {
 // ctx, or of a history that could not be written.
 func (r *Recorder) Stop(ctx context.Context) error {
 	r.stopped.Do(func() {
-		r.stop <- ctx // which has room for one
+		r.stop <- ctx
 		close(r.ending)
 	})
 	select {
@@ -187,7 +187,7 @@ func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	}
 }
 
-func (r *Recorder) tell(e Explained) {
+func (r *Recorder) notify(e Explained) {
 	r.mu.Lock()
 	hooks := slices.Collect(maps.Keys(r.hooks))
 	r.mu.Unlock()

@@ -31,8 +31,8 @@ type note struct {
 // Middleware watches the requests that next serves, and marks them as [region.Middleware] does. The
 // class of a request is the pattern of its route.
 //
-// Put it around all that may wait, and inside of what puts a trace id into the context. Long
-// requests such as streams and WebSockets need a mux without it.
+// Put it inside of what puts a trace id into the context. Long requests such as streams and
+// WebSockets need a mux without it.
 func (r *Recorder) Middleware(next http.Handler) http.Handler {
 	return region.Middleware(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		start := time.Now()
@@ -85,7 +85,6 @@ func (q Request) End() {
 	}
 }
 
-// over is the end of a request, inside of its region.
 func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, panicked bool) {
 	took := time.Since(start)
 	r.requests.Add(1)

@@ -28,7 +28,7 @@ func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed tim
 	if l.last.others = others; l.on {
 		t.model = l.budget.model(came, goroutines, passed)
 	}
-	if l.last.switched { // in the middle of the tick
+	if l.last.switched {
 		l.budget.pairs.end(l.on)
 		return
 	}
@@ -92,7 +92,7 @@ func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent t
 		l.lastOfSlice()
 		l.off()
 		l.poor = true
-		l.tellOff(now)
+		l.logOff(now)
 	case lasted >= 2*sliceMost, lasted >= sliceMost && len(l.next.pending) == 0:
 		l.lastOfSlice()
 		l.off()
@@ -117,11 +117,11 @@ func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
 	return s.sized.IsZero() || now.Sub(s.sized) >= measureEach || early && !s.steady
 }
 
-func (l *loop) tellOff(now time.Time) {
-	if now.Sub(l.told) < time.Hour {
+func (l *loop) logOff(now time.Time) {
+	if now.Sub(l.logged) < time.Hour {
 		return
 	}
-	l.told = now
+	l.logged = now
 	l.r.log.Info("recorder: off for some of the time to stay within its CPU budget; raise Options.CPU to see more",
 		"recorded", textfmt.Share(l.coverage(now)), "CPU", l.r.o.CPU)
 }
@@ -158,12 +158,9 @@ func (c *counter) Write(p []byte) (int, error) {
 // measure counts what the slice has recorded, without the lists of goroutines, which the model has.
 func (l *loop) measure(requests uint64, lasted time.Duration) {
 	var c counter
-	var m meter
-	m.start()
-	_, err := l.p.writeTo(&c)
-	l.budget.snapshot(m.stop())
+	_, err := l.writeTo(&c)
 	events := max(float64(c.n)-float64(c.generations)*listed(l.p.goroutines()), 0)
-	whole := c.n < int64(l.slice.bytes)*9/10 // the flight recorder has dropped nothing
+	whole := c.n < int64(l.slice.bytes)*9/10
 	if err == nil && (whole || events > l.budget.bytes(requests, lasted)) {
 		l.budget.measured(events, requests, lasted)
 		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted,
@@ -203,7 +200,6 @@ func size(o *Options, longest time.Duration, second float64) (window time.Durati
 	return window, min(max(int(spare*second*(window+time.Second).Seconds()), leastBytes), o.MaxBytes)
 }
 
-// off ends a slice. Its slow requests without a snapshot are lost.
 func (l *loop) off() {
 	if !l.on {
 		return

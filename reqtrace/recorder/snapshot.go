@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/history"
-	"evenkeel.dev/reqtrace"
 )
 
 type analysis struct {
@@ -90,7 +90,7 @@ func (l *loop) snapshot() {
 			l.r.store.Count(taken, notes[i].class, history.Count{Slow: 1, Kept: 1})
 		}
 		l.r.update(func(s *Stats) { s.Kept += uint64(len(notes)) })
-	case head.Threshold == 0: // nothing is slow
+	case head.Threshold == 0:
 		l.r.files.keep(file)
 	default:
 		l.analyze(head, &analysis{
@@ -118,14 +118,13 @@ func (l *loop) analyze(head *history.Head, a *analysis) {
 	}()
 }
 
-// counted returns the kernel's counts in the time of a snapshot.
-func (l *loop) counted() *reqtrace.CPU {
+func (l *loop) counted() *cpuwatch.CPU {
 	cpu := l.p.counted()
 	if cpu == nil {
 		return nil
 	}
 	from := time.Now().Add(-l.reach())
-	cpu.Moments = slices.DeleteFunc(cpu.Moments, func(m reqtrace.CPUMoment) bool { return m.At.Before(from) })
+	cpu.Moments = slices.DeleteFunc(cpu.Moments, func(m cpuwatch.Moment) bool { return m.At.Before(from) })
 	return cpu
 }
 
@@ -198,20 +197,20 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	clear(l.news.judged)
 	for _, q := range added {
 		if !q.Cut {
-			l.tell(q)
+			l.explain(q)
 		}
 	}
 	l.r.update(func(s *Stats) { s.Analyzed++ })
 }
 
-func (l *loop) tell(q history.Request) {
+func (l *loop) explain(q history.Request) {
 	fresh := l.news.isNew(q.Key)
 	if fresh {
 		l.r.log.Info("slow requests have a new cause", "cause", q.Key.Cause.String(), "function", q.Key.Function,
 			"holder", q.Key.Holder, "class", q.Key.Class,
 			"took", q.Duration, "lost", q.Lost, "words", q.Words, "snapshot", q.Snapshot)
 	}
-	l.r.tell(Explained{
+	l.r.notify(Explained{
 		Class: q.Key.Class, RequestID: q.Mark, TraceID: q.TraceID, Start: q.Start, Duration: q.Duration,
 		Cause: q.Key.Cause, Lost: q.Lost, Function: q.Key.Function, Place: q.Place, Holder: q.Key.Holder,
 		HolderPlace: q.HolderPlace, Words: q.Words, Snapshot: q.Snapshot, New: fresh,
@@ -229,7 +228,7 @@ type news struct {
 	known  map[history.Key]bool // not new any more
 	judged map[history.Key]bool // of the snapshot being analysed
 	since  time.Time
-	told   int // in this hour
+	logged int // in this hour
 }
 
 func newNews(s *history.Store) news {
@@ -251,12 +250,12 @@ func (n *news) isNew(k history.Key) bool {
 		return false
 	}
 	if now := time.Now(); now.Sub(n.since) >= time.Hour {
-		n.since, n.told = now, 0
+		n.since, n.logged = now, 0
 	}
-	if n.told == newEach {
+	if n.logged == newEach {
 		return false
 	}
-	n.told++
+	n.logged++
 	n.known[k] = true
 	return true
 }

@@ -11,12 +11,11 @@ import (
 // Stats says what a recorder has done and what it took. It is up to a second old.
 type Stats struct {
 	Since     time.Time     `json:"since"`
-	On        bool          `json:"on"`                     // it records now
+	On        bool          `json:"on"`
 	Why       string        `json:"why,omitempty"`          // why it is off, or what cannot be kept
 	Threshold time.Duration `json:"threshold_ns,omitempty"` // of slow requests; 0: not known yet
-	// how far back a snapshot goes, unless Bytes are too few
-	Window time.Duration `json:"window_ns"`
-	Bytes  int           `json:"window_bytes"`
+	Window    time.Duration `json:"window_ns"`
+	Bytes     int           `json:"window_bytes"`
 
 	// How long the recorder runs, was on, and was off to stay within Options.CPU.
 	Passed  time.Duration `json:"passed_ns"`
@@ -52,8 +51,8 @@ type Cost struct {
 // Total returns what the recorder took.
 func (c Cost) Total() time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
 
-// Coverage returns the share of the time in which the recorder was on, 0 to 1.
-func (s *Stats) Coverage() float64 {
+// coverage returns the share of the time in which the recorder was on, 0 to 1.
+func (s *Stats) coverage() float64 {
 	if s.Passed <= 0 {
 		return 0
 	}
@@ -87,7 +86,7 @@ func (s *Stats) lines() []string {
 		tracing += ", estimated"
 	}
 	list := []string{
-		state + ", for " + textfmt.Share(s.Coverage()) + " of the time since " + s.Since.UTC().Format(time.RFC3339) +
+		state + ", for " + textfmt.Share(s.coverage()) + " of the time since " + s.Since.UTC().Format(time.RFC3339) +
 			"; slow: " + threshold,
 		"the recorder took " + textfmt.Duration(s.Cost.Total()) + " of CPU time (tracing " + tracing + ", snapshots " +
 			textfmt.Duration(s.Cost.Snapshots) + ", analysis " +

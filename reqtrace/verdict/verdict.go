@@ -72,7 +72,7 @@ func During(ctx context.Context, o reqtrace.Options, f func()) (*Verdict, error)
 		defer func() {                                // also if f panics or ends the test
 			trace.Stop()
 			if cpu := watch.End(); o.Beside == nil {
-				o.Beside = &reqtrace.Beside{CPU: cpu}
+				o.Beside = &cpuwatch.Beside{CPU: cpu}
 			}
 		}()
 		f()

@@ -21,7 +21,6 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Mode is how a Backend carries out operations.
 type Mode int
 
 const (
@@ -36,7 +35,6 @@ func (m Mode) String() string {
 	return "completion"
 }
 
-// Options configures a Backend. The zero value works.
 type Options struct {
 	Mode Mode
 
@@ -76,7 +74,6 @@ func (f *fd) ready() (r proactor.Ready) {
 	return 0
 }
 
-// flight is an operation under way.
 type flight struct {
 	op    *proactor.Op
 	fd    *fd
@@ -98,7 +95,6 @@ func NewWatcher(o aio.Options, b proactor.Backend) (*aio.Watcher, error) {
 	return w.(*aio.Watcher), nil
 }
 
-// NewBackend returns a Backend.
 func NewBackend(o Options) *Backend {
 	return &Backend{o: o, dice: newDice(o.Seed), signal: make(chan struct{}, 1), down: make(chan struct{})}
 }
@@ -123,10 +119,9 @@ func (b *Backend) violation(format string, args ...any) {
 	}
 }
 
-// Name implements the interface.
 func (b *Backend) Name() string { return "fake " + b.o.Mode.String() }
 
-// Open implements the interface. It takes ends of [Pair] and a [Listener] only.
+// It takes ends of [Pair] and a [Listener] only.
 func (b *Backend) Open(source any, d *proactor.Desc) (err error) {
 	f := &fd{}
 	switch c := source.(type) {
@@ -163,7 +158,6 @@ func (b *Backend) enter(f *fd, d *proactor.Desc) {
 	d.Num, d.Stream = int32(num), true
 }
 
-// Release implements the interface.
 func (b *Backend) Release(d *proactor.Desc) {
 	b.mu.Lock()
 	f := b.fd(d, "Release")
@@ -187,7 +181,6 @@ func (b *Backend) Release(d *proactor.Desc) {
 	}
 }
 
-// Detach implements the interface.
 func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,7 +199,7 @@ func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
 }
 
-// Control implements the interface. There is no descriptor.
+// There is no descriptor.
 func (b *Backend) Control(*proactor.Desc, func(fd uintptr)) bool { return false }
 
 func (b *Backend) fd(d *proactor.Desc, what string) *fd {
@@ -217,7 +210,6 @@ func (b *Backend) fd(d *proactor.Desc, what string) *fd {
 	return b.fds[d.Num]
 }
 
-// Start implements the interface.
 func (b *Backend) Start(op *proactor.Op) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -235,7 +227,7 @@ func (b *Backend) Start(op *proactor.Op) bool {
 		return true
 	case op.Kind <= proactor.Sendv && len(rest(op)) == 0:
 		b.violation("Start of an operation with nothing left to transfer")
-	case op.Desc.Gone != proactor.None || op.Cause != proactor.None:
+	case op.Desc.Released != proactor.None || op.Cause != proactor.None:
 		b.violation("Start of an operation that was cancelled")
 	}
 	for _, other := range b.flights {
@@ -301,7 +293,6 @@ func (fl *flight) finish(n int, errno syscall.Errno) {
 	}
 }
 
-// Recv implements the interface.
 func (b *Backend) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -322,7 +313,6 @@ func (b *Backend) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
-// Send implements the interface.
 func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -347,29 +337,26 @@ func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
-// Sendv implements [proactor.Backend].
 func (b *Backend) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
 	bufs, _ := v.Next()
 	return b.Send(d, bytes.Join(bufs, nil))
 }
 
-// Yield implements [proactor.Backend].
 func (b *Backend) Yield() { runtime.Gosched() }
 
-// Recycle implements [proactor.Backend]. It has no swap memory.
+// It has no swap memory.
 func (b *Backend) Recycle() bool { return false }
 
-// Faults are the chances of faults, from 0 to 1. With a 1 of any but Again, Delay and Reorder,
-// operations never end.
+// Faults are chances from 0 to 1. With a 1 of any but Again, Delay and Reorder, operations never end.
 type Faults struct {
-	ShortRead     float64 // a receive takes less than is there
-	ShortWrite    float64 // a send takes less than there is room for
+	ShortRead     float64
+	ShortWrite    float64
 	Again         float64 // a transfer wrongly finds that it cannot
 	Spurious      float64 // a read is wrongly reported as possible
 	Delay         float64 // a transfer, or its completion, takes up to 2 ms
 	Reorder       float64 // completions come in any order, or in part
 	NoBuffers     float64 // a send finds no kernel memory
-	NoDescriptors float64 // an accept finds no free descriptor
+	NoDescriptors float64
 	Cancelled     float64 // the kernel cancels an operation by itself
 	LateCancel    float64 // a cancellation comes after the transfer
 }
@@ -400,7 +387,7 @@ type dice struct{ *rand.Rand }
 
 func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0))} }
 
-// hit draws once. A chance of 0 draws nothing.
+// hit draws nothing at a chance of 0.
 func (d dice) hit(chance float64) bool { return chance > 0 && d.Float64() < chance }
 
 // some returns n, or with that chance 1 to n.

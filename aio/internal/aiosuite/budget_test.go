@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// The budgets of package aio's doc.go.
+// The budgets of package aio.
 const (
 	turnTransfers, turnBytes = 256, 1 << 20
 	connTransfers            = 4

@@ -43,7 +43,6 @@ func (c *Conn) dup() (*Socket, error) {
 	return c.socket, nil
 }
 
-// Read implements net.Conn.
 func (c *Conn) Read(buf []byte) (int, error) {
 	if len(buf) == 0 {
 		return 0, nil
@@ -55,7 +54,6 @@ func (c *Conn) Read(buf []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
 func (c *Conn) Write(buf []byte) (sent int, err error) {
 	for err == nil && sent < len(buf) {
 		var n int
@@ -105,7 +103,7 @@ func (c *Conn) wait(op string, by *atomic.Int64, call func() (int, syscall.Errno
 	}
 }
 
-// Close implements net.Conn. With data unread the peer finds a reset.
+// With data unread the peer finds a reset.
 func (c *Conn) Close() error {
 	if c.closed.Swap(true) {
 		return &net.OpError{Op: "close", Net: "aiotest", Err: net.ErrClosed}
@@ -115,7 +113,6 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// CloseWrite ends what this end sends.
 func (c *Conn) CloseWrite() error {
 	if c.closed.Load() {
 		return &net.OpError{Op: "close", Net: "aiotest", Err: net.ErrClosed}
@@ -134,22 +131,17 @@ func (c *Conn) Reset() error {
 	return nil
 }
 
-// LocalAddr implements net.Conn.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr implements net.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {
 	_ = c.SetReadDeadline(t)
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline implements net.Conn.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.readBy, t) }
 
-// SetWriteDeadline implements net.Conn.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.writeBy, t) }
 
 func (c *Conn) setDeadline(by *atomic.Int64, t time.Time) error {
@@ -184,7 +176,6 @@ type Socket struct {
 	notify     func()
 }
 
-// link is what both ends share.
 type link struct {
 	buffer int // bytes that an end holds unread, at most
 
@@ -240,7 +231,6 @@ func (s *Socket) Ready() (r proactor.Ready) {
 	return r
 }
 
-// Recv is recv(2).
 func (s *Socket) Recv(buf []byte) (n int, errno syscall.Errno) {
 	s.change(func() bool {
 		switch {
@@ -259,7 +249,6 @@ func (s *Socket) Recv(buf []byte) (n int, errno syscall.Errno) {
 	return n, errno
 }
 
-// Send is send(2).
 func (s *Socket) Send(buf []byte) (n int, errno syscall.Errno) {
 	s.change(func() bool {
 		switch {
@@ -283,7 +272,6 @@ func (s *Socket) Send(buf []byte) (n int, errno syscall.Errno) {
 	return n, errno
 }
 
-// dup adds a descriptor, which Close closes.
 func (s *Socket) dup() {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
@@ -304,7 +292,6 @@ func (s *Socket) Close() {
 	})
 }
 
-// closeWrite is shutdown(2) of the sending side.
 func (s *Socket) closeWrite() (errno syscall.Errno) {
 	s.change(func() bool {
 		if s.reset {

@@ -28,7 +28,6 @@ func Child(t *testing.T, test string, env ...string) *exec.Cmd {
 	return c
 }
 
-// Backends returns the backends of this operating system.
 func Backends() []aio.Backend {
 	if runtime.GOOS == "linux" {
 		return []aio.Backend{aio.BackendIOUring, aio.BackendEpoll}
@@ -36,7 +35,6 @@ func Backends() []aio.Backend {
 	return []aio.Backend{aio.BackendKqueue}
 }
 
-// OnEach runs f once for each backend.
 func OnEach(t *testing.T, f func(t *testing.T, b aio.Backend)) {
 	t.Helper()
 	for _, b := range Backends() {
@@ -69,7 +67,6 @@ func Accept(t testing.TB, f func(net.Conn)) net.Addr {
 	return ln.Addr()
 }
 
-// Serve is Accept for a listener.
 func Serve(t testing.TB, ln net.Listener, f func(net.Conn)) {
 	done := make(chan struct{})
 	go func() {
@@ -85,7 +82,6 @@ func Serve(t testing.TB, ln net.Listener, f func(net.Conn)) {
 	t.Cleanup(func() { _ = ln.Close(); <-done })
 }
 
-// Answered checks that c's peer echoes.
 func Answered(t *testing.T, c net.Conn, text string) {
 	t.Helper()
 	Must(t, c.SetDeadline(time.Now().Add(Patience)))
@@ -97,7 +93,6 @@ func Answered(t *testing.T, c net.Conn, text string) {
 	}
 }
 
-// Eventually waits until f returns true.
 func Eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Patience / 2); !f(); time.Sleep(time.Millisecond) {
@@ -107,13 +102,6 @@ func Eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// Ended reports whether c's peer has closed it.
-func Ended(c net.Conn) bool {
-	_, err := c.Read(make([]byte, 1))
-	return err == io.EOF
-}
-
-// Must ends the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -133,11 +121,6 @@ func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return open(t, o)
-}
-
-func open(t testing.TB, o aio.Options) *aio.Watcher {
-	t.Helper()
 	w, err := aio.New(o)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skipf("needs %v: %v", o.Backend, err)
@@ -177,7 +160,7 @@ func Results[R any](t testing.TB, w Waiter[R], n int, keep func(*R)) []R {
 	return all
 }
 
-// Pump calls f with each result, in another goroutine, until the test ends.
+// Pump calls f with each result until the test ends.
 func Pump[R any](t testing.TB, w Waiter[R], f func(R)) {
 	done := make(chan struct{})
 	go func() {
@@ -227,7 +210,6 @@ func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) er
 
 // System is a backend, with connections for it.
 type System struct {
-	// New makes a Watcher.
 	New func(t *testing.T, o aio.Options) *aio.Watcher
 
 	// Pair makes a connection. The peer has a CloseWrite.
@@ -243,7 +225,7 @@ type System struct {
 	Faulty bool
 }
 
-// Fake returns the System of a [Backend], in bubbles.
+// Fake is a [Backend], in bubbles.
 func Fake(o Options) System {
 	return System{
 		New: func(t *testing.T, w aio.Options) *aio.Watcher {
@@ -270,15 +252,14 @@ func Fake(o Options) System {
 	}
 }
 
-// Real returns the System of a backend of the operating system, over "tcp" or "unix".
+// Real is a backend of the operating system, over "tcp" or "unix".
 func Real(b aio.Backend, network string) System {
 	return Over(network, func(t *testing.T, o aio.Options) *aio.Watcher {
 		o.Backend = b
-		return open(t, o)
+		return Open(t, o)
 	})
 }
 
-// Over returns the System of Watchers over sockets.
 func Over(network string, watcher func(*testing.T, aio.Options) *aio.Watcher) System {
 	return System{
 		New:      watcher,

@@ -10,6 +10,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/internal/poller"
+	"evenkeel.dev/aio/internal/sys"
 )
 
 // fakeKqueue does what kqueue(2) says, on real sockets, over epoll: one for each filter, so that
@@ -22,7 +23,7 @@ type fakeKqueue struct {
 
 	mu           sync.Mutex
 	rng          *rand.Rand
-	knotes       map[knote]poller.Kevent
+	knotes       map[knote]sys.Kevent
 	in, out, all int // epoll descriptors; all has the other two
 	waiting      bool
 	closed       bool
@@ -41,7 +42,7 @@ const fakeBatch = 3
 func newKqueue(t testing.TB, o aio.Options, noBuffer bool) *aio.Watcher {
 	t.Helper()
 	f := &fakeKqueue{
-		t: t, noBuffer: noBuffer, rng: rand.New(rand.NewPCG(1, 2)), knotes: map[knote]poller.Kevent{},
+		t: t, noBuffer: noBuffer, rng: rand.New(rand.NewPCG(1, 2)), knotes: map[knote]sys.Kevent{},
 		eaten: map[int]syscall.Errno{},
 	}
 	for _, fd := range []*int{&f.all, &f.in, &f.out} {
@@ -69,7 +70,7 @@ func newKqueue(t testing.TB, o aio.Options, noBuffer bool) *aio.Watcher {
 
 // epoll returns the descriptor for a filter, and what it looks for.
 func (f *fakeKqueue) epoll(filter int16) (fd int, events uint32) {
-	if filter == poller.EVFILT_WRITE {
+	if filter == sys.EVFILT_WRITE {
 		return f.out, syscall.EPOLLOUT
 	}
 	return f.in, syscall.EPOLLIN | syscall.EPOLLRDHUP
@@ -82,16 +83,16 @@ func (f *fakeKqueue) open(call string) {
 }
 
 // Change makes the changes in order, up to the first that fails.
-func (f *fakeKqueue) Change(changes []poller.Kevent) error {
+func (f *fakeKqueue) Change(changes []sys.Kevent) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.open("Change")
 	for _, c := range changes {
 		fd, events := f.epoll(c.Filter)
-		if c.Flags&poller.EV_CLEAR != 0 {
+		if c.Flags&sys.EV_CLEAR != 0 {
 			events |= syscall.EPOLLET & 0xffffffff
 		}
-		if c.Flags&poller.EV_ADD == 0 {
+		if c.Flags&sys.EV_ADD == 0 {
 			return syscall.ENOENT
 		}
 		if err := syscall.EpollCtl(fd, syscall.EPOLL_CTL_ADD, c.Ident,
@@ -104,7 +105,7 @@ func (f *fakeKqueue) Change(changes []poller.Kevent) error {
 }
 
 // Wait reports each filter in an event of its own, with the state at this time.
-func (f *fakeKqueue) Wait(events []poller.Kevent, timeout time.Duration) (int, error) {
+func (f *fakeKqueue) Wait(events []sys.Kevent, timeout time.Duration) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.open("Wait")
@@ -118,8 +119,8 @@ func (f *fakeKqueue) Wait(events []poller.Kevent, timeout time.Duration) (int, e
 	}
 	end := time.Now().Add(timeout)
 	for {
-		n := f.collect(poller.EVFILT_READ, events[:min(len(events), fakeBatch)])
-		n += f.collect(poller.EVFILT_WRITE, events[n:min(len(events), fakeBatch)])
+		n := f.collect(sys.EVFILT_READ, events[:min(len(events), fakeBatch)])
+		n += f.collect(sys.EVFILT_WRITE, events[n:min(len(events), fakeBatch)])
 		left := time.Until(end)
 		if n > 0 || left <= 0 {
 			return n, nil
@@ -136,7 +137,7 @@ func (f *fakeKqueue) Wait(events []poller.Kevent, timeout time.Duration) (int, e
 }
 
 // collect fetches the events of one filter.
-func (f *fakeKqueue) collect(filter int16, events []poller.Kevent) int {
+func (f *fakeKqueue) collect(filter int16, events []sys.Kevent) int {
 	if len(events) == 0 {
 		return 0
 	}
@@ -153,15 +154,15 @@ func (f *fakeKqueue) collect(filter int16, events []poller.Kevent) int {
 			f.t.Errorf("an event of descriptor %d, which has no knote", r.Fd)
 			continue
 		}
-		e := poller.Kevent{Ident: c.Ident, Filter: filter, Flags: c.Flags &^ poller.EV_ADD, Udata: c.Udata}
+		e := sys.Kevent{Ident: c.Ident, Filter: filter, Flags: c.Flags &^ sys.EV_ADD, Udata: c.Udata}
 		gone := uint32(syscall.EPOLLHUP | syscall.EPOLLERR)
-		if filter == poller.EVFILT_READ {
+		if filter == sys.EVFILT_READ {
 			e.Data = f.pending(c.Ident)
 			gone |= syscall.EPOLLRDHUP
 		}
 		if r.Events&gone != 0 {
-			e.Flags |= poller.EV_EOF
-		} else if filter == poller.EVFILT_READ && e.Data == 0 {
+			e.Flags |= sys.EV_EOF
+		} else if filter == sys.EVFILT_READ && e.Data == 0 {
 			continue // read meanwhile
 		}
 		events[kept] = e
@@ -202,7 +203,7 @@ func (f *fakeKqueue) Close() {
 func (f *fakeKqueue) CloseFd(fd int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, filter := range []int16{poller.EVFILT_READ, poller.EVFILT_WRITE} {
+	for _, filter := range []int16{sys.EVFILT_READ, sys.EVFILT_WRITE} {
 		if _, ok := f.knotes[knote{fd, filter}]; ok && !f.closed {
 			epfd, _ := f.epoll(filter)
 			_ = syscall.EpollCtl(epfd, syscall.EPOLL_CTL_DEL, fd, nil)

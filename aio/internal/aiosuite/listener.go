@@ -75,7 +75,6 @@ func (l *Listener) ready() bool {
 	return len(l.queue) > 0
 }
 
-// Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		l.mu.Lock()
@@ -91,7 +90,6 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Addr implements net.Listener.
 func (l *Listener) Addr() net.Addr { return listenerAddr{address("listener"), l} }
 
 type listenerAddr struct {
@@ -99,7 +97,6 @@ type listenerAddr struct {
 	l *Listener
 }
 
-// Close implements net.Listener.
 func (l *Listener) Close() (err error) {
 	l.change(func() {
 		if l.closed {
@@ -140,7 +137,6 @@ func (l *Listener) release(b *Backend) {
 	}
 }
 
-// Accept implements the interface.
 func (b *Backend) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,11 +157,10 @@ func (b *Backend) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err 
 	return proactor.Addr{Other: c.remote}, nil
 }
 
-// Connect implements the interface.
 func (b *Backend) Connect(addr net.Addr, d *proactor.Desc) error {
 	a, ok := addr.(listenerAddr)
 	if !ok {
-		return proactor.ErrAddress
+		return proactor.ErrUnresolved
 	}
 	peer, err := a.l.Dial()
 	if err != nil {
@@ -177,5 +172,4 @@ func (b *Backend) Connect(addr net.Addr, d *proactor.Desc) error {
 	return nil
 }
 
-// Local implements the interface.
 func (b *Backend) Local(*proactor.Desc) proactor.Addr { return proactor.Addr{Other: address("a")} }

@@ -14,9 +14,9 @@ import (
 // maxDialled bounds the peers that were not accepted.
 const maxDialled = 8
 
-// door is the listener of a program. Peers are accepted in the order in which they dial, so that
+// accepting is the listener of a program. Peers are accepted in the order in which they dial, so that
 // the model knows which peer a connection has.
-type door struct {
+type accepting struct {
 	listener *aio.Listener
 	dial     func() net.Conn
 	closed   bool
@@ -29,17 +29,17 @@ type door struct {
 
 // arrive has a peer dial, an accept begin or end, the listener close, or the Watcher dial.
 func (p *player) arrive() {
-	if p.door.listener == nil {
-		p.door.listener, p.door.dial = p.listener()
+	if p.accepting.listener == nil {
+		p.accepting.listener, p.accepting.dial = p.listener()
 	}
-	d := &p.door
+	d := &p.accepting
 	switch n := p.next(); {
 	case n%16 == 0:
-		p.closeDoor()
+		p.closeListener()
 	case n%8 == 7:
 		p.call()
 	case n%8 == 3:
-		p.uninvite()
+		p.cancelAccept()
 	case n%2 == 0 && !d.closed && len(d.dialled) < maxDialled && len(p.conns) < 2*maxConns:
 		d.dialled = append(d.dialled, d.dial())
 	default:
@@ -55,8 +55,8 @@ func (p *player) arrive() {
 	}
 }
 
-func (p *player) uninvite() {
-	d := &p.door
+func (p *player) cancelAccept() {
+	d := &p.accepting
 	if len(d.accepts) == 0 {
 		return
 	}
@@ -67,12 +67,12 @@ func (p *player) uninvite() {
 	}
 }
 
-func (p *player) closeDoor() {
-	if p.door.listener == nil {
+func (p *player) closeListener() {
+	if p.accepting.listener == nil {
 		return
 	}
-	p.door.closed = true
-	if err := p.door.listener.Close(); err != nil {
+	p.accepting.closed = true
+	if err := p.accepting.listener.Close(); err != nil {
 		p.t.Error("Close of the listener:", err)
 	}
 }
@@ -80,7 +80,7 @@ func (p *player) closeDoor() {
 func (p *player) pendingAccepts() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, k := range p.door.accepts {
+	for _, k := range p.accepting.accepts {
 		if k.times == 0 {
 			n++
 		}
@@ -88,12 +88,12 @@ func (p *player) pendingAccepts() (n int) {
 	return n
 }
 
-// welcome makes models for the connections that were accepted or dialled.
-func (p *player) welcome() {
+// admit makes models for the connections that were accepted or dialled.
+func (p *player) admit() {
 	p.answer()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := &p.door
+	d := &p.accepting
 	kept := d.accepts[:0]
 	for _, k := range d.accepts {
 		switch {
@@ -119,7 +119,7 @@ func (p *player) welcome() {
 
 // call has the Watcher dial, one at a time. The next peer is the other end.
 func (p *player) call() {
-	d := &p.door
+	d := &p.accepting
 	if d.called == nil && len(p.conns) < 2*maxConns {
 		if d.out == nil {
 			d.out, _ = p.sys.Listener(p.t)
@@ -133,16 +133,16 @@ func (p *player) call() {
 }
 
 func (p *player) answer() {
-	k := p.door.called
+	k := p.accepting.called
 	if k == nil || p.times(k) == 0 {
 		return
 	}
-	p.door.called = nil
+	p.accepting.called = nil
 	if k.result.Error != nil {
 		p.t.Errorf("operation %d, a dial: %v: there is no reason for it", k.number, k.result.Error)
 		return
 	}
-	peer, err := p.door.out.Accept()
+	peer, err := p.accepting.out.Accept()
 	if err != nil {
 		p.t.Error("the other end of a dial:", err)
 		return
@@ -156,11 +156,13 @@ func (p *player) answer() {
 
 // finish lets every operation end, closes the Watcher and checks all.
 func (p *player) finish() {
-	p.closeDoor()
-	p.turn(func() bool { return p.pendingAccepts() == 0 && (p.door.called == nil || p.times(p.door.called) > 0) })
-	p.welcome()
-	if p.door.out != nil {
-		_ = p.door.out.Close()
+	p.closeListener()
+	p.turn(func() bool {
+		return p.pendingAccepts() == 0 && (p.accepting.called == nil || p.times(p.accepting.called) > 0)
+	})
+	p.admit()
+	if p.accepting.out != nil {
+		_ = p.accepting.out.Close()
 	}
 	sinks := make([]func() ([]byte, error), len(p.conns))
 	for i, m := range p.conns {

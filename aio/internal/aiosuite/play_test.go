@@ -39,12 +39,12 @@ func play(t *testing.T, sys System, program []byte) {
 
 type player struct {
 	*rig
-	program []byte
-	conns   []*model
-	door    door
-	number  int
-	turns   chan struct{} // each starts one WaitIO
-	waited  chan struct{} // closed when the goroutine in WaitIO has ended
+	program   []byte
+	conns     []*model
+	accepting accepting
+	number    int
+	turns     chan struct{} // each starts one WaitIO
+	waited    chan struct{} // closed when the goroutine in WaitIO has ended
 }
 
 // model is what is known of a connection.
@@ -133,7 +133,7 @@ func (p *player) deadline() time.Time {
 }
 
 func (p *player) step() {
-	p.welcome()
+	p.admit()
 	op := p.next() % 21
 	if op >= 19 {
 		p.arrive()

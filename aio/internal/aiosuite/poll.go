@@ -10,7 +10,6 @@ import (
 
 const pollLimit = 64
 
-// Cancel implements the interface.
 func (b *Backend) Cancel(op *proactor.Op) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -35,7 +34,6 @@ func (b *Backend) Cancel(op *proactor.Op) bool {
 	return false
 }
 
-// Poll implements the interface.
 func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,7 +63,6 @@ func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	return done, nil
 }
 
-// Settle implements the interface.
 func (b *Backend) Settle(done []*proactor.Op) []*proactor.Op {
 	if b.o.Mode == Completion {
 		done, _ = b.Poll(done)
@@ -105,7 +102,6 @@ func (b *Backend) look() {
 	}
 }
 
-// Wake implements the interface.
 func (b *Backend) Wake() { b.look() }
 
 // next returns when an operation will advance by itself, or a negative time.
@@ -127,7 +123,6 @@ func (b *Backend) next() time.Duration {
 	return wait
 }
 
-// Wait implements the interface.
 func (b *Backend) Wait(timeout time.Duration) error {
 	b.mu.Lock()
 	if b.waiting {
@@ -161,7 +156,6 @@ func (b *Backend) Wait(timeout time.Duration) error {
 	return nil
 }
 
-// Close implements the interface.
 func (b *Backend) Close(done []*proactor.Op) []*proactor.Op {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,27 +10,14 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// Kevent is an event, or a change of the wanted events.
-type Kevent = sys.Kevent
-
-// Filters and flags of [Kevent].
-const (
-	EVFILT_READ  = sys.EVFILT_READ
-	EVFILT_WRITE = sys.EVFILT_WRITE
-	EV_ADD       = sys.EV_ADD
-	EV_CLEAR     = sys.EV_CLEAR
-	EV_ERROR     = sys.EV_ERROR
-	EV_EOF       = sys.EV_EOF
-)
-
 // KqueueCalls are the system calls of the kqueue backend, an interface so that its logic can be
 // tested without a BSD.
 type KqueueCalls interface {
 	// Change is kevent(2) without room for events. It returns the error of the first change that
 	// fails.
-	Change(changes []Kevent) error
+	Change(changes []sys.Kevent) error
 	// Wait is kevent(2) without changes. It runs at the same time as the other calls, except Close.
-	Wait(events []Kevent, timeout time.Duration) (int, error)
+	Wait(events []sys.Kevent, timeout time.Duration) (int, error)
 	// Close closes the queue. Only CloseFd may follow.
 	Close()
 
@@ -72,9 +59,9 @@ type kqueue struct {
 	calls        KqueueCalls
 	p            *Poller
 	wakeR, wakeW int
-	changes      [2]Kevent     // guarded by the watcher's mu
-	raw          [batch]Kevent // of the goroutine in WaitIO
-	scrap        [16]byte      // likewise
+	changes      [2]sys.Kevent     // guarded by the watcher's mu
+	raw          [batch]sys.Kevent // of the goroutine in WaitIO
+	scrap        [16]byte          // likewise
 
 	// mu keeps a wake from a descriptor that was closed and reused.
 	mu      sync.Mutex
@@ -99,7 +86,7 @@ func NewKqueueOver(c KqueueCalls) (*Poller, error) {
 		c.CloseFd(wakeR)
 		c.CloseFd(wakeW)
 	}
-	k.changes[0] = Kevent{Ident: k.wakeR, Filter: EVFILT_READ, Flags: EV_ADD}
+	k.changes[0] = sys.Kevent{Ident: k.wakeR, Filter: sys.EVFILT_READ, Flags: sys.EV_ADD}
 	if err = c.Change(k.changes[:1]); err != nil {
 		k.p.held.Rest()
 		return nil, err
@@ -114,8 +101,9 @@ func (k *kqueue) dup(source any) (fd int, stream bool, err error) { return k.cal
 // add registers both filters. If the second fails, the first goes with the descriptor, which the
 // caller closes.
 func (k *kqueue) add(d *proactor.Desc) error {
-	k.changes[0] = Kevent{Ident: int(d.Num), Filter: EVFILT_READ, Flags: EV_ADD | EV_CLEAR, Udata: d.Gen}
-	k.changes[1] = Kevent{Ident: int(d.Num), Filter: EVFILT_WRITE, Flags: EV_ADD | EV_CLEAR, Udata: d.Gen}
+	for i, filter := range []int16{sys.EVFILT_READ, sys.EVFILT_WRITE} {
+		k.changes[i] = sys.Kevent{Ident: int(d.Num), Filter: filter, Flags: sys.EV_ADD | sys.EV_CLEAR, Udata: d.Gen}
+	}
 	return k.calls.Change(k.changes[:])
 }
 
@@ -175,11 +163,11 @@ func (k *kqueue) fetch(events []event, timeout time.Duration) (int, error) {
 //
 // EV_ERROR is a change's, and cannot occur here. If it does, the filter is useless, and the socket
 // says what is wrong.
-func readiness(e *Kevent) proactor.Ready {
-	if e.Flags&(EV_EOF|EV_ERROR) != 0 {
+func readiness(e *sys.Kevent) proactor.Ready {
+	if e.Flags&(sys.EV_EOF|sys.EV_ERROR) != 0 {
 		return proactor.CanRead | proactor.CanWrite | proactor.Hup
 	}
-	if e.Filter == EVFILT_WRITE {
+	if e.Filter == sys.EVFILT_WRITE {
 		return proactor.CanWrite
 	}
 	return proactor.CanRead

@@ -17,7 +17,6 @@ func NewKqueue() (*Poller, error) {
 	return NewKqueueOver(calls{Kqueue: q})
 }
 
-// calls are the real ones.
 type calls struct {
 	*sys.Kqueue
 	Sockets

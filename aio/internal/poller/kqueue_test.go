@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/aio/internal/sys"
 )
 
 func open(t *testing.T, p *Poller) *proactor.Desc {
@@ -42,30 +43,30 @@ type outcome struct {
 // TestKqueueEvents plays sequences of events: fd 5 is the only descriptor, its generation 1.
 func TestKqueueEvents(t *testing.T) {
 	const gen = 1
-	read := func(flags uint16, data int64) Kevent {
-		return Kevent{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | flags, Data: data, Udata: gen}
+	read := func(flags uint16, data int64) sys.Kevent {
+		return sys.Kevent{Ident: 5, Filter: sys.EVFILT_READ, Flags: sys.EV_CLEAR | flags, Data: data, Udata: gen}
 	}
-	write := func(flags uint16, data int64) Kevent {
-		return Kevent{Ident: 5, Filter: EVFILT_WRITE, Flags: EV_CLEAR | flags, Data: data, Udata: gen}
+	write := func(flags uint16, data int64) sys.Kevent {
+		return sys.Kevent{Ident: 5, Filter: sys.EVFILT_WRITE, Flags: sys.EV_CLEAR | flags, Data: data, Udata: gen}
 	}
 	again := receipt{0, syscall.EAGAIN}
 	for _, c := range []struct {
 		name  string
 		kind  proactor.Kind
-		waits [][]Kevent
+		waits [][]sys.Kevent
 		io    []receipt // of the direction of kind, the first at Start
 		want  outcome   // after all waits
 		calls int       // of recv or send
 	}{
 		// FreeBSD kqueue(2), EVFILT_READ: "Sockets ... return when there is data to be read ...
 		// data contains the number of bytes of protocol data available to read".
-		{"data", proactor.Recv, [][]Kevent{{read(0, 3)}}, []receipt{again, {3, 0}}, outcome{3, nil, true}, 2},
+		{"data", proactor.Recv, [][]sys.Kevent{{read(0, 3)}}, []receipt{again, {3, 0}}, outcome{3, nil, true}, 2},
 		// The write filter says nothing of reads: without its own edge, a read is not tried.
-		{"write edge alone", proactor.Recv, [][]Kevent{{write(0, 9000)}}, []receipt{again}, outcome{}, 1},
+		{"write edge alone", proactor.Recv, [][]sys.Kevent{{write(0, 9000)}}, []receipt{again}, outcome{}, 1},
 		// Both filters report in one call, each in its own event.
 		{
 			"both filters", proactor.Recv,
-			[][]Kevent{{write(0, 9000), read(0, 3)}},
+			[][]sys.Kevent{{write(0, 9000), read(0, 3)}},
 			[]receipt{again, {3, 0}},
 			outcome{3, nil, true},
 			2,
@@ -73,27 +74,33 @@ func TestKqueueEvents(t *testing.T) {
 		// The event is "the state at the time of the report": data that somebody took meanwhile.
 		{
 			"data taken by another", proactor.Recv,
-			[][]Kevent{{read(0, 3)}, {}, {read(0, 2)}},
+			[][]sys.Kevent{{read(0, 3)}, {}, {read(0, 2)}},
 			[]receipt{again, again, {2, 0}},
 			outcome{2, nil, true},
 			3,
 		},
 		// EV_EOF: "If the read direction of the socket has shutdown, then the filter also sets
 		// EV_EOF in flags, and returns the socket error (if any) in fflags".
-		{"end", proactor.Recv, [][]Kevent{{read(EV_EOF, 0)}}, []receipt{again, {0, 0}}, outcome{0, io.EOF, true}, 2},
+		{
+			"end", proactor.Recv,
+			[][]sys.Kevent{{read(sys.EV_EOF, 0)}},
+			[]receipt{again, {0, 0}},
+			outcome{0, io.EOF, true},
+			2,
+		},
 		// "It is possible for EOF to be returned ... while there is still data pending in the
 		// socket buffer": libevent's pull request 103 shows 12 bytes with EV_EOF.
 		{
 			"end with data", proactor.Recv,
-			[][]Kevent{{read(EV_EOF, 12)}},
+			[][]sys.Kevent{{read(sys.EV_EOF, 12)}},
 			[]receipt{again, {12, 0}},
 			outcome{12, nil, true},
 			2,
 		},
 		{
 			"reset", proactor.Recv,
-			[][]Kevent{{{
-				Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | EV_EOF,
+			[][]sys.Kevent{{{
+				Ident: 5, Filter: sys.EVFILT_READ, Flags: sys.EV_CLEAR | sys.EV_EOF,
 				Fflags: uint32(syscall.ECONNRESET), Udata: gen,
 			}}},
 			[]receipt{again, {0, syscall.ECONNRESET}},
@@ -101,12 +108,12 @@ func TestKqueueEvents(t *testing.T) {
 			2,
 		},
 		// EVFILT_WRITE: "data will contain the amount of space remaining in the write buffer".
-		{"room", proactor.Send, [][]Kevent{{write(0, 2048)}}, []receipt{again, {8, 0}}, outcome{8, nil, true}, 2},
-		{"read edge alone", proactor.Send, [][]Kevent{{read(0, 3)}}, []receipt{again}, outcome{}, 1},
+		{"room", proactor.Send, [][]sys.Kevent{{write(0, 2048)}}, []receipt{again, {8, 0}}, outcome{8, nil, true}, 2},
+		{"read edge alone", proactor.Send, [][]sys.Kevent{{read(0, 3)}}, []receipt{again}, outcome{}, 1},
 		// "The filter will set EV_EOF when the reader disconnects".
 		{
 			"reader gone", proactor.Send,
-			[][]Kevent{{write(EV_EOF, 2048)}},
+			[][]sys.Kevent{{write(sys.EV_EOF, 2048)}},
 			[]receipt{again, {0, syscall.EPIPE}},
 			outcome{0, syscall.EPIPE, true},
 			2,
@@ -115,14 +122,14 @@ func TestKqueueEvents(t *testing.T) {
 		{
 			"reader gone, told by the read filter",
 			proactor.Send,
-			[][]Kevent{{read(EV_EOF, 0)}},
+			[][]sys.Kevent{{read(sys.EV_EOF, 0)}},
 			[]receipt{again, {0, syscall.EPIPE}},
 			outcome{0, syscall.EPIPE, true},
 			2,
 		},
 		{
 			"failed, told by the write filter", proactor.Recv,
-			[][]Kevent{{write(EV_EOF, 0)}},
+			[][]sys.Kevent{{write(sys.EV_EOF, 0)}},
 			[]receipt{again, {0, syscall.ECONNRESET}},
 			outcome{0, syscall.ECONNRESET, true},
 			2,
@@ -130,7 +137,7 @@ func TestKqueueEvents(t *testing.T) {
 		// A half-close: the write direction has not ended, and its edge comes later.
 		{
 			"half-close, then room", proactor.Send,
-			[][]Kevent{{read(EV_EOF, 0)}, {write(0, 4096)}},
+			[][]sys.Kevent{{read(sys.EV_EOF, 0)}, {write(0, 4096)}},
 			[]receipt{again, again, {8, 0}},
 			outcome{8, nil, true},
 			3,
@@ -138,7 +145,7 @@ func TestKqueueEvents(t *testing.T) {
 		// ENOBUFS is the operation's, and package aio tries it again.
 		{
 			"no buffers", proactor.Send,
-			[][]Kevent{{write(0, 4096)}},
+			[][]sys.Kevent{{write(0, 4096)}},
 			[]receipt{again, {0, syscall.ENOBUFS}},
 			outcome{0, syscall.ENOBUFS, true},
 			2,
@@ -146,21 +153,21 @@ func TestKqueueEvents(t *testing.T) {
 		// EV_ERROR: the filter is dead, so the socket is asked, once.
 		{
 			"error, socket failed", proactor.Recv,
-			[][]Kevent{{read(EV_ERROR, int64(syscall.ENOMEM))}},
+			[][]sys.Kevent{{read(sys.EV_ERROR, int64(syscall.ENOMEM))}},
 			[]receipt{again, {0, syscall.ECONNRESET}},
 			outcome{0, syscall.ECONNRESET, true},
 			2,
 		},
 		{
 			"error of the other filter, socket failed", proactor.Recv,
-			[][]Kevent{{write(EV_ERROR, int64(syscall.ENOMEM))}},
+			[][]sys.Kevent{{write(sys.EV_ERROR, int64(syscall.ENOMEM))}},
 			[]receipt{again, {0, syscall.ECONNRESET}},
 			outcome{0, syscall.ECONNRESET, true},
 			2,
 		},
 		{
 			"error, socket well", proactor.Recv,
-			[][]Kevent{{read(EV_ERROR, int64(syscall.ENOMEM))}},
+			[][]sys.Kevent{{read(sys.EV_ERROR, int64(syscall.ENOMEM))}},
 			[]receipt{again, again},
 			outcome{},
 			2,
@@ -168,14 +175,14 @@ func TestKqueueEvents(t *testing.T) {
 		// Of a descriptor with the same number before, and of one that never was.
 		{
 			"stale", proactor.Recv,
-			[][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR, Udata: gen + 7}}},
+			[][]sys.Kevent{{{Ident: 5, Filter: sys.EVFILT_READ, Flags: sys.EV_CLEAR, Udata: gen + 7}}},
 			[]receipt{again},
 			outcome{},
 			1,
 		},
 		{
 			"unknown", proactor.Recv,
-			[][]Kevent{{{Ident: 77, Filter: EVFILT_READ, Udata: gen}}},
+			[][]sys.Kevent{{{Ident: 77, Filter: sys.EVFILT_READ, Udata: gen}}},
 			[]receipt{again},
 			outcome{},
 			1,
@@ -217,7 +224,9 @@ func TestKqueueReadsUntilEnd(t *testing.T) {
 	s := newScript()
 	p := newKqueue(t, s)
 	d := open(t, p)
-	s.waits = [][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | EV_EOF, Data: 12, Udata: d.Gen}}}
+	s.waits = [][]sys.Kevent{{{
+		Ident: 5, Filter: sys.EVFILT_READ, Flags: sys.EV_CLEAR | sys.EV_EOF, Data: 12, Udata: d.Gen,
+	}}}
 	if _, err := p.Poll(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +245,7 @@ func TestKqueueStaleAfterReuse(t *testing.T) {
 	s := newScript()
 	p := newKqueue(t, s)
 	old := open(t, p)
-	s.waits = [][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | EV_EOF, Udata: old.Gen}}}
+	s.waits = [][]sys.Kevent{{{Ident: 5, Filter: sys.EVFILT_READ, Flags: sys.EV_CLEAR | sys.EV_EOF, Udata: old.Gen}}}
 	if err := p.Wait(-1); err != nil { // fetches
 		t.Fatal(err)
 	}
@@ -256,10 +265,10 @@ func TestKqueueRegisters(t *testing.T) {
 	s := newScript()
 	p := newKqueue(t, s)
 	open(t, p)
-	want := []Kevent{
-		{Ident: wakeFd, Filter: EVFILT_READ, Flags: EV_ADD},
-		{Ident: 5, Filter: EVFILT_READ, Flags: EV_ADD | EV_CLEAR, Udata: 1},
-		{Ident: 5, Filter: EVFILT_WRITE, Flags: EV_ADD | EV_CLEAR, Udata: 1},
+	want := []sys.Kevent{
+		{Ident: wakeFd, Filter: sys.EVFILT_READ, Flags: sys.EV_ADD},
+		{Ident: 5, Filter: sys.EVFILT_READ, Flags: sys.EV_ADD | sys.EV_CLEAR, Udata: 1},
+		{Ident: 5, Filter: sys.EVFILT_WRITE, Flags: sys.EV_ADD | sys.EV_CLEAR, Udata: 1},
 	}
 	if diff := cmp.Diff(want, s.changes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -268,10 +277,10 @@ func TestKqueueRegisters(t *testing.T) {
 
 // A failed registration is Open's error, and leaves no descriptor.
 func TestKqueueChangeFails(t *testing.T) {
-	for _, filter := range []int16{EVFILT_READ, EVFILT_WRITE} {
+	for _, filter := range []int16{sys.EVFILT_READ, sys.EVFILT_WRITE} {
 		s := newScript()
 		p := newKqueue(t, s)
-		s.changeErr[Kevent{Ident: 5, Filter: filter, Flags: EV_ADD | EV_CLEAR}] = syscall.ENOMEM
+		s.changeErr[sys.Kevent{Ident: 5, Filter: filter, Flags: sys.EV_ADD | sys.EV_CLEAR}] = syscall.ENOMEM
 		if err := p.Open(nil, &proactor.Desc{}); err != syscall.ENOMEM {
 			t.Errorf("filter %d: Open: %v, want ENOMEM", filter, err)
 		}
@@ -287,13 +296,13 @@ type script struct {
 	KqueueCalls // those that are not written down: a test that comes to one panics
 
 	mu        sync.Mutex
-	waits     [][]Kevent        // what each fetch returns
-	waitErrs  []error           // and fails with, first
-	blocked   int               // waits that blocked
-	arrive    chan struct{}     // ends a wait that blocks: a wake, or close
-	changes   []Kevent          // that were made
-	changeErr map[Kevent]error  // of changes, their Udata aside
-	recvs     map[int][]receipt // what each recv(2) says; EAGAIN when there is no more
+	waits     [][]sys.Kevent       // what each fetch returns
+	waitErrs  []error              // and fails with, first
+	blocked   int                  // waits that blocked
+	arrive    chan struct{}        // ends a wait that blocks: a wake, or close
+	changes   []sys.Kevent         // that were made
+	changeErr map[sys.Kevent]error // of changes, their Udata aside
+	recvs     map[int][]receipt    // what each recv(2) says; EAGAIN when there is no more
 	sends     map[int][]receipt
 	calls     int   // of recv and send
 	closed    []int // descriptors
@@ -314,12 +323,12 @@ const wakeFd = 90
 
 func newScript() *script {
 	return &script{
-		arrive: make(chan struct{}, 1), changeErr: map[Kevent]error{},
+		arrive: make(chan struct{}, 1), changeErr: map[sys.Kevent]error{},
 		recvs: map[int][]receipt{}, sends: map[int][]receipt{}, nextFd: 5,
 	}
 }
 
-func (s *script) Change(changes []Kevent) error {
+func (s *script) Change(changes []sys.Kevent) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range changes {
@@ -333,7 +342,7 @@ func (s *script) Change(changes []Kevent) error {
 	return nil
 }
 
-func (s *script) Wait(events []Kevent, timeout time.Duration) (int, error) {
+func (s *script) Wait(events []sys.Kevent, timeout time.Duration) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -343,7 +352,7 @@ func (s *script) Wait(events []Kevent, timeout time.Duration) (int, error) {
 			return 0, err
 		}
 		if s.pipe > 0 {
-			events[0] = Kevent{Ident: wakeFd, Filter: EVFILT_READ, Data: int64(s.pipe)}
+			events[0] = sys.Kevent{Ident: wakeFd, Filter: sys.EVFILT_READ, Data: int64(s.pipe)}
 			return 1, nil
 		}
 		if len(s.waits) > 0 {

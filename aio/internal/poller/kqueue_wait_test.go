@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/aio/internal/sys"
 )
 
 // What cannot be set up leaves nothing open.
@@ -16,7 +18,7 @@ func TestKqueueSetupFails(t *testing.T) {
 		t.Errorf("without a pipe: %v, queue closed: %t; want EMFILE, true", err, s.ended)
 	}
 	s = newScript()
-	s.changeErr[Kevent{Ident: wakeFd, Filter: EVFILT_READ, Flags: EV_ADD}] = syscall.ENOMEM
+	s.changeErr[sys.Kevent{Ident: wakeFd, Filter: sys.EVFILT_READ, Flags: sys.EV_ADD}] = syscall.ENOMEM
 	if _, err := NewKqueueOver(s); err != syscall.ENOMEM || !s.ended ||
 		!slices.Equal(s.closed, []int{wakeFd, wakeFd + 1}) {
 		t.Errorf("without a wake event: %v, queue closed: %t, descriptors closed: %v", err, s.ended, s.closed)

@@ -18,7 +18,6 @@ const (
 	pollBytes = 1 << 20
 )
 
-// event says what became possible on a descriptor.
 type event struct {
 	num   int32
 	gen   uint32
@@ -85,13 +84,10 @@ type Poller struct {
 	revive func(d *proactor.Desc)
 }
 
-// Holds implements [proactor.Holder].
 func (p *Poller) Holds() *proactor.Held { return p.held }
 
-// Name implements [proactor.Backend].
 func (p *Poller) Name() string { return p.name() }
 
-// Open implements [proactor.Backend].
 func (p *Poller) Open(source any, d *proactor.Desc) error {
 	fd, stream, err := p.dup(source)
 	if err != nil {
@@ -139,7 +135,6 @@ func (p *Poller) Await(op *proactor.Op) bool {
 	return op.Err == nil
 }
 
-// Accept implements [proactor.Backend].
 func (p *Poller) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err error) {
 	fd, remote, errno := p.kernel.Accept(int(listener.Num))
 	switch errno {
@@ -152,7 +147,6 @@ func (p *Poller) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err e
 	return remote, errno
 }
 
-// Connect implements [proactor.Backend].
 func (p *Poller) Connect(addr net.Addr, d *proactor.Desc) error {
 	fd, stream, err := p.kernel.Connect(addr)
 	if err != nil {
@@ -161,19 +155,16 @@ func (p *Poller) Connect(addr net.Addr, d *proactor.Desc) error {
 	return p.register(fd, stream, d)
 }
 
-// Local implements [proactor.Backend].
 func (p *Poller) Local(d *proactor.Desc) proactor.Addr { return p.kernel.Local(int(d.Num)) }
 
-// Start implements [proactor.Backend].
 func (p *Poller) Start(op *proactor.Op) bool {
 	op.InFlight = !p.try(op)
 	return !op.InFlight
 }
 
-// Settle implements [proactor.Backend]. Start has tried all.
+// Start has tried all.
 func (p *Poller) Settle(done []*proactor.Op) []*proactor.Op { return done }
 
-// Cancel implements [proactor.Backend].
 func (p *Poller) Cancel(op *proactor.Op) bool {
 	op.InFlight = false
 	return true
@@ -258,7 +249,6 @@ func Moved(d *proactor.Desc, dir proactor.Dir, n, room int, errno syscall.Errno)
 	}
 }
 
-// Recv implements [proactor.Backend].
 func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	n, errno := p.recv(d.Num, buf)
 	Moved(d, proactor.In, n, len(buf), errno)
@@ -271,7 +261,6 @@ func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
-// Send implements [proactor.Backend].
 func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
 	if d.Gen != 0 && d.Ready&proactor.CanWrite == 0 { // one that is not watched has no edge
 		return 0, syscall.EAGAIN
@@ -280,7 +269,6 @@ func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
 	return sentNow(d, n, len(buf), errno)
 }
 
-// Sendv implements [proactor.Backend].
 func (p *Poller) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
 	if d.Gen != 0 && d.Ready&proactor.CanWrite == 0 {
 		return 0, syscall.EAGAIN
@@ -298,12 +286,11 @@ func sentNow(d *proactor.Desc, n, room int, errno syscall.Errno) (int, error) {
 	return n, nil
 }
 
-// Recycle implements [proactor.Backend]. It has no swap memory.
+// It has no swap memory.
 func (p *Poller) Recycle() bool { return false }
 
 func (p *Poller) room() []event { return p.events[:cmp.Or(p.MaxEvents, batch)] }
 
-// Poll implements [proactor.Backend].
 func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	if p.n == 0 {
 		n, err := p.poll(p.room())
@@ -347,15 +334,12 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	return done, nil
 }
 
-// Sleeps implements [proactor.Sleeper].
 func (p *Poller) Sleeps(op *proactor.Op) bool {
 	return op.Kind == proactor.Readable && op.Desc.Ready&proactor.CanRead == 0
 }
 
-// OnEdge implements [proactor.Sleeper].
 func (p *Poller) OnEdge(revive func(d *proactor.Desc)) { p.revive = revive }
 
-// Wait implements [proactor.Backend].
 func (p *Poller) Wait(timeout time.Duration) error {
 	err := p.wait(timeout)
 	select {
@@ -365,10 +349,8 @@ func (p *Poller) Wait(timeout time.Duration) error {
 	return err
 }
 
-// Yield implements [proactor.Backend].
 func (p *Poller) Yield() { p.yield() }
 
-// Wake implements [proactor.Backend].
 func (p *Poller) Wake() {
 	select {
 	case p.woken <- struct{}{}:
@@ -377,19 +359,16 @@ func (p *Poller) Wake() {
 	}
 }
 
-// Close implements [proactor.Backend].
 func (p *Poller) Close(done []*proactor.Op) []*proactor.Op {
 	p.close()
 	return done
 }
 
-// Release implements [proactor.Backend].
 func (p *Poller) Release(d *proactor.Desc) {
 	p.Unlinger(int(d.Num))
 	p.drop(d)
 }
 
-// Detach implements [proactor.Backend].
 func (p *Poller) Detach(d *proactor.Desc) (net.Conn, error) {
 	conn, err := p.FileConn(int(d.Num))
 	if err == nil {
@@ -407,7 +386,6 @@ func (p *Poller) drop(d *proactor.Desc) {
 	p.kernel.release(d)
 }
 
-// Control implements [proactor.Backend].
 func (p *Poller) Control(d *proactor.Desc, f func(fd uintptr)) bool {
 	f(uintptr(d.Num))
 	return true

@@ -10,34 +10,29 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// Sockets are the system's calls.
+// Sockets are the system's calls. See connecting and KqueueCalls.
 type Sockets struct{}
 
-// Accept is accept(2), non-blocking.
 func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno) {
 	conn, remote.IP, remote.Other, errno = sys.Accept(fd)
 	return conn, remote, errno
 }
 
-// Local is getsockname(2).
 func (Sockets) Local(fd int) (local proactor.Addr) {
 	local.IP, local.Other = sys.Local(fd)
 	return local
 }
 
-// Connect begins to connect a new socket.
 func (Sockets) Connect(addr net.Addr) (fd int, stream bool, err error) {
 	fd, stream, err = sys.Connect(addr)
 	if err == sys.ErrAddress {
-		err = proactor.ErrAddress
+		err = proactor.ErrUnresolved
 	}
 	return fd, stream, err
 }
 
-// Connected returns EINPROGRESS, 0, or why Connect failed.
 func (Sockets) Connected(fd int) syscall.Errno { return sys.Connected(fd) }
 
-// Dup duplicates a descriptor, and says whether it is a stream over IP.
 func (Sockets) Dup(source any) (fd int, stream bool, err error) {
 	if fd, err = sys.Dup(source); err != nil {
 		return -1, false, err
@@ -52,8 +47,6 @@ func (Sockets) Dup(source any) (fd int, stream bool, err error) {
 	return fd, sys.IsStream(fd), nil
 }
 
-// FileConn returns a net.Conn over a duplicate of fd.
 func (Sockets) FileConn(fd int) (net.Conn, error) { return sys.FileConn(fd) }
 
-// Unlinger makes a close of fd not wait.
 func (Sockets) Unlinger(fd int) { sys.Unlinger(fd) }

@@ -27,18 +27,18 @@ const (
 	Recv  Kind = iota // into Rest. The peer's end is io.EOF
 	Send              // Rest, or less
 	Sendv             // the next buffers of the Vec in Tag, or less
-	// into the backend's swap memory, which sets Buf and Swap, or ENOBUFS if it is full. Without
-	// swap memory it is over when a Recv would not block
+	// into the backend's swap memory, which sets Buf and Swap, or ENOBUFS. Without swap memory it is
+	// over when a Recv would not block
 	Readable
 	Posted    // nothing. No backend sees it
 	ShutWrite // nothing: shutdown(2)
-	// nothing. The descriptor is released at its turn, and no backend sees it
+	// nothing. The descriptor is released at its turn. No backend sees it
 	Closing
 	Accept  // nothing: a connection can be taken
 	Connect // nothing: the end of Backend.Connect
 )
 
-// Mode is how an operation returns results.
+// Mode says which results an operation has.
 type Mode uint8
 
 const (
@@ -48,7 +48,6 @@ const (
 	More                  // a connection of a Multishot
 )
 
-// Dir is a direction of a descriptor.
 type Dir uint8
 
 const (
@@ -65,7 +64,7 @@ func (k Kind) Dir() Dir {
 }
 
 // Op is an operation. The backend owns it and its buffer from [Backend.Start] until it comes back.
-// Otherwise it is the watcher's, under its mu.
+// Otherwise the watcher does, under its mu.
 type Op struct {
 	Desc       *Desc
 	Next, prev *Op // in a list
@@ -93,10 +92,8 @@ type Op struct {
 // MaxTransfer is the most bytes of one transfer, during which the other connections wait.
 const MaxTransfer = 64 << 10
 
-// MaxEvents is the most events of one fetch.
 const MaxEvents = 128
 
-// Rest returns the bytes of the next transfer.
 func (op *Op) Rest() []byte { return op.Buf[op.Size:min(len(op.Buf), op.Size+MaxTransfer)] }
 
 // Room returns the most bytes of the next transfer, or 0 for a read without a buffer.
@@ -108,7 +105,6 @@ func (op *Op) Room() int {
 	return len(op.Rest())
 }
 
-// Bytes returns the length of a write.
 func (op *Op) Bytes() int64 {
 	switch op.Kind {
 	case Send:
@@ -125,14 +121,12 @@ type Waits struct{}
 
 func (Waits) waits() {}
 
-// Waiter is a tag that embeds Waits.
 type Waiter interface{ waits() }
 
 // Limiter is a tag that bounds the bytes of a read without a buffer. 0 means no limit. The watcher
 // calls it under its mu when there is something to read.
 type Limiter interface{ ProactorReadLimit() int }
 
-// Limit returns the limit of op, or 0.
 func (op *Op) Limit() int {
 	if l, ok := op.Tag.(Limiter); ok {
 		return l.ProactorReadLimit()
@@ -140,7 +134,6 @@ func (op *Op) Limit() int {
 	return 0
 }
 
-// Cause is why a descriptor or an operation was ended early.
 type Cause uint8
 
 const (
@@ -160,22 +153,21 @@ type Desc struct {
 	Stream bool // a short transfer means that there is no more
 
 	// Of the watcher, under its mu except Closed and Subs.
-	Gone    Cause        // why it was released
-	Starved [2]bool      // by Dir: waits for memory
-	Waited  bool         // it comes first if it is starved again
-	Listed  bool         // in a line for its turn
-	Closed  bool         // under subs.mu: no more submissions
-	Queued  int32        // atomic: operations not yet returned
-	Index   int32        // in the table
-	Queues  [2]Queue     // by Dir. Only the head may be in flight
-	Bytes   atomic.Int64 // of writes not yet returned
-	Subs    Queue        // under subs.mu: not in Queues yet
-	Owner   any          // the *Conn or *Listener
+	Released Cause        // why it was released
+	Starved  [2]bool      // by Dir: waits for memory
+	Waited   bool         // it comes first if it is starved again
+	Listed   bool         // in a line for its turn
+	Closed   bool         // under subs.mu: no more submissions
+	Queued   int32        // atomic: operations not yet returned
+	Index    int32        // in the table
+	Queues   [2]Queue     // by Dir. Only the head may be in flight
+	Bytes    atomic.Int64 // of writes not yet returned
+	Subs     Queue        // under subs.mu: not in Queues yet
+	Owner    any          // the *Conn or *Listener
 	// the tag of a Readable that waits without an Op (see [Sleeper])
 	Dormant any
 }
 
-// Ready is what a readiness backend knows of a descriptor.
 type Ready uint8
 
 const (
@@ -191,7 +183,7 @@ type Addr struct {
 	Other net.Addr // a unix socket's
 }
 
-// Net returns the address as package net has it. It is never nil.
+// Net returns the address, never nil.
 func (a Addr) Net() net.Addr {
 	if a.Other != nil {
 		return a.Other
@@ -203,30 +195,26 @@ func (a Addr) Net() net.Addr {
 // goroutine in WaitIO calls Wait and Yield without it, and any goroutine calls Wake under subs.mu,
 // but not after Close.
 type Backend interface {
-	// Name is the text of Options.Backend.
-	Name() string
+	Name() string // the text of Options.Backend
 
-	// Open duplicates the descriptor of a net.Conn or a net.Listener, registers it, and fills d. It
-	// fails with a syscall.Errno, ErrNoDescriptor, ErrDatagram, or the error of SyscallConn.
+	// Open duplicates the descriptor of a net.Conn or a net.Listener, and fills d. It fails with a
+	// syscall.Errno, ErrNoDescriptor, ErrDatagram, or the error of SyscallConn.
 	Open(source any, d *Desc) error
 
-	// Accept takes a connection from listener and fills d. It fails with EAGAIN if none waits, and
-	// as accept(2). The connection is registered at its first wait.
+	// Accept takes a connection from listener and fills d. It fails with EAGAIN if none waits.
 	Accept(listener, d *Desc) (remote Addr, err error)
 
-	// Connect opens a socket, begins to connect it, registers it, and fills d. A Connect operation
-	// waits for the end. It fails with ErrAddress, and as socket(2) and connect(2).
+	// Connect begins to connect a new socket, and fills d. A Connect operation waits for the end. It
+	// fails with ErrUnresolved, and as socket(2) and connect(2).
 	Connect(addr net.Addr, d *Desc) error
 
-	// Local returns the local address of d.
 	Local(d *Desc) Addr
 
 	// Release closes the descriptor, after trying what was started. Its operations in flight are
 	// cancelled. Those that Cancel left still come from Poll.
 	Release(d *Desc)
 
-	// Detach gives the connection back. No operation of d is pending. On an error nothing has
-	// changed.
+	// Detach gives the connection back. No operation is pending. On an error nothing has changed.
 	Detach(d *Desc) (net.Conn, error)
 
 	// Control calls f with the descriptor, or returns false if there is none.
@@ -236,18 +224,16 @@ type Backend interface {
 	// true if op is over or failed. Otherwise op comes from Poll.
 	Start(op *Op) bool
 
-	// Recv receives what is there. It fails with EAGAIN, io.EOF or another error.
+	// Recv receives what is there, or fails with EAGAIN or io.EOF.
 	Recv(d *Desc, buf []byte) (int, error)
 
-	// Send sends what there is room for. It fails with EAGAIN or another error. No write of d is
-	// pending.
+	// Send sends what there is room for, or fails with EAGAIN. No write of d is pending.
 	Send(d *Desc, buf []byte) (int, error)
 
-	// Sendv is Send of the next buffers of v.
 	Sendv(d *Desc, v *Vec) (int, error)
 
-	// Recycle says that the swap memory may be used again. It returns false if there is none. Then
-	// Readable operations receive nothing.
+	// Recycle frees the swap memory. It returns false if there is none. Then Readable operations
+	// receive nothing.
 	Recycle() bool
 
 	// Settle appends operations that are over, after trying what is queued.
@@ -257,8 +243,7 @@ type Backend interface {
 	Cancel(op *Op) bool
 
 	// Poll submits what is queued and appends some hundred ended operations at most, without
-	// blocking. EAGAIN means that the kernel lacked memory. After another error the backend is
-	// useless.
+	// blocking. EAGAIN means a lack of memory. After another error the backend is useless.
 	Poll(done []*Op) ([]*Op, error)
 
 	// Wait blocks until Poll may have something, until a Wake since the last Wait, or until the
@@ -269,9 +254,8 @@ type Backend interface {
 	// Yield lets other goroutines run, including those in the runtime's network poller.
 	Yield()
 
-	// Close cancels and appends what is in flight, closes the backend, and ends a Wait. Descriptors
-	// are released before. What the kernel kept is Leaked, without Buf, and its memory is never
-	// freed.
+	// Close cancels and appends what is in flight, and ends a Wait. Descriptors are released before.
+	// What the kernel kept is Leaked, without Buf, and its memory is never freed.
 	Close(done []*Op) []*Op
 }
 
@@ -289,7 +273,7 @@ type Sleeper interface {
 // It is untyped, so that aio exports no type of this package.
 var NewWatcher func(options any, b Backend) (watcher any, err error)
 
-// MissingError says what the system lacks. It matches errors.ErrUnsupported.
+// MissingError matches errors.ErrUnsupported.
 type MissingError struct {
 	Feature string // such as "io_uring"
 	Need    string // what is missing
@@ -299,7 +283,6 @@ func (e *MissingError) Error() string {
 	return "aio: " + e.Feature + " is not available here: " + e.Need
 }
 
-// Is reports whether target is errors.ErrUnsupported.
 func (e *MissingError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // Refused turns err, of a call that opens a backend, into a MissingError if the system does not
@@ -319,14 +302,15 @@ func Refused(feature, calls string, err error) error {
 	return err
 }
 
-// ErrNoDescriptor is Open's for a source without a descriptor, such as a net.Pipe.
-var ErrNoDescriptor = errors.New("the connection has no file descriptor")
-
-// ErrDatagram is Open's for a socket that is not a stream.
-var ErrDatagram = errors.New("the socket is one of datagrams or packets")
-
-// ErrAddress is Connect's for an address that is not a stream socket's, or has a name.
-var ErrAddress = errors.New("the address is none that can be connected to")
+// Errors of package aio that backends return.
+var (
+	ErrNoDescriptor = errors.New("aio: the connection has no file descriptor: attach the *net.TCPConn or " +
+		"*net.UnixConn below it")
+	ErrDatagram = errors.New("aio: the connection is one of datagrams or packets (udp, unixgram, unixpacket): use " +
+		"package net for it")
+	ErrUnresolved = errors.New("aio: the address is not an IP and port, nor a unix socket's: resolve a name before, " +
+		"as by net.ResolveTCPAddr or a net.Resolver, outside of the loop")
+)
 
 // Held is what a backend has open. It refers to no connection, so that the garbage collector finds
 // a forgotten Watcher, whose cleanup closes Held. Add and Remove are called under the watcher's mu.
@@ -336,7 +320,6 @@ type Held struct {
 	conns   []uint64     // a bit for each descriptor
 }
 
-// Add notes an open descriptor.
 func (h *Held) Add(fd int32) {
 	for int(fd/64) >= len(h.conns) {
 		h.conns = append(h.conns, 0)
@@ -344,10 +327,9 @@ func (h *Held) Add(fd int32) {
 	h.conns[fd/64] |= 1 << (fd % 64)
 }
 
-// Remove notes that one is about to be closed.
 func (h *Held) Remove(fd int32) { h.conns[fd/64] &^= 1 << (fd % 64) }
 
-// Close closes everything, and returns the number of connections and listeners.
+// Close returns the number of connections and listeners.
 func (h *Held) Close() (n int) {
 	for i, word := range h.conns {
 		for ; word != 0; word &= word - 1 {

@@ -10,7 +10,6 @@ func (q *Queue) Push(op *Op) {
 	q.Append(&Queue{Head: op})
 }
 
-// Append moves all of other to the end of q.
 func (q *Queue) Append(other *Queue) {
 	head := other.Head
 	switch other.Head = nil; {
@@ -23,7 +22,6 @@ func (q *Queue) Append(other *Queue) {
 	}
 }
 
-// Pop removes and returns the first operation, or returns nil.
 func (q *Queue) Pop() *Op {
 	op := q.Head
 	if op != nil {
@@ -101,7 +99,7 @@ func (v *Vec) Sent(size int) (all bool) {
 	return len(v.rest) == 0
 }
 
-// Clear drops the buffers and the tag, and returns the capacity.
+// Clear returns the capacity.
 func (v *Vec) Clear() (room int) {
 	clear(v.all)
 	*v = Vec{all: v.all[:0]}

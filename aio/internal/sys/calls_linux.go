@@ -11,7 +11,6 @@ import (
 // EpollEvent is struct epoll_event. Fd and Pad are the user data.
 type EpollEvent = unix.EpollEvent
 
-// Events and flags of epoll_ctl(2).
 const (
 	EPOLLIN    = unix.EPOLLIN
 	EPOLLPRI   = unix.EPOLLPRI
@@ -35,12 +34,10 @@ func EpollCreate() (int, error) {
 	return fd, nil
 }
 
-// EpollAdd registers fd.
 func EpollAdd(epfd, fd int, e *EpollEvent) error {
 	return unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, e)
 }
 
-// EpollDelete ends the registration of fd.
 func EpollDelete(epfd, fd int) error {
 	return unix.EpollCtl(epfd, unix.EPOLL_CTL_DEL, fd, nil)
 }
@@ -140,10 +137,8 @@ func (m *Message) Set(bufs [][]byte) {
 	m.header.SetIovlen(len(m.iov))
 }
 
-// Header returns the struct msghdr.
 func (m *Message) Header() unsafe.Pointer { return unsafe.Pointer(&m.header) }
 
-// Clear drops the buffers.
 func (m *Message) Clear() { clear(m.iov) }
 
 // Sendmsg is sendmsg(2), without waiting and without SIGPIPE.
@@ -169,7 +164,6 @@ func IoUringSetup(entries uint32, p unsafe.Pointer) (int, error) {
 	return int(fd), nil
 }
 
-// IoUringRegister is io_uring_register(2).
 func IoUringRegister(fd int, op uint32, arg unsafe.Pointer, n uint32) error {
 	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(fd), uintptr(op), uintptr(arg), uintptr(n), 0, 0)
 	if errno != 0 {
@@ -197,5 +191,4 @@ func MapAnonymous(size int) ([]byte, error) {
 	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 }
 
-// Unmap ends a mapping.
 func Unmap(mem []byte) { _ = unix.Munmap(mem) }

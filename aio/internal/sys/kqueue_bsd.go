@@ -112,10 +112,8 @@ func Pipe() (r, w int, err error) {
 	return p[0], p[1], nil
 }
 
-// Read is read(2).
 func Read(fd int, buf []byte) (int, error) { return unix.Read(fd, buf) }
 
-// Write is write(2).
 func Write(fd int, buf []byte) (int, error) { return unix.Write(fd, buf) }
 
 // Darwin refuses more than 2^31-1 bytes. No socket's buffer has so many, so such a transfer is

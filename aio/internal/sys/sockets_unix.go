@@ -25,7 +25,6 @@ func IsByteStream(fd int) bool {
 // Listen is listen(2) again, with another backlog.
 func Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
 
-// SetNoDelay sets TCP_NODELAY (tcp(7)).
 func SetNoDelay(fd int) error { return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
 
 // SetKeepAlive does what net.TCPConn.SetKeepAliveConfig does.

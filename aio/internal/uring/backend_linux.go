@@ -84,7 +84,6 @@ func open() (*ring, error) {
 	return r, nil
 }
 
-// Name implements [proactor.Backend].
 func (b *Backend) Name() string { return "io_uring" }
 
 // take queues a transfer that may succeed, or returns false if the ring does not carry it out.
@@ -109,7 +108,6 @@ func (b *Backend) has(op *proactor.Op) bool {
 	return int(op.Slot) < len(b.queued) && b.queued[op.Slot] == op
 }
 
-// Cancel implements [proactor.Backend].
 func (b *Backend) Cancel(op *proactor.Op) bool {
 	if slices.Contains(b.kept, op) {
 		return false
@@ -120,7 +118,6 @@ func (b *Backend) Cancel(op *proactor.Op) bool {
 	return b.Poller.Cancel(op)
 }
 
-// Recycle implements [proactor.Backend].
 func (b *Backend) Recycle() bool {
 	if b.buffers == nil {
 		return false
@@ -131,7 +128,6 @@ func (b *Backend) Recycle() bool {
 	return true
 }
 
-// Poll implements [proactor.Backend].
 func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	done, err := b.Poller.Poll(done)
 	if err != nil {
@@ -140,7 +136,7 @@ func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	return b.flush(done)
 }
 
-// Settle implements [proactor.Backend]. Poll returns the error.
+// Poll returns the error.
 func (b *Backend) Settle(done []*proactor.Op) []*proactor.Op {
 	done, _ = b.flush(done)
 	return done
@@ -259,7 +255,7 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	return append(done, op)
 }
 
-// Close implements [proactor.Backend]. The kernel may still use what it kept, because a ring's
+// The kernel may still use what it kept, because a ring's
 // close does not wait.
 func (b *Backend) Close(done []*proactor.Op) []*proactor.Op {
 	done = b.Poller.Close(done)

@@ -25,14 +25,12 @@ type sqe struct {
 	_        [22]byte
 }
 
-// cqe is struct io_uring_cqe.
 type cqe struct {
 	userData uint64
 	res      int32
 	flags    uint32
 }
 
-// params is struct io_uring_params.
 type params struct {
 	sqEntries, cqEntries, flags, sqThreadCPU, sqThreadIdle, features, wqFD uint32
 	_                                                                      [3]uint32

@@ -30,7 +30,7 @@ type fleet struct {
 	conns []conn
 	tx    []byte
 	hist  loadgen.Histogram
-	last  int64 // time of the last whole answer
+	last  int64 // of the last whole answer
 }
 
 func newFleet(c *config) (*fleet, error) {
@@ -38,7 +38,6 @@ func newFleet(c *config) (*fleet, error) {
 	return &fleet{config: c, poll: p, tx: pattern(c.size)}, err
 }
 
-// dial opens n more connections, and exchanges a message on each.
 func (f *fleet) dial(n int) error {
 	arena := make([]byte, n*f.size)
 	for range n {
@@ -47,7 +46,7 @@ func (f *fleet) dial(n int) error {
 		if err != nil {
 			return fmt.Errorf("connection %d: %w", i, err)
 		}
-		if f.size >= large { // with room for the kernel's overhead
+		if f.size >= large { // room for the kernel's overhead
 			err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_SNDBUF, 4*f.size)
 		}
 		f.conns = append(f.conns, conn{fd: fd, rx: arena[:f.size:f.size]})
@@ -65,7 +64,7 @@ func (f *fleet) dial(n int) error {
 	return nil
 }
 
-// send sends connection i's next message, which fits into an empty socket.
+// send sends the next message, which fits into an empty socket.
 func (f *fleet) send(i int, at int64) error {
 	c := &f.conns[i]
 	c.seq++
@@ -81,8 +80,7 @@ func (f *fleet) send(i int, at int64) error {
 	return nil
 }
 
-// turn reads what has arrived and, if again is true, sends the next message after each whole
-// answer. It returns the number of whole answers.
+// turn reads what has arrived. With again it sends the next message after each whole answer.
 func (f *fleet) turn(again bool) (answered int, err error) {
 	events, err := f.poll.wait()
 	if err != nil {
@@ -120,8 +118,7 @@ func (f *fleet) turn(again bool) (answered int, err error) {
 	return answered, nil
 }
 
-// during exchanges messages for d, and until there is an answer. It returns the answers and their
-// time.
+// during exchanges messages for d, and until there is an answer.
 func (f *fleet) during(d time.Duration) (n int64, took time.Duration, err error) {
 	start := now()
 	f.last = start
@@ -135,7 +132,6 @@ func (f *fleet) during(d time.Duration) (n int64, took time.Duration, err error)
 	return n, time.Duration(now() - start), nil
 }
 
-// measure runs a load for the warm-up, and then for the measured time.
 func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) (values, error) {
 	if _, _, err := load(f.warmup); err != nil {
 		return nil, err
@@ -152,12 +148,12 @@ func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) 
 	after, err := cpuTime(f.pid)
 	rate := float64(n) / took.Seconds()
 	v := values{
-		"messages/s": rate, "MB/s": rate * float64(f.size) / 1e6, "CPU µs/message": float64(after-before) / 1e3 / float64(n),
+		"messages/s": rate, "MB/s": rate * float64(f.size) / 1e6,
+		"CPU µs/message": float64(after-before) / 1e3 / float64(n),
 	}
 	return v.latencies(&f.hist), err
 }
 
-// pingpong keeps one message under way on each connection.
 func pingpong(c *config) (values, error) {
 	f, err := newFleet(c)
 	if err != nil {
@@ -166,7 +162,7 @@ func pingpong(c *config) (values, error) {
 	if err := f.dial(c.conns); err != nil {
 		return nil, err
 	}
-	still()
+	quiesce()
 	for i := range f.conns {
 		if err := f.send(i, now()); err != nil {
 			return nil, err
@@ -184,8 +180,7 @@ func pingpong(c *config) (values, error) {
 	return v, nil
 }
 
-// hold opens connections that exchange one message, some to warm the server up, and the others at a
-// line of input. It keeps them until the next line.
+// hold opens some connections to warm the server up, and the others at a line of input.
 func hold(c *config) (values, error) {
 	const first = 100
 	f, err := newFleet(c)

@@ -1,8 +1,7 @@
 //go:build linux
 
 // Command client loads an echo server, and prints values by figure in JSON. It is one thread that
-// polls without sleeping. It allocates everything before the measured time, in which it does not
-// collect.
+// polls without sleeping. During the measured time it does not collect.
 package main
 
 import (
@@ -38,10 +37,9 @@ type config struct {
 	trace  bool
 }
 
-// patience is the longest time without any answer.
+// longest time without any answer
 const patience = 30 * time.Second
 
-// values are by figure.
 type values map[string]float64
 
 var loads = map[string]func(*config) (values, error){
@@ -49,7 +47,7 @@ var loads = map[string]func(*config) (values, error){
 	"bulk": bulk, "drain": drain, "silent": silent, "unread": unread,
 }
 
-// keeping are loads that keep their connections until the input ends.
+// loads that keep their connections until the input ends
 var keeping = []string{"drain", "silent"}
 
 func main() {
@@ -96,13 +94,12 @@ func run(c *config, load string) error {
 	return err
 }
 
-// still ends the set-up. Nothing is collected after it.
-func still() {
+// quiesce ends the set-up. Nothing is collected after it.
+func quiesce() {
 	runtime.GC()
 	debug.SetGCPercent(-1)
 }
 
-// latencies adds quantiles in milliseconds.
 func (v values) latencies(h *loadgen.Histogram) values {
 	for name, q := range map[string]float64{"p50": .5, "p99": .99, "p99.9": .999, "max": 1} {
 		v[name] = milliseconds(h.Quantile(q))
@@ -112,8 +109,8 @@ func (v values) latencies(h *loadgen.Histogram) values {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// cpuTime returns a process's CPU time in nanoseconds, by the clock that clock_getcpuclockid(3)
-// names. /proc counts in ticks.
+// cpuTime returns a process's CPU time in nanoseconds (clock_getcpuclockid(3)). /proc counts in
+// ticks.
 func cpuTime(pid int) (int64, error) {
 	const sched = 2 // CPUCLOCK_SCHED
 	var t syscall.Timespec

@@ -1,5 +1,5 @@
 // Package gaiosuite defines the names that gaio's own tests use, over evenkeel.dev/aio/gaio. Its
-// test runs gaio's tests from the module cache in this package.
+// test runs gaio's tests from the module cache.
 package gaiosuite
 
 import (
@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/aio/gaio"
 )
 
-// The environment of a run has its backend and the bytes of its swap buffer.
+// The environment of a run.
 const (
 	backendEnv = "GAIOSUITE_BACKEND"
 	swapEnv    = "GAIOSUITE_SWAP"

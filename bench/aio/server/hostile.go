@@ -16,7 +16,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// gather accepts c.conns connections.
 func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
@@ -35,7 +34,6 @@ func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
 	return w, conns, nil
 }
 
-// errAll ends gather.
 var errAll = errors.New("all have come")
 
 // deadlinesAio submits c.count reads from each silent peer, with deadlines 10 µs apart. It prints
@@ -88,7 +86,7 @@ func deadlinesAio(c config, ready func(net.Addr)) error {
 }
 
 // queuedAio submits c.count writes on each connection but the first. It prints the latency of small
-// writes on the first one until the others have ended.
+// writes on the first one.
 func queuedAio(c config, ready func(net.Addr)) error {
 	w, conns, err := gather(c, ready)
 	if err != nil {
@@ -131,8 +129,7 @@ func queuedAio(c config, ready func(net.Addr)) error {
 	select {}
 }
 
-// unreadAio sends c.count writes to each of the first connections, which do not read, and echoes on
-// the others.
+// unreadAio sends c.count writes to peers that do not read, and echoes on the other connections.
 func unreadAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
@@ -140,7 +137,7 @@ func unreadAio(c config, ready func(net.Addr)) error {
 	}
 	part := bytes.Repeat([]byte{7}, c.size)
 	unread := make(chan *aio.Conn, c.conns)
-	go func() { // yields to the loop after each connection, because submitting is not measured
+	go func() { // submitting is not measured, so it yields after each connection
 		for conn := range unread {
 			for range c.count {
 				if err := conn.Write(&part, part, aio.NoDeadline); err != nil {
@@ -161,7 +158,7 @@ func unreadAio(c config, ready func(net.Addr)) error {
 		switch {
 		case r.Error != nil:
 			return r.Conn.Close()
-		case r.Tag != nil: // a part went out
+		case r.Tag != nil:
 			return nil
 		case r.Op == aio.OpRead:
 			return r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)

@@ -2,7 +2,7 @@
 
 // Command server is each Go server of package aio's cases. It uses a library (-way) as its
 // documentation recommends, with one loop. It prints its address, and in some cases values by
-// figure in JSON. SIGUSR1 gives memory back to the system, and SIGTERM ends the server.
+// figure in JSON. SIGUSR1 gives memory back to the system.
 package main
 
 import (
@@ -17,22 +17,24 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/loadgen"
 )
 
 type config struct {
-	buf     int // bytes of a connection's own buffer; 0: the library's shared one, if it has one
-	size    int // bytes of a write of queued, unread
+	buf     int // of a connection; 0: the library's shared one
+	size    int
 	backend aio.Backend
-	conns   int // of the hostile ones
-	count   int // operations of each of these, or connections that are counted
+	conns   int
+	count   int
 	order   string
 }
 
-// serve calls ready with its address when it listens, and then serves.
+// serve calls ready with its address when it listens.
 type serve func(c config, ready func(net.Addr)) error
 
 var echoes = map[string]serve{
@@ -40,7 +42,7 @@ var echoes = map[string]serve{
 	"aio": serveAio, "aio/gaio": serveOverAio,
 }
 
-// others are the other servers, by -do and -way.
+// others are by -do and -way.
 var others = map[string]serve{
 	"accept by accept4": acceptRaw, "accept by aio": acceptAio,
 	"deadlines by aio": deadlinesAio, "queued by aio": queuedAio, "unread by aio": unreadAio,
@@ -105,14 +107,12 @@ func obey(signals <-chan os.Signal, s *sleep) {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// pool keeps the buffers of answers that are written, the last used on top.
 type pool struct {
 	config
 	free [][]byte
 }
 
-// answer returns what the server sends back. It copies data from the library's buffer, because the
-// write may end after the next WaitIO.
+// answer copies data from the library's buffer, because the write may end after the next WaitIO.
 func (p *pool) answer(data []byte) []byte {
 	if p.buf > 0 {
 		return data
@@ -125,7 +125,6 @@ func (p *pool) answer(data []byte) []byte {
 	return append(make([]byte, 0, max(1024, len(data))), data...)
 }
 
-// next returns the buffer of the next read.
 func (p *pool) next(answer []byte) []byte {
 	if p.buf > 0 {
 		return answer[:cap(answer)]
@@ -134,10 +133,44 @@ func (p *pool) next(answer []byte) []byte {
 	return nil
 }
 
-// own returns a connection's buffer, nil for the library's shared one.
 func (c config) own() []byte {
 	if c.buf == 0 {
 		return nil
 	}
 	return make([]byte, c.buf)
+}
+
+// sleep is a goroutine that wakes late because of the server's loop.
+type sleep struct {
+	mu   sync.Mutex
+	late [200]time.Duration // guarded by mu
+	n    int                // guarded by mu
+}
+
+func startSleep() *sleep {
+	s := &sleep{}
+	go func() {
+		const nap = 5 * time.Millisecond
+		for {
+			start := time.Now()
+			time.Sleep(nap)
+			late := time.Since(start) - nap
+			s.mu.Lock()
+			s.late[s.n%len(s.late)] = late
+			s.n++
+			s.mu.Unlock()
+		}
+	}()
+	return s
+}
+
+// report prints how late it woke in the last second.
+func (s *sleep) report() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var h loadgen.Histogram
+	for _, late := range s.late[:min(s.n, len(s.late))] {
+		h.Record(late)
+	}
+	say(map[string]float64{"late, mean": milliseconds(h.Mean()), "late, p99": milliseconds(h.Quantile(.99))})
 }

@@ -15,7 +15,7 @@ import (
 
 func listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 
-// serveNet has a goroutine and a buffer for each connection. io.Copy would splice in the kernel.
+// serveNet does not use io.Copy, which would splice in the kernel.
 func serveNet(c config, ready func(net.Addr)) error {
 	ln, err := listen()
 	if err != nil {
@@ -42,8 +42,8 @@ func serveNet(c config, ready func(net.Addr)) error {
 	}
 }
 
-// serveGaio is the echo server of gaio's README. Reads use the connection's own buffer, or gaio's
-// swap buffer, with which idle connections take least memory.
+// serveGaio is the echo server of gaio's README, with the connection's own buffer or gaio's swap
+// buffer.
 func serveGaio(c config, ready func(net.Addr)) error {
 	w, err := gaio.NewWatcher()
 	if err != nil {
@@ -70,7 +70,6 @@ func serveGaio(c config, ready func(net.Addr)) error {
 	})
 }
 
-// accepting runs loop, and passes connections to begin, until one of them fails.
 func accepting(ready func(net.Addr), begin func(net.Conn) error, loop func() error) error {
 	ln, err := listen()
 	if err != nil {
@@ -94,8 +93,7 @@ func accepting(ready func(net.Addr), begin func(net.Conn) error, loop func() err
 	return <-failed
 }
 
-// serveNbio is the echo server of nbio's README with one poller, without the README's copy before
-// Write, which copies what the socket does not take.
+// serveNbio is the echo server of nbio's README with one poller, and without its copy before Write.
 func serveNbio(_ config, ready func(net.Addr)) error {
 	logging.SetLevel(logging.LevelNone)
 	engine := nbio.NewEngine(nbio.Config{
@@ -122,8 +120,7 @@ type gnetEcho struct {
 	ready func(net.Addr)
 }
 
-// serveGnet is the echo server of gnet's examples with one loop. It logs fatal errors only, because
-// clients reset their connections.
+// serveGnet is the echo server of gnet's examples with one loop.
 func serveGnet(_ config, ready func(net.Addr)) error {
 	h := &gnetEcho{ready: ready}
 	return gnet.Run(h, "tcp://127.0.0.1:0", gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
@@ -156,7 +153,7 @@ func (e *gnetEcho) OnTraffic(c gnet.Conn) gnet.Action {
 	return gnet.None
 }
 
-// quiet logs fatal errors only.
+// quiet logs fatal errors only, because clients reset their connections.
 type quiet struct{}
 
 func (quiet) Debugf(string, ...any)             {}

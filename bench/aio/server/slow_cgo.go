@@ -37,8 +37,7 @@ import (
 )
 
 // slowCalls keeps four goroutines in system calls of that length. The kernel interrupts most calls
-// for the work of a ring of their thread. It does not interrupt clone(2) with CLONE_VFORK, which
-// returns when the new process has ended, like the call of a slow disk.
+// for the work of a ring, but not clone(2) with CLONE_VFORK, which is like the call of a slow disk.
 func slowCalls(length time.Duration) {
 	for range 4 {
 		go func() {

@@ -50,7 +50,7 @@ const (
 // taken is a trace, and what evenkeel explain would have seen of the machine during it.
 type taken struct {
 	trace  []byte
-	beside reqtrace.Beside
+	beside cpuwatch.Beside
 	err    error
 }
 
@@ -111,7 +111,8 @@ func (p *plant) traced(ctx context.Context, r *harness.Run, env ...string) (*tak
 	l := &p.load
 	done := make(chan *taken, 1)
 	o := loadgen.Options{
-		Rate: cmp.Or(l.rate, 200), Duration: r.Length + 3*edge, Warmup: r.Warmup, Connections: workers, Timeout: timeout,
+		Rate: cmp.Or(l.rate, 200), Duration: r.Length + 3*edge, Warmup: r.Warmup, Connections: workers,
+		Timeout: timeout,
 		OnMeasure: func() {
 			go func() {
 				time.Sleep(edge)

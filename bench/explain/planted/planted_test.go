@@ -81,7 +81,7 @@ var ofMachine = []reqtrace.Cause{
 // waited reports whether a request waits for 10 ms for one of the plant's causes, at its place.
 func (p *plant) waited(ctx context.Context, taken *taken) (found bool, err error) {
 	for q, err := range reqtrace.Read(ctx, bytes.NewReader(taken.trace), reqtrace.Options{}) {
-		if errors.Is(err, reqtrace.ErrNoRequests) {
+		if _, none := errors.AsType[*reqtrace.NoRequestsError](err); none {
 			return false, nil
 		}
 		if err != nil {

@@ -1,7 +1,6 @@
 //go:build linux
 
-// Command traced is what explain/analysis traces: a service, or with -many 10,000 goroutines that
-// serve each other.
+// Command traced is a service, or with -many 10,000 goroutines that serve each other.
 package main
 
 import (
@@ -40,9 +39,8 @@ func main() {
 	log.Fatal("traced: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
 }
 
-// start starts goroutines. Each takes a lock twice per request and waits for a worker. There are
-// several locks, because with one a busy machine makes a queue of thousands, and no two traces are
-// alike.
+// start starts goroutines, which take a lock twice per request and wait for a worker. With one lock
+// a busy machine would make a queue of thousands, and no two traces would be alike.
 func start() {
 	var shards [64]shard
 	jobs := make(chan chan int)

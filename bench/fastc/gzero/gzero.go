@@ -1,8 +1,7 @@
 //go:build amd64 && linux
 
 // Package gzero calls C as fastcgo did. It switches to the system stack by the layout of the
-// runtime's structures, of which the runtime does not know. It shows what that costs. Do not use
-// it.
+// runtime's structures, without the runtime's knowledge. Do not use it.
 package gzero
 
 import "unsafe"

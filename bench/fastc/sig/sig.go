@@ -11,14 +11,14 @@ package sig
 */
 import "C"
 
-// A Signature is a function and the loops that call it n times. Each call takes the result of the
-// last one, or a compiler could leave calls out.
+// A Signature is a function and the loops that call it n times. Each call takes the last one's
+// result, or a compiler could leave calls out.
 type Signature struct {
 	Name      string
 	C         func(n int) float64 // from C: the limit
 	Cgo       func(n int) float64
 	Fast      func(n int) float64
-	Measured  func(n int) float64 // fast through a Site; nil: its cost is that of the first signature
+	Measured  func(n int) float64 // through a Site; nil: as the first signature
 	Purego    func(n int) float64
 	Technique func(n int) float64 // nil: not on this platform
 }
@@ -37,3 +37,51 @@ func cAdd6(n int) float64      { return float64(C.sig_loop_add6(C.int64_t(n))) }
 func cAddDouble(n int) float64 { return float64(C.sig_loop_adddouble(C.int64_t(n))) }
 func cDot(n int) float64       { return float64(C.sig_loop_dot(C.int64_t(n))) }
 func cCross(n int) float64     { return float64(C.sig_loop_cross(C.int64_t(n))) }
+
+func fastAdd2(n int) float64 {
+	var sum int64
+	for i := range int64(n) {
+		sum = Add2(sum, i)
+	}
+	return float64(sum)
+}
+
+func fastAdd6(n int) float64 {
+	var sum int64
+	for i := range int64(n) {
+		sum = Add6(sum, 2, 3, 4, 5, i)
+	}
+	return float64(sum)
+}
+
+func fastAddDouble(n int) float64 {
+	var sum float64
+	for range n {
+		sum = AddDouble(sum, 2)
+	}
+	return sum
+}
+
+func fastDot(n int) float64 {
+	a, b := [8]float64{1, 2, 3, 4, 5, 6, 7, 8}, [8]float64{8, 7, 6, 5, 4, 3, 2, 1}
+	for range n {
+		a[0] = Dot(a[:], b[:]) * 1e-3
+	}
+	return a[0]
+}
+
+func fastCross(n int) float64 {
+	v, w := Vec{1, 2, 3}, Vec{0.3, 0.2, 0.1}
+	for range n {
+		v = Cross(v, w)
+	}
+	return float64(v.X)
+}
+
+func measuredAdd2(n int) float64 {
+	var sum int64
+	for i := range int64(n) {
+		sum = MeasuredAdd2(sum, i)
+	}
+	return float64(sum)
+}

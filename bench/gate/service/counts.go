@@ -3,16 +3,23 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"net"
 	"net/http"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+
+	"evenkeel.dev/contrib/grpc/grpcgate"
 	"evenkeel.dev/gcgate"
 )
 
-// counts counts the requests after the announcement of a collection. Any goroutine may call its
-// methods.
+// counts counts the requests after an announcement. Any goroutine may call its methods.
 type counts struct {
 	mu        sync.Mutex
 	announced time.Time // zero: no collection is
@@ -24,18 +31,17 @@ type counts struct {
 // totals is the answer of /counts.
 type totals struct {
 	Polls       int          // of health
-	Collections []collection // announced ones, mostCollections at most
+	Collections []collection // announced ones
 }
 
 type collection struct {
-	Announced int           // requests after the announcement
+	Announced int           // requests after it
 	Drained   int           // of them, after the confirmation
-	Last      time.Duration // from the announcement to the last of them
+	Last      time.Duration // after the announcement
 }
 
 const mostCollections = 10_000
 
-// see is the gate's OnEvent.
 func (c *counts) see(e gcgate.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,4 +88,48 @@ func (c *counts) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_ = json.NewEncoder(w).Encode(c.total) // the client may have gone
+}
+
+type calls struct {
+	testpb.UnimplementedTestServiceServer
+	service *service
+}
+
+func (c calls) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
+	c.service.counts.came()
+	c.service.push()
+	return &testpb.Empty{}, nil
+}
+
+func (calls) FullDuplexCall(stream testpb.TestService_FullDuplexCallServer) error {
+	for {
+		if _, err := stream.Recv(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := stream.Send(&testpb.StreamingOutputCallResponse{}); err != nil {
+			return err
+		}
+	}
+}
+
+// Without a gate the signal does nothing.
+func (s *service) serveGRPC(signal *grpcgate.Signal) (stop func(), err error) {
+	l, err := net.Listen("tcp", s.grpcAddr)
+	if err != nil {
+		return nil, err
+	}
+	server := grpc.NewServer(signal.ServerOptions()...)
+	signal.Register(server)
+	testpb.RegisterTestServiceServer(server, calls{service: s})
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(l)
+	}()
+	return func() {
+		server.Stop()
+		<-served
+	}, nil
 }

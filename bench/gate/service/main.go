@@ -1,14 +1,16 @@
 //go:build linux
 
-// Command service is the replicas of the cases that count what requests come after an announcement,
-// and the hello and the loop of gci-go: a program with a gate as its guide says, or without one.
+// Command service is the replicas that count what requests come after an announcement, and the
+// hello and the loop of gci-go. It has a gate as its guide says, or none.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net/http"
@@ -22,9 +24,9 @@ import (
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/health"
 	"evenkeel.dev/gcgate/httpgate"
+	"evenkeel.dev/loadgen"
 )
 
-// A request pushes batch messages of size bytes.
 const (
 	size  = 1024
 	batch = 64
@@ -79,17 +81,17 @@ type service struct {
 	addr, policy, grpcAddr string
 
 	handler http.Handler
-	push    func() // the work of a request
+	push    func()
 	options gcgate.Options
 	health  health.Handler
 	gate    *gcgate.Gate
 	counts  counts
 }
 
-// guard stands for httpgate.Guard with zero options.
+// httpgate.Guard with zero options
 const guard = "guard"
 
-// garbage is the workload of the hello that came with gci-go, 10 MB of garbage per request.
+// garbage is the workload of gci-go's hello, 10 MB of garbage per request.
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	sum := 0
 	for i := range 10 {
@@ -184,9 +186,56 @@ func (s *service) stats() any {
 	return s.gate.Stats()
 }
 
-// collect answers when a collection has ended.
 func (s *service) collect(w http.ResponseWriter, r *http.Request) {
 	if err := s.gate.Collect(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
+}
+
+// push pushes messages for a time, as gci-go's benchmark does. An empty policy means the stock
+// runtime. It waits for the end of its input, so that its memory can be read.
+func push(policy string, size int, length time.Duration) error {
+	enter := func() gcgate.Ticket { return gcgate.Ticket{} }
+	if policy != "" {
+		o := gcgate.Options{Logger: slog.New(slog.DiscardHandler)}
+		if err := o.Policy.UnmarshalText([]byte(policy)); err != nil {
+			return fmt.Errorf("-gate: %w", err)
+		}
+		g, err := gcgate.Start(context.Background(), o)
+		if err != nil {
+			return err
+		}
+		enter = g.Enter
+	}
+	var n int
+	var took loadgen.Histogram
+	var sum time.Duration
+	start := time.Now()
+	for ; n == 0 || time.Since(start) < length; n++ {
+		ticket := enter()
+		begun := time.Now()
+		pushLocally(size, n)
+		d := time.Since(begun)
+		ticket.Exit()
+		sum += d
+		took.Record(d)
+	}
+	err := json.NewEncoder(os.Stdout).Encode(map[string]any{
+		"ops": n, "mean": sum / time.Duration(n), "p99": took.Quantile(.99),
+		"each": time.Since(start) / time.Duration(n),
+	})
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// pushLocally pushes a message into a window that the function drops.
+//
+//go:noinline
+func pushLocally(size, i int) {
+	var window [200_000][]byte
+	m := make([]byte, size)
+	for k := range m {
+		m[k] = byte(k)
+	}
+	window[i%len(window)] = m
 }

@@ -1,9 +1,8 @@
 //go:build linux
 
 // Command client loads a server of package httpd's cases. Connections ask one thing after the other
-// (-load closed), or connect at once and ask once (burst), or ask once and stay (hold: a line of
-// input begins and another one ends it), or some ask during what -crowd does (beside). It prints
-// values by figure in JSON.
+// (-load closed), connect at once and ask once (burst), ask once and stay (hold), or ask during
+// what -crowd does (beside). It prints values by figure in JSON.
 package main
 
 import (
@@ -33,19 +32,17 @@ import (
 	"evenkeel.dev/bench/machine"
 )
 
-// values are by figure.
 type values map[string]float64
 
 type client struct {
 	addr    string
 	request []byte
 	pid     int
-	tls     *tls.Config // nil: without
-	url     string      // of HTTP/2; "": HTTP/1.1
+	tls     *tls.Config
+	url     string // of HTTP/2; "": HTTP/1.1
 	failed  atomic.Int64
 }
 
-// end is a connection.
 type end struct {
 	net.Conn
 	r *bufio.Reader
@@ -115,7 +112,6 @@ func (c *client) dial() (*end, error) {
 	return &end{nc, bufio.NewReader(nc)}, nil
 }
 
-// ask sends a request and reads its answer, which has a Content-Length.
 func (c *client) ask(e *end) error {
 	if _, err := e.Write(c.request); err != nil {
 		return err
@@ -146,7 +142,6 @@ func (c *client) ask(e *end) error {
 	return err
 }
 
-// askHTTP2 is ask by HTTP/2.
 func (c *client) askHTTP2(e *end) error {
 	if t, ok := e.Conn.(*tls.Conn); ok {
 		if err := t.Handshake(); err != nil {
@@ -172,7 +167,6 @@ func (c *client) askHTTP2(e *end) error {
 	return errors.Join(err, res.Body.Close())
 }
 
-// closed asks again as soon as the answer is there.
 func (c *client) closed(conns int, warmup, length time.Duration) (values, error) {
 	ends := make([]*end, conns)
 	for i := range ends {
@@ -214,16 +208,15 @@ func (c *client) closed(conns int, warmup, length time.Duration) (values, error)
 	return result(slices.Concat(took...), length, used, own, gone), err
 }
 
-// used returns the CPU time that the server has used since before, and whether it has ended.
+// used returns the server's CPU time since before, and whether the server has ended.
 func (c *client) used(before time.Duration) (cpu time.Duration, gone bool, err error) {
 	after, err := machine.CPUTime(c.pid)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // it ended before or during the read
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return 0, true, nil
 	}
 	return after - before, false, err
 }
 
-// hold asks once by each connection, some before those that are counted.
 func (c *client) hold(conns int) (values, error) {
 	const first = 100
 	in := bufio.NewReader(os.Stdin)
@@ -257,8 +250,6 @@ func (c *client) hold(conns int) (values, error) {
 	return values{}, nil
 }
 
-// result returns values of the answers' times, and of the CPU times of the server and of this
-// client.
 func result(took []time.Duration, passed, cpu, own time.Duration, gone bool) values {
 	v := values{"client cores": own.Seconds() / passed.Seconds()}
 	if gone {

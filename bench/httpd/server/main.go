@@ -1,7 +1,6 @@
 // Command server is each server of package httpd's cases (-kind), as its library's documentation
-// recommends, with one loop. It answers /hello, /json, /64k, /cpu-100us and /cpu-1ms after so much
-// CPU time, and /sleep after a millisecond. It prints its address. SIGUSR1 gives memory back to the
-// system, SIGTERM ends it.
+// recommends, with one loop. It answers /hello, /json, /64k, /cpu-100us, /cpu-1ms and /sleep (1
+// ms). SIGUSR1 gives memory back to the system.
 package main
 
 import (
@@ -16,6 +15,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"maps"
 	"math/big"
@@ -30,11 +30,18 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cloudwego/hertz/pkg/app"
+	hertz "github.com/cloudwego/hertz/pkg/app/server"
+	"github.com/cloudwego/hertz/pkg/common/hlog"
+	"github.com/lesismal/nbio/logging"
+	"github.com/lesismal/nbio/nbhttp"
+	"github.com/panjf2000/gnet/v2"
+	"github.com/valyala/fasthttp"
+
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
 )
 
-// kinds are the servers. Each serves until it fails.
 var kinds = map[string]func(net.Listener) error{
 	"nethttp": func(ln net.Listener) error {
 		if *overTLS {
@@ -55,7 +62,7 @@ func serveHTTPD(ln net.Listener, backend aio.Backend) error {
 	return httpd.Serve(context.Background(), plain(), ln, o)
 }
 
-// binders are servers that listen for themselves.
+// These listen for themselves.
 var binders = map[string]func(addr string) error{"gnet": serveGnet, "nbio": serveNbio, "hertz": serveHertz}
 
 const nap = time.Millisecond
@@ -93,7 +100,7 @@ func answer(path string) ([]byte, string) {
 	return []byte("hello"), "text/plain"
 }
 
-// compute takes some 100 µs for 160 KiB.
+// some 100 µs for 160 KiB
 func compute(bytes int) { _ = sha256.Sum256(large[:bytes]) }
 
 var (
@@ -172,5 +179,71 @@ func obey(signals <-chan os.Signal) {
 		debug.FreeOSMemory() // twice, because a sync.Pool keeps its memory for one collection
 		debug.FreeOSMemory()
 		fmt.Println("settled")
+	}
+}
+
+func serveFasthttp(ln net.Listener) error {
+	return (&fasthttp.Server{Handler: func(c *fasthttp.RequestCtx) {
+		body, kind := answer(string(c.Path()))
+		c.SetContentType(kind)
+		c.SetBody(body)
+	}}).Serve(ln)
+}
+
+func serveNbio(addr string) error {
+	logging.SetLevel(logging.LevelNone)
+	engine := nbhttp.NewEngine(nbhttp.Config{
+		Network: "tcp", Addrs: []string{addr}, NPoller: 1,
+		Handler: http.HandlerFunc(handle),
+	})
+	if err := engine.Start(); err != nil {
+		return err
+	}
+	select {}
+}
+
+func serveHertz(addr string) error {
+	hlog.SetLevel(hlog.LevelFatal)
+	hlog.SetOutput(io.Discard)
+	h := hertz.New(hertz.WithHostPorts(addr), hertz.WithDisablePrintRoute(true))
+	h.Any("/*path", func(_ context.Context, c *app.RequestContext) {
+		body, kind := answer(string(c.Path()))
+		c.Data(http.StatusOK, kind, body)
+	})
+	return h.Run()
+}
+
+// gnetHTTP finds only the ends of requests and their paths.
+type gnetHTTP struct{ gnet.BuiltinEventEngine }
+
+func serveGnet(addr string) error {
+	return gnet.Run(&gnetHTTP{}, "tcp://"+addr, gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
+}
+
+type quiet struct{}
+
+func (quiet) Debugf(string, ...any)             {}
+func (quiet) Infof(string, ...any)              {}
+func (quiet) Warnf(string, ...any)              {}
+func (quiet) Errorf(string, ...any)             {}
+func (quiet) Fatalf(format string, args ...any) { log.Fatalf("server: gnet: "+format, args...) }
+
+func (*gnetHTTP) OnTraffic(c gnet.Conn) gnet.Action {
+	for {
+		buf, _ := c.Peek(-1)
+		end := bytes.Index(buf, []byte("\r\n\r\n"))
+		if end < 0 {
+			return gnet.None
+		}
+		_, rest, _ := bytes.Cut(buf[:end], []byte(" "))
+		path, _, _ := bytes.Cut(rest, []byte(" "))
+		body, kind := answer(string(path))
+		if _, err := c.Discard(end + 4); err != nil {
+			return gnet.Close
+		}
+		head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", kind, len(body))
+		if _, err := c.Writev([][]byte{head, body}); err != nil {
+			return gnet.Close
+		}
 	}
 }

@@ -1,9 +1,8 @@
 //go:build linux
 
-// Command server answers / at once, /work after some 0.5 ms of computing, /wait after 20 ms of
-// waiting, and /stall like a service that stalls for 200 ms each second and otherwise needs 20 ms.
-// It speaks HTTP/1.1 and h2c. With -grpc it is gRPC's health service, for which a request names /
-// or /stall.
+// Command server answers / at once, /work after 0.5 ms of computing, /wait after 20 ms, and /stall
+// like a service that stalls for 200 ms each second. It speaks HTTP/1.1 and h2c, or with -grpc
+// gRPC's health service.
 package main
 
 import (
@@ -31,8 +30,7 @@ const (
 
 var start = time.Now()
 
-// stall waits for a request's time. A request that arrives in a stall starts at its end. It waits
-// in the kernel, because a timer of an idle Go program fires up to a millisecond late.
+// stall waits in the kernel, because a timer of an idle Go program fires up to a millisecond late.
 func stall() {
 	wait := service
 	if into := time.Since(start) % period; into < length {

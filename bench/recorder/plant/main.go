@@ -1,6 +1,6 @@
-// Command plant is a service with a recorder and two causes of slow requests. A third one begins at
-// a time. It counts what made each request slow. One request in a hundred waits for a lock, for a
-// sleep, or from -third on for another server. With -plain only /sleep?for=300ms is slow.
+// Command plant is a service with a recorder. One request in a hundred waits for a lock, for a
+// sleep, or from -third on for another server. With -plain only /sleep?for=300ms is slow. It counts
+// what made each slow.
 package main
 
 import (
@@ -145,8 +145,7 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 		p.ask()
 		cause = &p.truth.network
 	}
-	// A plant made the request slow if it took more than half of the time. Otherwise the request
-	// waited for a processor.
+	// Otherwise the request waited for a processor.
 	if took := time.Since(start); took > slow {
 		switch {
 		case held && min(waited, takes) > took/2:
@@ -158,7 +157,6 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, "sold\n")
 }
 
-// compute computes for d by the clock.
 func compute(d time.Duration) {
 	x := uint64(1)
 	for start := time.Now(); time.Since(start) < d; {

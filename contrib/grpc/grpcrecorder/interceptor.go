@@ -41,7 +41,6 @@ func StreamInterceptor(rec *recorder.Recorder, watched func(fullMethod string) b
 	}
 }
 
-// id returns the x-request-id, or "".
 func id(ctx context.Context) string {
 	if ids := metadata.ValueFromIncomingContext(ctx, "x-request-id"); len(ids) > 0 {
 		return ids[0]

@@ -125,8 +125,8 @@ func New(o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// TraceID is for recorder.Options.TraceID. It returns the trace id of the span in ctx, or "" if
-// there is none, and remembers the span of the slow request.
+// TraceID is for recorder.Options.TraceID. It returns the trace id of the span in ctx, or "", and
+// remembers the span of the slow request.
 func (r *Recorder) TraceID(ctx context.Context) string {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsValid() {
@@ -150,7 +150,7 @@ func (r *Recorder) Attach(rec *recorder.Recorder) error {
 	if err != nil {
 		return err
 	}
-	r.registration, r.cancel = registration, rec.Subscribe(r.tell)
+	r.registration, r.cancel = registration, rec.Subscribe(r.add)
 	return nil
 }
 
@@ -166,8 +166,8 @@ func (r *Recorder) Close() error {
 	return r.registration.Unregister()
 }
 
-// tell counts a slow request and makes its span. The recorder's goroutine calls it.
-func (r *Recorder) tell(e recorder.Explained) {
+// add counts a request and makes its span, in the recorder's goroutine.
+func (r *Recorder) add(e recorder.Explained) {
 	ctx, end := context.Background(), e.Start.Add(e.Duration)
 	span, ok := r.spans.take(e.TraceID, end)
 	if ok {
@@ -211,7 +211,6 @@ func attributes(e *recorder.Explained) []attribute.KeyValue {
 	return list
 }
 
-// classes are the first classes that were seen.
 type classes struct {
 	max   int
 	known map[string]bool
@@ -235,12 +234,12 @@ type Options struct {
 	// MeterProvider gets the metrics. Default: nil, the global one.
 	MeterProvider metric.MeterProvider
 
-	// TracerProvider gets the spans of slow requests. They end in the recorder's goroutine, so its
-	// processor must not wait: use a batching one. Default: nil, the global one.
+	// TracerProvider gets the spans of slow requests. Its processor must not wait, so use a
+	// batching one. Default: nil, the global one.
 	TracerProvider trace.TracerProvider
 
 	// MaxClasses is how many classes of slow requests the metrics tell apart. Later ones share the
-	// class "(others)". Default: 0, which is 32. Limit: 1,024.
+	// class "(others)". Default: 32. Limit: 1,024.
 	MaxClasses int
 }
 

@@ -49,8 +49,8 @@ func TestAllFiguresCount(t *testing.T) {
 func TestRequests(t *testing.T) {
 	r, sdk := newRecorder(t, 2)
 	metricsuite.Requests(t, metricsuite.Exporter{
-		Tell: r.tell,
-		New:  func() float64 { return sdk.Samples(t)["evenkeel.recorder.causes.new{}"] },
+		Add: r.add,
+		New: func() float64 { return sdk.Samples(t)["evenkeel.recorder.causes.new{}"] },
 		Slow: func(class string) (requests, lost float64) {
 			attributes := fmt.Sprintf("{evenkeel.cause=lock,evenkeel.class=%s}", class)
 			samples := sdk.Samples(t)
@@ -80,7 +80,7 @@ func TestSpan(t *testing.T) {
 		t.Errorf("the trace id is %q", id)
 	}
 	e := explained("GET /a", id, time.Now())
-	r.tell(e)
+	r.add(e)
 
 	ended := sdk.Spans.Ended()
 	if len(ended) != 2 {
@@ -128,7 +128,7 @@ func TestNoSpan(t *testing.T) {
 		t.Errorf("the id is %q", id)
 	}
 	for _, id := range []string{"", id, "no id", unsampled.TraceID().String()} {
-		r.tell(explained("GET /a", id, time.Now()))
+		r.add(explained("GET /a", id, time.Now()))
 	}
 	if n := len(sdk.Spans.Ended()); n != 0 {
 		t.Errorf("%d spans", n)

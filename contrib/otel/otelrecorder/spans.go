@@ -12,8 +12,7 @@ import (
 // maxSpans is as many as the recorder has slow requests that wait for a snapshot.
 const maxSpans = 4096
 
-// spans remembers the spans of slow requests until their cause is known. The oldest go first. A
-// trace may have several.
+// spans remembers the spans of slow requests until their cause is known, the newest ones.
 type spans struct {
 	mu    sync.Mutex
 	of    map[trace.TraceID][]ended // the oldest first; guarded by mu
@@ -21,7 +20,6 @@ type spans struct {
 	next  int                       // in order; guarded by mu
 }
 
-// ended is the span of a request that has ended.
 type ended struct {
 	span   trace.SpanContext
 	at     time.Time
@@ -62,7 +60,6 @@ func (s *spans) take(traceID string, at time.Time) (trace.SpanContext, bool) {
 	return nearest.span, true
 }
 
-// remove is called with mu held.
 func (s *spans) remove(id trace.TraceID, is func(ended) bool) {
 	if s.of[id] = slices.DeleteFunc(s.of[id], is); len(s.of[id]) == 0 {
 		delete(s.of, id)

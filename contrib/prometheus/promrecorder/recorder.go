@@ -66,7 +66,7 @@ var (
 // methods.
 type Collector struct {
 	figures figure.Collector[recorder.Stats]
-	cancel  func() // of the subscription
+	cancel  func()
 
 	mu      sync.Mutex
 	classes *classes           // guarded by mu
@@ -112,7 +112,7 @@ func newCollector(stats func() recorder.Stats, o Options) (*Collector, error) {
 // Close ends the subscription to the recorder. The counts stay.
 func (c *Collector) Close() { c.cancel() }
 
-// add counts a request. The recorder's goroutine calls it.
+// add runs in the recorder's goroutine.
 func (c *Collector) add(e recorder.Explained) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +134,6 @@ func (c *Collector) add(e recorder.Explained) {
 
 func end(q *recorder.Explained) time.Time { return q.Start.Add(q.Duration) }
 
-// classes are the first classes that were seen.
 type classes struct {
 	max   int
 	known map[string]bool
@@ -204,9 +203,8 @@ func withExemplar(m prom.Metric, q *recorder.Explained, value time.Duration) pro
 
 // Options configure [New]. The zero value works.
 type Options struct {
-	// MaxClasses is how many classes of slow requests have samples of their own. Later ones share
-	// the class "(others)". Each has two samples for each of its causes. Default: 0, which is 32.
-	// Limit: 1,024.
+	// MaxClasses is how many classes of slow requests have samples of their own, two for each
+	// cause. Later ones share the class "(others)". Default: 32. Limit: 1,024.
 	MaxClasses int
 }
 

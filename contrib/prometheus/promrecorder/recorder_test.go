@@ -37,8 +37,8 @@ func TestAllFiguresCount(t *testing.T) {
 func TestRequests(t *testing.T) {
 	c := collectorOf(t, &recorder.Stats{}, Options{MaxClasses: 2})
 	metricsuite.Requests(t, metricsuite.Exporter{
-		Tell: c.add,
-		New:  func() float64 { return promtest.Samples(t, c)["evenkeel_recorder_new_causes_total"] },
+		Add: c.add,
+		New: func() float64 { return promtest.Samples(t, c)["evenkeel_recorder_new_causes_total"] },
 		Slow: func(class string) (requests, lost float64) {
 			labels := fmt.Sprintf(`{cause="lock",class="%s"}`, class)
 			samples := promtest.Samples(t, c)
@@ -52,7 +52,7 @@ func TestRequests(t *testing.T) {
 func TestExemplars(t *testing.T) {
 	c := collectorOf(t, &recorder.Stats{}, Options{})
 	c.add(metricsuite.Slow("GET /a", 300, 250*time.Millisecond))
-	c.add(metricsuite.Slow("GET /a", 200, 200*time.Millisecond)) // told late
+	c.add(metricsuite.Slow("GET /a", 200, 200*time.Millisecond)) // out of order
 	without := metricsuite.Slow("GET /b", 100, time.Second)
 	without.Snapshot, without.TraceID = strings.Repeat("s", 200), ""
 	c.add(without)

@@ -1,7 +1,7 @@
 //go:build cgo
 
-// Package leaf has the C functions that fastc's tests and Example call. They cannot be in fastc,
-// because test files cannot use cgo, and a package with cgo cannot hold assembly.
+// Package leaf has the C functions of fastc's tests and Example. Test files cannot use cgo, and a
+// package with cgo cannot hold assembly.
 package leaf
 
 /*
@@ -100,7 +100,7 @@ import "C"
 
 import "unsafe"
 
-// The functions, to be called with the frames below.
+// The functions. Each names its frame.
 var (
 	Nop      = unsafe.Pointer(C.leaf_nop)      // any frame
 	Add      = unsafe.Pointer(C.leaf_add)      // *AddFrame
@@ -136,13 +136,12 @@ type SpinFrame struct {
 type DeepFrame struct{ Bytes, Sum int64 }
 
 // GateFrame is the frame of [Gate], which sets Entered, waits until Open is set or NS nanoseconds
-// are over, and sets Left. Access the three by sync/atomic.
+// are over, and sets Left. Use sync/atomic.
 type GateFrame struct {
 	NS                  int64
 	Entered, Open, Left int32
 }
 
-// The frames above are those of C.
 const (
 	_ = -(unsafe.Sizeof(AddFrame{}) ^ C.sizeof_struct_add_frame)
 	_ = -(unsafe.Sizeof(DotFrame{}) ^ C.sizeof_struct_dot_frame)

@@ -5,9 +5,8 @@ package leaf
 /*
 #include <stdint.h>
 
-// These functions stand in for runtime.asmcgocall, each with a fault that fastc's self-test has to
-// find. Go's ABI0 puts arguments above the return address, where C has those that do not fit the
-// registers. ppc64le has them in registers.
+// These functions have asmcgocall's form, each with a fault that the self-test has to find. Go's
+// ABI0 puts arguments above the return address, where C has those that do not fit the registers.
 #if defined(__x86_64__)
 #define FRAME long r1, long r2, long r3, long r4, long r5, long r6, int32_t (*fn)(void *), void *arg, volatile int32_t ret
 #define RETURN(value) ret = (value); return

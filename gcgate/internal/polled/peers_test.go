@@ -115,7 +115,7 @@ func TestAnnounceReturnsWhenEachPollerHasActed(t *testing.T) {
 	}
 }
 
-func TestDrainDoesNotWaitForTheSilentNorForPassers(t *testing.T) {
+func TestDrainDoesNotWaitForSilentOrCasualPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -329,9 +329,9 @@ func TestPeersAreBounded(t *testing.T) {
 	})
 }
 
-// TestStandstillIsNotTheBalancers: while this process is stopped no peer can poll it, and who had
+// TestStallIsNotTheBalancers: while this process is stopped no peer can poll it, and who had
 // it out still has.
-func TestStandstillIsNotTheBalancers(t *testing.T) {
+func TestStallIsNotTheBalancers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Peers
 		from := netip.MustParseAddr("127.0.0.1")

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command calls is grpc-go's server for interoperability tests, behind an interceptor with a key
-// that is fetched anew under its lock.
+// Command calls is grpc-go's server for interoperability tests. An interceptor fetches a key under
+// a lock.
 package main
 
 import (

@@ -41,7 +41,6 @@ func main() {
 
 func local() []url.URL { return []url.URL{{Scheme: "http", Host: free()}} }
 
-// free returns a free address, because members need theirs in advance.
 func free() string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

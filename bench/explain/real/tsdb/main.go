@@ -43,7 +43,6 @@ func main() {
 	log.Fatal("tsdb: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
 }
 
-// fill makes a database of three hours, and returns their end.
 func fill(dir string) (*tsdb.DB, time.Time, error) {
 	db, err := tsdb.Open(dir, nil, nil, tsdb.DefaultOptions(), nil)
 	if err != nil {

@@ -1,11 +1,12 @@
-// Package compare puts runs side by side, judges them, and writes text, Markdown or JSON. Package
-// page draws the same [Comparison].
+// Package compare puts runs side by side, judges them, and writes text, Markdown or JSON.
 package compare
 
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -16,16 +17,16 @@ import (
 // Comparison is variants side by side.
 type Comparison struct {
 	Columns  []Column
-	Base     int // column that ratios refer to
+	Base     int
 	Rows     []Row
-	Machines []runfile.Machine // distinct
-	Tools    []string          // what measured them, distinct
-	Notes    []string          // what a reader must know before using the table
+	Machines []runfile.Machine
+	Tools    []string
+	Notes    []string // to read before the table
 
 	plans    []*runfile.Plan
 	floors   []*runfile.Floor
 	figures  []string
-	verdicts int // over all columns
+	verdicts int
 	against  []*tailstat.Comparison
 	lanes    map[*runfile.Run][]Lane
 }
@@ -35,9 +36,9 @@ type Row struct {
 	Figure
 	Cells []Cell
 
-	floor       *tailstat.Result // of one variant against itself; nil: not measured
-	floorRounds int              // that floorLeast is for
-	floorLeast  float64          // ratio; 0: these rounds show nothing
+	floor       *tailstat.Result // nil: not measured
+	floorRounds int
+	floorLeast  float64 // 0: these rounds show nothing
 
 	results []*tailstat.Result // of each column; nil: not judged
 }
@@ -60,7 +61,6 @@ func (c *Comparison) Row(name string) *Row {
 	return &c.Rows[i]
 }
 
-// note adds a note once. Each judgement finds the same ones again.
 func (c *Comparison) note(text string) {
 	if !slices.Contains(c.Notes, text) {
 		c.Notes = append(c.Notes, text)
@@ -72,10 +72,10 @@ type Column struct {
 	Label string
 	Runs  []*runfile.Run
 
-	file int // rounds are those of a file
+	file int
 }
 
-// whole returns the runs that were not interrupted, or all if each was.
+// whole leaves out interrupted runs, unless each was interrupted.
 func (c *Column) whole() []*runfile.Run {
 	interrupted := func(r *runfile.Run) bool { return r.Load.Interrupted }
 	if whole := slices.DeleteFunc(slices.Clone(c.Runs), interrupted); len(whole) > 0 {
@@ -93,7 +93,7 @@ func (c *Column) Median() *runfile.Run {
 	return runs[(len(runs)-1)/2]
 }
 
-// LoadText says how a load was put on, in a few words.
+// LoadText describes a load in a few words.
 func LoadText(l *loadgen.Result) string { return loopText(l) + shapeText(l) }
 
 func loopText(l *loadgen.Result) string {
@@ -125,4 +125,117 @@ func shapeText(l *loadgen.Result) (t string) {
 		}
 	}
 	return t
+}
+
+// Files puts runs side by side, a column for each label. A label that several files share gets the
+// file's name.
+func Files(files []*runfile.File, names []string) *Comparison {
+	c := &Comparison{}
+	seen := map[string]int{}
+	for _, f := range files {
+		for _, l := range labels(f) {
+			seen[l]++
+		}
+	}
+	stems := stems(names)
+	for i, f := range files {
+		if !slices.Contains(c.Machines, f.Machine) {
+			c.Machines = append(c.Machines, f.Machine)
+		}
+		if !slices.Contains(c.Tools, f.Tool) {
+			c.Tools = append(c.Tools, f.Tool)
+		}
+		c.plans, c.floors = append(c.plans, f.Plan), append(c.floors, f.Floor)
+		ls := labels(f)
+		first := len(c.Columns)
+		for _, l := range ls {
+			c.Columns = append(c.Columns, Column{
+				Label: c.distinct(columnLabel(l, stems[i], len(ls), seen[l])),
+				file:  i,
+			})
+		}
+		for k := range f.Runs {
+			r := &f.Runs[k]
+			col := &c.Columns[first+slices.Index(ls, r.Label)]
+			col.Runs = append(col.Runs, r)
+		}
+	}
+	for _, f := range Figures {
+		row := Row{Figure: f}
+		known := false
+		for i := range c.Columns {
+			cell := newCell(f, c.Columns[i].whole())
+			known = known || cell.Known
+			row.Cells = append(row.Cells, cell)
+		}
+		if known {
+			c.Rows = append(c.Rows, row)
+		}
+	}
+	c.Notes = notes(c.Columns, len(c.Machines))
+	c.follow()
+	c.judge()
+	return c
+}
+
+func (c *Comparison) follow() {
+	if len(c.plans) != 1 || c.plans[0] == nil {
+		return
+	}
+	p := c.plans[0]
+	if len(p.Figures) > 0 && checkFigures(p.Figures) == nil {
+		c.figures = p.Figures
+	}
+	c.Base = max(slices.IndexFunc(c.Columns, func(col Column) bool { return col.Label == p.Base }), 0)
+}
+
+func labels(f *runfile.File) []string {
+	var ls []string
+	for _, r := range f.Runs {
+		if !slices.Contains(ls, r.Label) {
+			ls = append(ls, r.Label)
+		}
+	}
+	if f.Plan != nil {
+		slices.SortStableFunc(ls, func(a, b string) int {
+			return cmp.Compare(slices.Index(f.Plan.Variants, a), slices.Index(f.Plan.Variants, b))
+		})
+	}
+	return ls
+}
+
+func columnLabel(label, stem string, inFile, inAll int) string {
+	switch {
+	case inAll < 2:
+		return label
+	case inFile < 2:
+		return stem
+	}
+	return stem + ": " + label
+}
+
+func stems(names []string) []string {
+	ss := make([]string, len(names))
+	n := map[string]int{}
+	for i, name := range names {
+		ss[i] = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+		n[ss[i]]++
+	}
+	for i := range ss {
+		if n[ss[i]] > 1 {
+			ss[i] = names[i]
+		}
+	}
+	return ss
+}
+
+func (c *Comparison) distinct(label string) string {
+	has := func(l string) bool {
+		return slices.ContainsFunc(c.Columns, func(col Column) bool { return col.Label == l })
+	}
+	l := label
+	for n := 2; has(l); n++ {
+		l = fmt.Sprintf("%s (%d)", label, n)
+	}
+	return l
 }

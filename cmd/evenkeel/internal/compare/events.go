@@ -3,6 +3,8 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,15 +25,13 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 			bySource[e.Source] = append(bySource[e.Source], e)
 		}
 	}
-	names := make([]string, 0, len(bySource))
 	for n, es := range bySource {
-		names = append(names, n)
 		slices.SortStableFunc(es, func(a, b runfile.Event) int { return a.Time.Compare(b.Time) })
 		bySource[n] = slices.CompactFunc(es, func(a, b runfile.Event) bool {
 			return a.Time.Equal(b.Time) && a.State == b.State
 		})
 	}
-	slices.SortFunc(names, compareNatural)
+	names := slices.SortedFunc(maps.Keys(bySource), compareNatural)
 	c.lanes = map[*runfile.Run][]Lane{}
 	for i := range c.Columns {
 		for _, r := range c.Columns[i].Runs {
@@ -47,7 +47,6 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 // Lanes returns what SetEvents placed on a run.
 func (c *Comparison) Lanes(r *runfile.Run) []Lane { return c.lanes[r] }
 
-// misplaced says that no event of a file lies within a run, or "".
 func (c *Comparison) misplaced(f *runfile.Events) string {
 	if len(f.List) == 0 {
 		return f.Name + ": no events in it"
@@ -91,7 +90,6 @@ type tally struct {
 	total, longest time.Duration
 }
 
-// tallies sums up the events of runs by source and then by time.
 func (c *Comparison) tallies(runs []*runfile.Run) []tally {
 	var ts []tally
 	type key struct{ source, state string }
@@ -148,7 +146,7 @@ func (c *Comparison) eventsText(b *strings.Builder, s textfmt.Style) {
 	}
 }
 
-// EventsText describes what was placed on a run.
+// EventsText describes a run's events.
 func (c *Comparison) EventsText(r *runfile.Run) string {
 	ts := c.tallies([]*runfile.Run{r})
 	var parts []string
@@ -160,4 +158,81 @@ func (c *Comparison) EventsText(r *runfile.Run) string {
 		return "No source left the state serving."
 	}
 	return strings.Join(parts, " ")
+}
+
+const serving = "serving" // the normal state, which is not drawn and not counted
+
+const (
+	maxNameRunes = 100
+	maxNoteRunes = 120
+	farAway      = 876000 * time.Hour
+)
+
+// Lane is one source within the window of a run.
+type Lane struct {
+	Source string
+	Known  time.Duration
+	Spans  []Span // other than serving
+	Open   bool
+}
+
+// Span is a state, or several that are drawn as one.
+type Span struct {
+	State, Note string
+	From, To    time.Duration // since the window's start; may outlast the window
+	Count       int
+}
+
+// Clip returns the part of a span that lies within a window.
+func (s Span) Clip(window time.Duration) (from, to time.Duration) {
+	return min(max(s.From, 0), window), min(max(s.To, 0), window)
+}
+
+// A lane needs a line within the window, or a state other than serving around it.
+func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
+	from, to, ok := r.Window()
+	if !ok {
+		return Lane{}, false
+	}
+	i, _ := slices.BinarySearchFunc(events, from, func(e runfile.Event, t time.Time) int { return e.Time.Compare(t) })
+	within := i < len(events) && !events[i].Time.After(to)
+	if i > 0 && i < len(events) {
+		i-- // its state lasts into the window
+	}
+	if i == len(events) || !within && (events[i].Time.After(to) || events[i].State == serving) {
+		return Lane{}, false
+	}
+	l := Lane{Source: textfmt.Visible(events[i].Source, maxNameRunes), Known: max(events[i].Time.Sub(from), 0)}
+	for ; i < len(events) && !events[i].Time.After(to); i++ {
+		e := events[i]
+		l.Open = i == len(events)-1
+		if e.State == serving {
+			continue
+		}
+		s := Span{
+			State: textfmt.Visible(e.State, maxNameRunes), Note: textfmt.Visible(e.Note, maxNoteRunes),
+			From: max(e.Time.Sub(from), -farAway), To: r.Load.Duration, Count: 1,
+		}
+		if !l.Open {
+			s.To = min(events[i+1].Time.Sub(from), farAway)
+		}
+		if s.To > 0 || s.From >= 0 {
+			l.Spans = append(l.Spans, s)
+		}
+	}
+	l.Open = l.Open && events[len(events)-1].State != serving
+	return l, true
+}
+
+var number = regexp.MustCompile(`[0-9]+`)
+
+// No name has a longer number than the keys have digits.
+func compareNatural(a, b string) int {
+	const digits = maxNameRunes
+	key := func(name string) string {
+		return number.ReplaceAllStringFunc(name, func(n string) string {
+			return strings.Repeat("0", max(digits-len(n), 0)) + n
+		})
+	}
+	return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a, b))
 }

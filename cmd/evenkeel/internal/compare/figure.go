@@ -11,10 +11,10 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Figure is a number that each run may have. It is a row of the table.
+// Figure is a row of the table. Runs may lack it.
 type Figure struct {
 	Name   string
-	Note   string // what it means exactly
+	Note   string
 	Format func(float64) string
 	Of     func(*runfile.Run) (float64, bool)
 }
@@ -27,7 +27,10 @@ var Figures = []Figure{
 	{"failed", "not answered: see the failures by class", textfmt.Count, func(r *runfile.Run) (float64, bool) {
 		return float64(r.Load.Failed), r.Load.Failed > 0
 	}},
-	{"not 2xx or 3xx", "answered with another status", textfmt.Count, notOK},
+	{"not 2xx or 3xx", "answered with another status", textfmt.Count, func(r *runfile.Run) (float64, bool) {
+		n := notOK(r.Load.Statuses)
+		return float64(n), n > 0
+	}},
 	{
 		"requests/s", "answered, over the duration, in which at constant gaps the last request's gap counts too",
 		textfmt.Count, func(r *runfile.Run) (float64, bool) {
@@ -144,14 +147,14 @@ func (f *Figure) More() bool {
 	return slices.Contains([]string{"requests", "requests/s", "average pace", "requests/collection"}, f.Name)
 }
 
-func notOK(r *runfile.Run) (float64, bool) {
-	n := int64(0)
-	for s, c := range r.Load.Statuses {
+// notOK counts the statuses that are not 2xx or 3xx.
+func notOK(statuses map[int]int64) (n int64) {
+	for s, c := range statuses {
 		if s < 200 || s >= 400 {
 			n += c
 		}
 	}
-	return float64(n), n > 0
+	return n
 }
 
 func collections(r *runfile.Run) (float64, bool) {

@@ -9,11 +9,10 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// shownNeed is the change for which a footnote says how many runs would show it.
+// A footnote says how many runs would show this change.
 const shownNeed = 1.1
 
-// SetBase makes ratios refer to the column of that label.
-func (c *Comparison) SetBase(label string) error {
+func (c *Comparison) setBase(label string) error {
 	var labels []string
 	for i, col := range c.Columns {
 		if col.Label == label {
@@ -26,10 +25,8 @@ func (c *Comparison) SetBase(label string) error {
 	return fmt.Errorf("no column is called %q; there are %s", label, strings.Join(labels, ", "))
 }
 
-// SetFigures judges these rows instead of tailstat's figures. Fewer figures have narrower
-// intervals.
-func (c *Comparison) SetFigures(names []string) error {
-	if err := CheckFigures(names); err != nil {
+func (c *Comparison) setFigures(names []string) error {
+	if err := checkFigures(names); err != nil {
 		return err
 	}
 	c.figures = names
@@ -37,8 +34,7 @@ func (c *Comparison) SetFigures(names []string) error {
 	return nil
 }
 
-// CheckFigures returns an error if a name is no figure.
-func CheckFigures(names []string) error {
+func checkFigures(names []string) error {
 	for _, n := range names {
 		if !slices.ContainsFunc(Figures, func(f Figure) bool { return f.Name == n }) {
 			var all []string
@@ -51,7 +47,6 @@ func CheckFigures(names []string) error {
 	return nil
 }
 
-// toJudge returns the chosen figures, or tailstat's.
 func (c *Comparison) toJudge() []Figure {
 	names := c.figures
 	if names == nil {
@@ -71,7 +66,6 @@ func (c *Comparison) known(figures []Figure) (names []string) {
 	return names
 }
 
-// alone returns the figure to judge if only one is, a percentile if possible.
 func alone(known []string) string {
 	for _, name := range []string{"p99", "p99.9", "p90", "p50"} {
 		if slices.Contains(known, name) {
@@ -81,8 +75,7 @@ func alone(known []string) string {
 	return known[0]
 }
 
-// judge compares each column with the base. Each test has the level that Bonferroni's correction
-// asks for over the whole table.
+// Each test has the level of Bonferroni's correction for the whole table.
 func (c *Comparison) judge() {
 	c.verdicts, c.against = 0, make([]*tailstat.Comparison, len(c.Columns))
 	for i := range c.Rows {
@@ -95,7 +88,7 @@ func (c *Comparison) judge() {
 	}
 	type pair struct {
 		base, head []tailstat.Run
-		figures    []tailstat.Figure // that all of these runs have
+		figures    []tailstat.Figure // of all these runs
 	}
 	pairs := make([]pair, len(c.Columns))
 	for k := range c.Columns {
@@ -133,7 +126,6 @@ func (c *Comparison) judge() {
 	c.measureFloor(figures)
 }
 
-// looks returns after how many rounds, at most, the runs were judged during the measurement.
 func (c *Comparison) looks() int {
 	if len(c.plans) != 1 || c.plans[0] == nil {
 		return 0
@@ -144,10 +136,10 @@ func (c *Comparison) looks() int {
 // Result returns how a column's figure compares with the base's, or nil.
 func (r *Row) Result(column int) *tailstat.Result { return r.results[column] }
 
-// Judged reports whether any figure has a verdict, which may be inconclusive.
+// Judged reports whether any figure has a verdict.
 func (c *Comparison) Judged() bool { return c.verdicts > 0 }
 
-// Lead returns the judged row that stands for all, p99 if possible.
+// Lead returns the judged row to name first, p99 if possible.
 func (c *Comparison) Lead() *Row {
 	var first *Row
 	for i := range c.Rows {
@@ -165,7 +157,7 @@ func (c *Comparison) Lead() *Row {
 	return first
 }
 
-// Footnotes explain the cells and ratios of the table, and what it would take to learn more.
+// Footnotes explain the table.
 func (c *Comparison) Footnotes() (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if c.Repeats() > 1 {
@@ -181,7 +173,8 @@ func (c *Comparison) Footnotes() (list []string) {
 		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
 	if x := c.Lead(); x != nil && x.floor != nil {
-		add("floor: the smallest change that %s show on this machine in four of five cases; smaller ones have no colour",
+		add("floor: the smallest change that %s show on this machine in four of five cases; smaller ones have no "+
+			"colour",
 			textfmt.Plural(x.floorRounds, "round"))
 	}
 	if len(c.Columns) < 2 {
@@ -189,19 +182,18 @@ func (c *Comparison) Footnotes() (list []string) {
 	}
 	heads := len(c.Columns) - 1
 	lead := c.Lead()
-	if !c.Judged() && c.Repeats() > 1 {
-		add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it in each (use a " +
-			"longer -z)")
-		return list
-	}
 	if !c.Judged() {
-		known := c.known(c.toJudge())
-		if len(known) == 0 {
-			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use a longer -z)")
-			return list
+		switch known := c.known(c.toJudge()); {
+		case c.Repeats() > 1:
+			add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it " +
+				"in each (use a longer -z)")
+		case len(known) == 0:
+			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use " +
+				"a longer -z)")
+		default:
+			add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures %s -repeat %d",
+				c.fewest(len(known)*heads), alone(known), c.fewest(heads))
 		}
-		add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures %s -repeat %d",
-			c.fewest(len(known)*heads), alone(known), c.fewest(heads))
 		return list
 	}
 	together := "brackets hold the true ratio with a probability of 95%"
@@ -213,8 +205,8 @@ func (c *Comparison) Footnotes() (list []string) {
 	}
 	add("ratio to %q; %s; ~: inconclusive", c.Columns[c.Base].Label, together)
 	if slices.ContainsFunc(c.against, func(a *tailstat.Comparison) bool { return a != nil && !a.Paired }) {
-		add("not measured in rounds of random order, so a change of the machine can look like a change of the program; " +
-			"evenkeel run -variant ... -variant ... measures in rounds")
+		add("not measured in rounds of random order, so a change of the machine can look like a change of the " +
+			"program; evenkeel run -variant ... -variant ... measures in rounds")
 	}
 	for k, r := range lead.results {
 		if r == nil || r.Verdict != tailstat.VerdictInconclusive {
@@ -224,13 +216,12 @@ func (c *Comparison) Footnotes() (list []string) {
 		if heads > 1 {
 			who = c.Columns[k].Label + ": " + who
 		}
-		add("%s", who+": "+c.canTell(k, r))
+		add("%s", who+": "+c.whyInconclusive(k, r))
 	}
 	return list
 }
 
-// canTell says what the runs of a figure without a change could have shown.
-func (c *Comparison) canTell(column int, r *tailstat.Result) string {
+func (c *Comparison) whyInconclusive(column int, r *tailstat.Result) string {
 	a := c.against[column]
 	runs := fmt.Sprintf("%d runs against %d", a.Base, a.Head)
 	if a.Paired {
@@ -245,7 +236,7 @@ func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 		return t
 	}
 	t := runs + " as noisy as these show not even a thousandfold change"
-	if x, ok := r.Detectable(); ok {
+	if x, ok := r.Detectable(0); ok {
 		t = fmt.Sprintf("%s as noisy as these show %s in four of five cases", runs, Change(x))
 	}
 	n, ok := r.Needed(shownNeed)
@@ -260,11 +251,11 @@ func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 
 func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks()) }
 
-// Fewest returns how many rounds the judged figures need at least.
+// Fewest is that of the judged figures.
 func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }
 
-// Fewest returns how many rounds so many verdicts need at least, if the runs are judged after each
-// of up to looks rounds. looks 0 means once, at the end. It returns 0 if that is not known.
+// Fewest returns how many rounds so many verdicts need at least, or 0 if that is not known. looks
+// is Plan.Looks.
 func Fewest(verdicts, looks int) int {
 	n, err := tailstat.Fewest(tailstat.Options{
 		Confidence: 1 - (1-confidence)/float64(max(verdicts, 1)), Figures: tailstat.Figures()[:1], Rounds: looks,

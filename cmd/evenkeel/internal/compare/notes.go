@@ -12,15 +12,13 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// note is something that a reader must know, said once for all of its runs.
 type note struct {
-	key  string // notes of one key are one
+	key  string
 	text string // of the run with the largest figure
-	size int64  // that figure, with which text begins; 0: none
+	size int64  // with which text begins; 0: none
 	runs []*runfile.Run
 }
 
-// notes returns how columns differ in their measurement, and what the runs have to say.
 func notes(columns []Column, machines int) []string {
 	var list []string
 	if machines > 1 {
@@ -61,8 +59,7 @@ func notes(columns []Column, machines int) []string {
 	return list
 }
 
-// who names the runs of a note: "GOGC=off: ", "a: repeats 1, 3; b: ", or "" for all of several
-// columns.
+// who returns "GOGC=off: ", "a: repeats 1, 3; b: ", or "" for all of several columns.
 func who(columns []Column, runs []*runfile.Run) string {
 	var list []string
 	all := len(columns) > 1
@@ -135,7 +132,6 @@ func notesOf(r *runfile.Run) []note {
 	return list
 }
 
-// lateBecause says why requests were late. The pacer's own lateness tells.
 func lateBecause(l *loadgen.Result) string {
 	pacer := int64(0)
 	for d, n := range l.Pacer.All() {
@@ -152,7 +148,6 @@ func lateBecause(l *loadgen.Result) string {
 	return "because no connection was free: the service did not keep up"
 }
 
-// worstStatus returns the most frequent status that is not 2xx or 3xx, and its count.
 func worstStatus(l *loadgen.Result) (status int, count int64) {
 	for s, n := range l.Statuses {
 		if (s < 200 || s >= 400) && (n > count || n == count && s < status) {

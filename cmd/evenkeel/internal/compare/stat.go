@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,13 +20,13 @@ var slowShare = map[string]float64{
 	"p50": .5, "p90": .1, "p99": .01, "p99.9": .001, "slowest 1%": .01, "slowest 0.1%": .001,
 }
 
-// Least returns how many requests a run needs so that a figure is judged, or 0 for any number.
+// Least returns how many requests a run needs for a figure.
 func Least(figure string) int64 {
 	share, ok := slowShare[figure]
 	if !ok {
 		return 0
 	}
-	const atLeast = 10 // in the share, as tailstat has it
+	const atLeast = 10 // as in tailstat
 	return int64(math.Round(atLeast / share))
 }
 
@@ -33,8 +34,7 @@ func haveAll(figure string, runs []tailstat.Run) bool {
 	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
 }
 
-// sides returns the runs of two columns to compare. Only runs of one file are in rounds, and only
-// rounds with both stay.
+// Only runs of one file are in rounds, and only rounds with both sides stay.
 func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	b, h = slices.Clone(base), slices.Clone(head)
 	none := func(r tailstat.Run) bool { return r.Round == 0 }
@@ -54,8 +54,7 @@ func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	return slices.DeleteFunc(b, alone(head)), slices.DeleteFunc(h, alone(base))
 }
 
-// statRuns returns runs with their figures, without those that were cut short or disturbed by the
-// load generator.
+// statRuns leaves out runs that were cut short or disturbed by the load generator.
 func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 	for _, r := range runs {
 		if r.Load.Interrupted || r.Load.FailedBy(loadgen.ClassGenerator) > 0 {
@@ -73,7 +72,7 @@ func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 	return list
 }
 
-// Ratio returns a result's ratio for people, and "~" if the interval holds 1.
+// Ratio writes a result's ratio, or "~" if it is inconclusive.
 func Ratio(r *tailstat.Result) string {
 	switch {
 	case r == nil:
@@ -86,7 +85,7 @@ func Ratio(r *tailstat.Result) string {
 	return textfmt.Ratio(r.Ratio)
 }
 
-// Bounds returns a result's interval for people, or "".
+// Bounds writes a result's interval, or "".
 func Bounds(r *tailstat.Result) string {
 	if r == nil || r.Within.Low <= 0 || math.IsInf(r.Within.High, 0) {
 		return ""
@@ -113,72 +112,135 @@ func Change(ratio float64) string {
 	return fmt.Sprintf("%+.0f%%", percent)
 }
 
-// Limit is how much a figure may change.
-type Limit struct {
-	Figure string  // name of a row
-	Ratio  float64 // to the base's; 1.2: a fifth more
-	Less   bool    // exceeded below Ratio, not above it
-}
-
-// Outcome is what runs say of a limit.
-type Outcome uint8
-
-// The outcomes.
-const (
-	OutcomeKept     Outcome = iota // the whole interval keeps the limit
-	OutcomeExceeded                // the whole interval lies beyond the limit
-	OutcomeUnknown                 // the limit lies within the interval, or there is none
-)
-
-// Finding is what the runs of a column say of a limit.
-type Finding struct {
-	Outcome Outcome
-	Text    string
-
-	// Rounds is how many runs of each would decide. It is 0 if that is not known or the outcome is,
-	// and over tailstat.MaxNeeded if no such number would.
-	Rounds int
-}
-
-// Check compares each column with a limit on a judged figure.
-func (c *Comparison) Check(l Limit) (list []Finding) {
-	row := c.Row(l.Figure)
-	for k := range c.Columns {
-		if k == c.Base {
-			continue
+// One variant was measured twice in each round, so all differences are noise.
+func (c *Comparison) measureFloor(figures []Figure) {
+	for i := range c.Rows {
+		c.Rows[i].floor = nil
+	}
+	if len(c.floors) != 1 || c.floors[0] == nil {
+		return
+	}
+	pointers := func(runs []runfile.Run) (list []*runfile.Run) {
+		for i := range runs {
+			list = append(list, &runs[i])
 		}
-		f := Finding{Outcome: OutcomeUnknown, Text: "not known of two runs of each at least, with as many requests " +
-			"as it needs"}
-		if row != nil && row.results[k] != nil {
-			f = c.check(l, k, row.results[k])
-		}
-		f.Text = fmt.Sprintf("%s of %q: %s", l.Figure, c.Columns[k].Label, f.Text)
-		list = append(list, f)
+		return list
 	}
-	return list
+	first, second := statRuns(pointers(c.floors[0].First), figures), statRuns(pointers(c.floors[0].Second), figures)
+	first, second = sides(first, second, true)
+	if len(first) < 2 || len(second) < 2 {
+		return
+	}
+	var known []tailstat.Figure
+	for _, f := range figures {
+		if haveAll(f.Name, first) && haveAll(f.Name, second) {
+			known = append(known, tailstat.Value(f.Name, f.More()))
+		}
+	}
+	if len(known) == 0 {
+		return
+	}
+	level := 1 - (1-confidence)/float64(len(known))
+	for _, a := range c.against {
+		if a != nil {
+			level = a.Level
+		}
+	}
+	r, err := tailstat.Compare(first, second, tailstat.Options{
+		Figures:    known,
+		Confidence: max(1-(1-level)*float64(len(known)), .5),
+	})
+	if err != nil {
+		c.note("floor: " + err.Error())
+		return
+	}
+	var differ []string
+	for i := range r.Result {
+		x := &r.Result[i]
+		if row := c.Row(x.Figure); row != nil {
+			row.floor, row.floorRounds = x, c.rounds(r.Base)
+			row.floorLeast, _ = x.Detectable(row.floorRounds)
+		}
+		if x.Verdict != tailstat.VerdictInconclusive {
+			differ = append(differ, fmt.Sprintf("%s %s %s", x.Figure, Ratio(x), Bounds(x)))
+		}
+	}
+	if len(differ) > 0 {
+		c.note("one variant measured against itself differs on this machine: " + strings.Join(differ, ", "))
+	}
 }
 
-func (c *Comparison) check(l Limit, column int, r *tailstat.Result) Finding {
-	bounds := Bounds(r)
-	if bounds == "" {
-		return Finding{Outcome: OutcomeUnknown, Text: c.canTell(column, r)}
+func (c *Comparison) rounds(otherwise int) int {
+	n := 0
+	for _, a := range c.against {
+		if a != nil && (n == 0 || min(a.Base, a.Head) < n) {
+			n = min(a.Base, a.Head)
+		}
 	}
-	is := fmt.Sprintf("%s of %q's, within %s", textfmt.Ratio(r.Ratio), c.Columns[c.Base].Label, bounds)
-	beyond, kept := r.Within.Low > l.Ratio, r.Within.High <= l.Ratio
-	if l.Less {
-		beyond, kept = r.Within.High < l.Ratio, r.Within.Low >= l.Ratio
+	return cmp.Or(n, otherwise)
+}
+
+// HasFloor reports whether a floor was measured.
+func (c *Comparison) HasFloor() bool {
+	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
+}
+
+// Floor is the smallest ratio above 1 that the compared rounds show.
+func (r *Row) Floor() (ratio float64, ok bool) {
+	return r.floorLeast, r.floor != nil && r.floorLeast > 0
+}
+
+// FloorResult compares one variant with itself, or is nil.
+func (r *Row) FloorResult() *tailstat.Result { return r.floor }
+
+// FloorText writes "+12%", "none" if so few rounds show nothing, or "".
+func (r *Row) FloorText() string {
+	if r.floor == nil {
+		return ""
 	}
-	switch {
-	case beyond:
-		return Finding{Outcome: OutcomeExceeded, Text: is}
-	case kept:
-		return Finding{Outcome: OutcomeKept, Text: is}
+	if x, ok := r.Floor(); ok {
+		return Change(x)
 	}
-	// As noisy runs decide if they show as large a change from 1.
-	text := is + "; the limit lies there"
-	if n, ok := r.Needed(math.Exp(math.Abs(math.Log(r.Ratio / l.Ratio)))); ok {
-		return Finding{OutcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n), n}
+	return "none"
+}
+
+// Shown returns the verdict that colours a figure, inconclusive below the floor.
+func (r *Row) Shown(column int) tailstat.Verdict {
+	x := r.results[column]
+	if x == nil {
+		return tailstat.VerdictInconclusive
 	}
-	text = fmt.Sprintf("%s; %s runs of each would not tell", text, textfmt.Count(tailstat.MaxNeeded))
-	return Finding{OutcomeUnknown, text, tailstat.MaxNeeded + 1}
+	if r.floor != nil {
+		if least, ok := r.Floor(); !ok || max(x.Ratio, 1/x.Ratio) < least {
+			return tailstat.VerdictInconclusive
+		}
+	}
+	return x.Verdict
+}
+
+// Spoilt says what disturbed a run, or "". Such a run stays in all figures, because leaving out
+// runs by what they measured would choose the result.
+func Spoilt(r *runfile.Run) string {
+	var list []string
+	if n := r.Load.FailedBy(loadgen.ClassGenerator); n > 0 {
+		list = append(list, textfmt.Count(float64(n))+" requests failed by the load generator's own limit")
+	}
+	if d := r.Disturbance; d != nil {
+		if x, ok := d.ByOthers(); ok {
+			list = append(list, fmt.Sprintf("%.0f%% of the processors' time went to other programs", x))
+		}
+		if x, ok := d.Stolen(); ok {
+			list = append(list, fmt.Sprintf("%.0f%% was taken by the hypervisor", x))
+		}
+	}
+	// With all connections busy, the service made requests late. The pacer's own lateness is the
+	// load generator's.
+	if r.Load.Pacer.Count() > 0 {
+		if late := r.Load.Pacer.Quantile(.99); late > loadgen.LateAfter {
+			list = append(list, fmt.Sprintf(
+				"the load generator itself was late with 1%% of the requests, by %s and more",
+				textfmt.Duration(late)))
+		}
+	}
+	return strings.Join(list, ", ")
 }

@@ -1,6 +1,5 @@
 // Package exchange reads runs from the output of other load tools and HdrHistogram, and writes a
-// run's histogram for others. The notes of a run or the error say what a format lacks. Readers take
-// any bytes. An error names the line and says what to do.
+// run's histogram for others. Notes of a run say what its format lacks. Readers take any bytes.
 package exchange
 
 import (
@@ -24,16 +23,15 @@ import (
 // Format names what a file holds.
 type Format string
 
-// The formats.
 const (
-	FormatRun    Format = "run"  // run.json
-	FormatHgrm   Format = "hgrm" // HdrHistogram's percentile distribution
+	FormatRun    Format = "run"
+	FormatHgrm   Format = "hgrm"
 	FormatHlog   Format = "hlog"
-	FormatWrk2   Format = "wrk2"   // wrk2's or wrk's output
-	FormatK6     Format = "k6"     // k6's summary in JSON, or its points
-	FormatVegeta Format = "vegeta" // vegeta's results in gob, JSON or CSV
+	FormatWrk2   Format = "wrk2"   // wrk's output too
+	FormatK6     Format = "k6"     // its summary in JSON, or its points
+	FormatVegeta Format = "vegeta" // its results in gob, JSON or CSV
 	FormatHey    Format = "hey"
-	FormatList   Format = "list" // latencies, a line each
+	FormatList   Format = "list"
 )
 
 const (
@@ -43,25 +41,24 @@ const (
 	sniffBytes   = 64 << 10
 )
 
-// Options of Read. The zero value is ready.
+// Options are those of Read.
 type Options struct {
 	Format Format // default "": found by the contents
-	// of values without a unit in a .hgrm (default 1 ms), a histogram log (default 1 ns) or a list
-	// (no default)
+	// of values without a unit; default 1 ms in a .hgrm, 1 ns in a histogram log, none in a list
 	Unit  time.Duration
 	Label string  // of the run; default the format's name
-	Rate  float64 // requests/s that were asked for; default 0: not known
+	Rate  float64 // asked for, per second; default 0: not known
 }
 
-// format is what can be done with a format. Read and Write handle FormatRun themselves.
+// Read and Write handle FormatRun themselves.
 type format struct {
 	name    Format
 	read    func(io.Reader, Options) ([]runfile.Run, error)
 	write   func(io.Writer, *runfile.Run) error
-	leftOut string // what it takes of a run
+	leftOut string
 }
 
-// formats are in the order in which messages list them.
+// Messages list them in this order.
 var formats = []format{
 	{name: FormatRun},
 	{FormatHgrm, readHgrm, writeHgrm, "a .hgrm takes percentiles of the latency in milliseconds, and the number " +
@@ -135,7 +132,6 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 	return &runfile.File{Version: runfile.Version, Tool: runfile.Tool() + " convert", Runs: runs}, nil
 }
 
-// Write writes the histogram of a run.
 func Write(w io.Writer, f *runfile.File, run *runfile.Run, format Format) error {
 	if format == FormatRun {
 		return f.Write(w)
@@ -154,7 +150,6 @@ func Write(w io.Writer, f *runfile.File, run *runfile.Run, format Format) error 
 	return out.Flush()
 }
 
-// sniff finds the format by a file's beginning, or returns "".
 func sniff(head []byte) Format {
 	text := bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff")))
 	if len(text) == 0 {
@@ -164,7 +159,7 @@ func sniff(head []byte) Format {
 		return sniffJSON(text)
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return FormatVegeta // gob; all others are text
+		return FormatVegeta
 	}
 	for line := range bytes.Lines(text) {
 		s := string(bytes.TrimSpace(line))
@@ -188,7 +183,6 @@ func sniff(head []byte) Format {
 	return ""
 }
 
-// sniffJSON tells JSON files apart by names that only one of them has.
 func sniffJSON(text []byte) Format {
 	has := func(name string) bool { return bytes.Contains(text, []byte(`"`+name+`"`)) }
 	switch {
@@ -204,7 +198,7 @@ func sniffJSON(text []byte) Format {
 	return ""
 }
 
-// limited fails past a limit. io.LimitReader would end the file.
+// limited fails past a limit, where io.LimitReader would end the file.
 type limited struct {
 	r    io.Reader
 	left int64
@@ -219,7 +213,6 @@ func (l *limited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// lines calls each with every line, and adds the number of the line to an error.
 func lines(r io.Reader, each func(line string) error) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(nil, maxLineBytes)
@@ -236,8 +229,7 @@ func lines(r io.Reader, each func(line string) error) error {
 	return sc.Err()
 }
 
-// duration is a value in units, limited to the longest duration. ok is false if it is negative or
-// no number.
+// ok is false if the value is negative or not a number.
 func duration(v float64, unit time.Duration) (d time.Duration, ok bool) {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return 0, false
@@ -248,28 +240,26 @@ func duration(v float64, unit time.Duration) (d time.Duration, ok bool) {
 	return time.Duration(math.Round(v)), true
 }
 
-// recount counts another histogram's values in buckets of loadgen's.
 func recount(to *loadgen.Histogram, from *hdr.Histogram, unit time.Duration) {
 	for _, b := range from.Distribution() {
 		if b.Count > 0 {
 			d, _ := duration(float64(b.To), unit)
 			if unit == 1 {
-				d = time.Duration(b.To) // a float64 cannot hold all
+				d = time.Duration(b.To)
 			}
 			to.RecordN(d, b.Count)
 		}
 	}
 }
 
-// fine counts what is known as percentiles only, in buckets from 1 ns on. Results of evenkeel are
-// never added to it.
+// fine counts known percentiles, in buckets from 1 ns on. You cannot add other results to it.
 type fine struct{ h *hdr.Histogram }
 
 func newFine() fine { return fine{hdr.New(1, int64(time.Hour), 3)} }
 
 func (f fine) record(d time.Duration, n int64) {
 	if n > 0 {
-		_ = f.h.RecordValues(min(int64(d), f.h.HighestTrackableValue()), n) // in range
+		_ = f.h.RecordValues(min(int64(d), f.h.HighestTrackableValue()), n)
 	}
 }
 
@@ -284,14 +274,12 @@ func (f fine) histogram() (h loadgen.Histogram, err error) {
 	return h, err
 }
 
-// known is a percentile of a summary.
 type known struct {
 	q float64 // 0 to 1; 1 is the maximum
 	d time.Duration
 }
 
-// fill makes a histogram of n requests from these percentiles. What lies between two reads as the
-// upper one. It returns the quantiles too.
+// fill makes a histogram of n requests. What lies between two percentiles reads as the upper one.
 func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 	h := newFine()
 	slices.SortFunc(list, func(a, b known) int { return cmp.Compare(a.q, b.q) })
@@ -302,13 +290,13 @@ func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 			return loadgen.Histogram{}, nil, fmt.Errorf("percentile %v is %v, below percentile %v with %v: the file "+
 				"is damaged; make it again", 100*k.q, k.d, 100*list[i-1].q, list[i-1].d)
 		}
-		// the rank of hdrhistogram-go for this quantile; the maximum keeps one for itself
+		// hdrhistogram-go's rank of this quantile; the maximum keeps one for itself
 		rank := min(max(int64(k.q*float64(n)+.5), 1), n)
 		if k.q < 1 && list[len(list)-1].q == 1 {
 			rank = min(rank, n-1)
 		}
 		if i == len(list)-1 {
-			rank = n // what lies above the last one reads as it
+			rank = n // above the last one everything reads as it
 		}
 		h.record(k.d, rank-done)
 		done = max(done, rank)
@@ -318,10 +306,9 @@ func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 	return made, qs, err
 }
 
-// quantile is a percentile as a share, such as exactly 0.999 for 99.9.
+// quantile returns exactly 0.999 for 99.9.
 func quantile(percent float64) float64 { return math.Round(percent*1e7) / 1e9 }
 
-// percents writes quantiles for people, such as p50, p99 and max.
 func percents(qs []float64) string {
 	var names []string
 	for _, q := range qs {

@@ -21,10 +21,8 @@ import (
 //	{"metrics": {"http_req_duration": {"med": 1.2, "p(90)": 3.4, "max": 9, ...},
 //	 "http_reqs": {"count": 100, "rate": 50}, ...}}
 
-// k6Metric is one metric, in either form.
 type k6Metric map[string]json.RawMessage
 
-// number returns a figure of a metric, and whether it has it.
 func (m k6Metric) number(name string) (float64, bool, error) {
 	raw, has := m[name]
 	if !has {
@@ -37,7 +35,6 @@ func (m k6Metric) number(name string) (float64, bool, error) {
 	return v, true, nil
 }
 
-// count returns a figure that is a count, or 0 without it.
 func (m k6Metric) count(name string) (int64, error) {
 	v, _, err := m.number(name)
 	if err == nil && !(v >= 0 && v < 1<<53) {
@@ -114,7 +111,7 @@ func k6Load(l *loadgen.Result, metrics map[string]k6Metric) error {
 	if d, ok := duration(float64(requests)/rate, time.Second); ok && rate > 0 {
 		l.Duration = d
 	}
-	// The passes of http_req_failed are the failed requests.
+	// Passes are the failed requests.
 	if l.Failed, err = metrics["http_req_failed"].count("passes"); err != nil {
 		return fmt.Errorf("http_req_failed: %w", err)
 	}
@@ -157,7 +154,7 @@ func k6Known(m k6Metric) ([]known, error) {
 			}
 			q = quantile(v)
 		default:
-			continue // avg, min, count and thresholds
+			continue
 		}
 		v, _, err := m.number(name)
 		if err != nil {

@@ -18,10 +18,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// vegeta's results have each request. vegeta attack writes gob. vegeta encode makes JSON, an object
-// a line, or CSV of twelve columns.
+// vegeta attack writes gob. vegeta encode makes JSON, an object a line, or CSV of twelve columns.
 
-// vegetaResult is what is read of a request. gob and JSON find the fields by name.
+// gob and JSON find the fields by name.
 type vegetaResult struct {
 	Code      uint16        `json:"code"`
 	Timestamp time.Time     `json:"timestamp"`
@@ -32,7 +31,7 @@ type vegetaResult struct {
 	URL       string        `json:"url"`
 }
 
-const maxTargets = 20 // that are named
+const maxTargets = 20
 
 func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 	in := bufio.NewReaderSize(r, sniffBytes)
@@ -95,7 +94,7 @@ func vegetaCSV(r io.Reader) func() (vegetaResult, error) {
 	}
 }
 
-// lastByte remembers how a file ended, because a line cut in its last column looks whole.
+// lastByte detects a cut in the last column, after which a line looks whole.
 type lastByte struct {
 	r io.Reader
 	b byte
@@ -109,11 +108,10 @@ func (l *lastByte) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// vegeta adds up results.
 type vegeta struct {
 	run  runfile.Run
-	last time.Time // end of the last one
-	sent time.Time // start of the last one
+	last time.Time
+	sent time.Time
 }
 
 func (v *vegeta) add(r vegetaResult) error {
@@ -175,7 +173,7 @@ func (v *vegeta) window() error {
 		return fmt.Errorf("from the first request to the last answer it is %v: results of different attacks, or the "+
 			"file was changed; give those of one", d)
 	}
-	slices.SortFunc(l.Targets, strings.Compare) // results come in the order of the answers
+	slices.SortFunc(l.Targets, strings.Compare) // they come in the order of the answers
 	l.Duration = v.last.Sub(l.Started)
 	return nil
 }
@@ -203,7 +201,6 @@ func vegetaUnsaid(rateSaid bool) string {
 	return rate + "; connections and timeout are not known, and figures over time are left out"
 }
 
-// vegetaClass finds the class of a failure by the text of Go's HTTP client.
 func vegetaClass(text string) loadgen.Class {
 	for _, c := range []struct {
 		part  string

@@ -96,8 +96,8 @@ func causesOf(name string) []reqtrace.Cause {
 			return g.Causes
 		}
 	}
-	c, err := reqtrace.ParseCause(name)
-	if err != nil {
+	var c reqtrace.Cause
+	if c.UnmarshalText([]byte(name)) != nil {
 		return nil
 	}
 	return []reqtrace.Cause{c}

@@ -81,10 +81,9 @@ func TestLimitNamesAllCauses(t *testing.T) {
 
 func TestLimitCheck(t *testing.T) {
 	r := &reqtrace.Report{Requests: 100}
-	r.Tail.Excess = reqtrace.PartsOf(map[reqtrace.Cause]time.Duration{
-		reqtrace.CauseLock: 60 * time.Millisecond, reqtrace.CauseAssistMark: 40 * time.Millisecond,
-		reqtrace.CauseRunning: -time.Second,
-	})
+	r.Tail.Excess.Add(reqtrace.CauseLock, 60*time.Millisecond)
+	r.Tail.Excess.Add(reqtrace.CauseAssistMark, 40*time.Millisecond)
+	r.Tail.Excess.Add(reqtrace.CauseRunning, -time.Second)
 	r.Bands = []reqtrace.Band{{Name: "p0-50"}, {Name: "p90-99"}}
 	r.Bands[1].Excess.Add(reqtrace.CauseSleep, time.Second)
 	for _, tt := range []struct{ limits, hit string }{

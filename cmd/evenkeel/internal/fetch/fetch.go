@@ -17,7 +17,8 @@ import (
 	"unicode"
 )
 
-// Page returns a page of at most so many bytes. wanted is what to do if the status is not 200.
+// Page returns a page of at most so many bytes. wanted says what to do about another status than
+// 200.
 func Page(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -50,7 +51,7 @@ func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
 // IsURL reports whether a name has a scheme.
 func IsURL(name string) bool { return strings.Contains(name, "://") }
 
-// ParseURL reads a URL. HOST:PORT/PATH stands for http://HOST:PORT/PATH.
+// ParseURL reads a URL, or HOST:PORT/PATH for http.
 func ParseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(WithScheme(text))
 	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "") {
@@ -104,7 +105,7 @@ func AtMost(r io.Reader, most int64) ([]byte, error) {
 	return b, err
 }
 
-// FirstLine returns the first line of an error's body, safe for a terminal.
+// FirstLine returns the first line of a body, safe for a terminal.
 func FirstLine(r io.Reader) string {
 	b, _ := io.ReadAll(io.LimitReader(r, 200))
 	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")

@@ -39,7 +39,7 @@ type Stats struct {
 	Turn                             struct {
 		Held               Duration
 		Holding            *int   // nil: an older service
-		HeldUpBy           string // "": nobody, or an older service
+		HeldUpBy           string // "": not held up, or an older service
 		HeldUpFor          time.Duration
 		Replicas, Turns    int
 		Load               float64
@@ -68,7 +68,7 @@ func (d Duration) Mean() time.Duration {
 	return d.Total / time.Duration(d.Count)
 }
 
-// Collected is the number of collections.
+// Collected returns the number of collections.
 func (s *Stats) Collected() (n uint64) {
 	for _, c := range s.Collections {
 		n += c
@@ -83,7 +83,7 @@ func (s *Stats) IsOfLaterProcess(last *Stats) bool {
 		s.IgnoredDrains < last.IgnoredDrains
 }
 
-// MemoryLimit is in bytes. 0 means no limit.
+// MemoryLimit is in bytes, or 0 for no limit.
 func (s *Stats) MemoryLimit() float64 {
 	if s.Limit >= math.MaxInt64 {
 		return 0

@@ -4,7 +4,9 @@ package gclog
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -12,13 +14,12 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// maxProcesses is how many processes of a prefix are kept, the last ones.
-const maxProcesses = 100
+const maxProcesses = 100 // of a prefix, the last ones
 
 // Part selects a process's collections.
 type Part struct {
 	From, To cli.Period // since the program's start; to 0: no bound
-	Skip     int        // collections at the front
+	Skip     int
 }
 
 // Report is what a log holds.
@@ -31,28 +32,27 @@ type Report struct {
 
 // Process is a process in a log.
 type Process struct {
-	Source  string          `json:"source,omitempty"` // the prefix of its lines
-	First   int64           `json:"first_gc"`         // number of the first counted collection; 0: none
-	Last    int64           `json:"last_gc"`          // number of the last
-	From    time.Duration   `json:"from_ns"`          // since the program's start
-	To      time.Duration   `json:"to_ns"`            // since the program's start
+	Source  string          `json:"source,omitempty"`
+	First   int64           `json:"first_gc"`
+	Last    int64           `json:"last_gc"`
+	From    time.Duration   `json:"from_ns"`
+	To      time.Duration   `json:"to_ns"` // since the program's start, as From
 	Util    int             `json:"util_percent"`
 	Summary gctrace.Summary `json:"summary"`
 
-	read  int64         // collections
-	until time.Duration // end of the last of them
+	read  int64
+	until time.Duration
 }
 
-// source is the processes of one prefix, which follow one another.
 type source struct {
 	name      string
 	last      gctrace.Cycle
-	cycles    chan gctrace.Cycle // of the running process
+	cycles    chan gctrace.Cycle
 	summary   chan Process
-	processes []Process // that ended
+	processes []Process
 }
 
-// Summarize reads cycles once, and summarises each process.
+// Summarize reads cycles once.
 func (part Part) Summarize(cycles iter.Seq[gctrace.Cycle]) *Report {
 	r := &Report{part: part, Processes: []Process{}}
 	var list []*source
@@ -93,8 +93,7 @@ func (s *source) end() {
 	s.processes = append(s.processes[max(len(s.processes)-maxProcesses+1, 0):], <-s.summary)
 }
 
-// process summarises a process with at least one cycle. The window begins at the first line, or
-// after the last skipped collection.
+// The window begins at the first line, or after the last skipped collection.
 func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 	p := Process{Source: source}
 	w := gctrace.Window{From: time.Duration(part.From), To: time.Duration(part.To)}
@@ -121,7 +120,7 @@ func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 			if w.Holds(c) {
 				p.First, p.Last, p.Util = cmp.Or(p.First, c.N), c.N, c.UtilPercent
 			}
-			yield(c) // Summarize takes all
+			yield(c)
 		}
 	}, w)
 	p.From, p.To = w.From, w.To
@@ -131,7 +130,7 @@ func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 	return p
 }
 
-// Restarted reports whether c is of a later process than the cycle before it.
+// Restarted reports whether c is of a later process.
 func Restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last.At }
 
 const maxSourceName = 60
@@ -158,3 +157,172 @@ func (r *Report) extent() string {
 	}
 	return s
 }
+
+func (v *view) end(name string, r *Report, asJSON bool) error {
+	v.screen.Erase()
+	var stats gctrace.Stats
+	if v.ended {
+		stats = v.log.stats
+		if v.log.err != nil {
+			return fmt.Errorf("%s: %w", name, v.log.err)
+		}
+	}
+	switch {
+	case r.Total > 0:
+	case stats.Lost > 0:
+		return fmt.Errorf("%s: none of %s gctrace lines is whole; keep standard error unchanged",
+			name, textfmt.Count(float64(stats.Lost)))
+	default:
+		return fmt.Errorf("%s: no gctrace line; start the program with GODEBUG=gctrace=1 and keep its stderr", name)
+	}
+	counted := int64(0)
+	for i := range r.Processes {
+		counted += r.Processes[i].Summary.Collections
+	}
+	if counted == 0 {
+		return fmt.Errorf("%s: no collection of it is in the window; it has %s: change -from, -to or -skip", name,
+			r.extent())
+	}
+	if asJSON {
+		return v.json(r, &stats)
+	}
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		if r.Total > 1 {
+			if i > 0 {
+				fmt.Fprintln(v.app.Stdout)
+			}
+			fmt.Fprintf(v.app.Stdout, "process %d of %d: ", r.Total-len(r.Processes)+i+1, r.Total)
+		}
+		fmt.Fprintf(v.app.Stdout, "%s\n\n", p.head())
+		if err := WriteSummary(v.app.Stdout, &p.Summary, p.Util, v.app.Style); err != nil {
+			return err
+		}
+	}
+	v.notes(r, &stats)
+	return nil
+}
+
+// Of several processes it has no single summary, so that nobody takes a part for the whole.
+func (v *view) json(r *Report, stats *gctrace.Stats) error {
+	var one *gctrace.Summary
+	if r.Total == 1 {
+		one = &r.Processes[0].Summary
+	}
+	return cli.WriteJSON(v.app.Stdout, struct {
+		Summary   *gctrace.Summary `json:"summary,omitempty"`
+		Processes []Process        `json:"processes"`
+		Log       *gctrace.Stats   `json:"log"`
+	}{one, r.Processes, stats})
+}
+
+func (v *view) notes(r *Report, stats *gctrace.Stats) {
+	note := func(format string, a ...any) { fmt.Fprintf(v.app.Stdout, "! "+format+"\n", a...) }
+	switch {
+	case r.sources > 1:
+		note("collections of %d processes, told apart by the prefixes of their lines", r.Total)
+	case r.Total > 1:
+		note("collections of %d processes, one after the other: their numbers or times begin anew", r.Total)
+	}
+	if n := r.Total - len(r.Processes); n > 0 {
+		note("the first %d processes are left out: did several programs write into this log at once?", n)
+	}
+	if r.Total == 1 && r.part.To != 0 {
+		if p := &r.Processes[0]; p.until < time.Duration(r.part.To) {
+			note("the log ends at %s, before -to: that nothing was collected from then on is a guess",
+				textfmt.Duration(p.until))
+		}
+	}
+	if stats.Recovered > 0 {
+		note("lines that other output or a line break had cut, and that were put together again: %d", stats.Recovered)
+	}
+	if stats.Lost > 0 {
+		note("collections whose lines are missing or could not be read: %s", textfmt.Count(float64(stats.Lost)))
+	}
+	if stats.Truncated {
+		note("the log ends in the middle of a line")
+	}
+}
+
+// WriteSummary takes util, the runtime's own percentage since the program's start.
+func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) error {
+	var b strings.Builder
+	read, partial := s.Read.Get()
+	of := ""
+	if partial {
+		of = fmt.Sprintf(", of the %s of %s cycles that the log has", textfmt.Count(float64(read)),
+			textfmt.Count(float64(s.Collections)))
+	}
+	head := textfmt.NewTable(2)
+	line := func(name, value string) { head.Add(nil, []string{name, value}) }
+	forced := ""
+	if n, ok := s.Forced.Get(); ok && n > 0 {
+		forced = fmt.Sprintf(" (%s forced%s)", textfmt.Count(float64(n)), of)
+	}
+	line("collections", textfmt.Count(float64(s.Collections))+forced)
+	line("window", value(s.Window, textfmt.Duration))
+	line("average pace", value(s.Pace, textfmt.Duration))
+	procs := ""
+	if n, ok := s.Procs.Get(); ok {
+		procs = " of " + textfmt.Plural(n, "processor")
+	}
+	if partial {
+		line("time in GC", fmt.Sprintf("%d%%%s since the program's start, as the last line says", util, procs))
+	} else {
+		line("time in GC", value(s.CPUPercent, textfmt.Percent)+procs)
+	}
+	if !s.AllocBytes.IsZero() {
+		line("allocated", value(s.AllocBytes, bytesText)+of)
+	} else {
+		line("allocated", "-")
+	}
+	head.Render(&b)
+
+	fmt.Fprintln(&b)
+	phases := textfmt.NewTable(3)
+	phases.Add(st.Bold, []string{"phase" + of, "wall clock", "CPU"})
+	phase := func(name string, wall, cpu gctrace.Value[time.Duration]) {
+		phases.Add(nil, []string{name, value(wall, textfmt.Duration), value(cpu, textfmt.Duration)})
+	}
+	none := gctrace.Value[time.Duration]{}
+	phase("sweep termination (stopped)", s.Wall.SweepTermination, s.CPU.SweepTermination)
+	phase("mark: background", s.Wall.Mark, s.CPU.Background)
+	phase("mark: assists", none, s.CPU.Assist)
+	phase("mark: idle workers", none, s.CPU.Idle)
+	phase("mark termination (stopped)", s.Wall.MarkTermination, s.CPU.MarkTermination)
+	phase("stopped, both", s.Wall.Pause, s.CPU.Pause)
+	phase("longest stop", s.Wall.PauseMax, none)
+	phase("total, without idle workers", s.Wall.Total, s.CPU.Total)
+	phases.Render(&b)
+
+	fmt.Fprintln(&b)
+	heap := textfmt.NewTable(4)
+	heap.Add(st.Bold, []string{"heap" + of, "last", "mean", "max"})
+	for _, r := range []struct {
+		name string
+		r    gctrace.Range
+	}{
+		{"at start of a collection", s.Heap.Before},
+		{"at its end", s.Heap.After},
+		{"live", s.Heap.Live},
+		{"goal", s.Heap.Goal},
+	} {
+		heap.Add(nil, []string{
+			r.name, value(r.r.Last, bytesText), value(r.r.Mean, bytesText),
+			value(r.r.Max, bytesText),
+		})
+	}
+	heap.Render(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func value[T any](v gctrace.Value[T], format func(T) string) string {
+	x, ok := v.Get()
+	if !ok {
+		return "-"
+	}
+	return format(x)
+}
+
+func bytesText(n int64) string { return textfmt.Bytes(float64(n)) }

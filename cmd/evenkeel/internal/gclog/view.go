@@ -27,11 +27,11 @@ const (
 // Options say what is shown of a log.
 type Options struct {
 	Part   Part
-	Follow bool // the last minute again and again, while the log grows
+	Follow bool // show the last minute again and again
 	JSON   bool
 }
 
-// Show shows a log. Errors name it by name.
+// Show shows a log. Errors begin with name.
 func Show(ctx context.Context, a *cli.App, in io.Reader, name string, o Options) error {
 	ends := false // a pipe does not, while it has a writer
 	if f, ok := in.(*os.File); ok && o.Follow {
@@ -56,13 +56,12 @@ type view struct {
 	follow bool
 	toEnd  bool // the log ends with ctx
 	log    *scanner
-	ended  bool // the log was read to its end
+	ended  bool
 	recent map[string][]gctrace.Cycle
 	screen cli.Screen
 }
 
-// cycles yields cycles and refreshes the view. It ends with a followed file, or followRest after
-// ctx.
+// cycles ends with a followed file, or followRest after ctx.
 func (v *view) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 	return func(yield func(gctrace.Cycle) bool) {
 		var tick <-chan time.Time
@@ -130,7 +129,7 @@ func (v *view) refresh() {
 		if !v.app.View {
 			window, _ := s.Window.Get()
 			percent, _ := s.CPUPercent.Get()
-			if s.Read.Known() {
+			if !s.Read.IsZero() {
 				percent = float64(last.UtilPercent)
 			}
 			live, _ := s.Heap.Live.Last.Get()
@@ -147,8 +146,8 @@ func (v *view) refresh() {
 	_ = v.screen.Draw(b.String())
 }
 
-// scanner has a goroutine of its own, because a read of standard input cannot be interrupted. stats
-// and err are valid once cycles is closed.
+// Nothing interrupts a read of standard input, so scanner has a goroutine. stats and err are valid
+// once cycles is closed.
 type scanner struct {
 	cycles chan gctrace.Cycle
 	stats  gctrace.Stats
@@ -160,8 +159,8 @@ func scan(in io.Reader) *scanner {
 	go func() {
 		defer close(l.cycles)
 		sc := gctrace.NewScanner(in)
-		for sc.Scan() {
-			l.cycles <- sc.Cycle()
+		for c := range sc.All() {
+			l.cycles <- c
 		}
 		l.stats, l.err = sc.Stats(), sc.Err()
 	}()
@@ -173,7 +172,7 @@ type Tail struct {
 	Context context.Context
 	File    io.Reader
 	Poll    time.Duration
-	AtEnd   func() // called at each end for now; nil: nothing
+	AtEnd   func() // called at each end so far
 }
 
 func (t *Tail) Read(b []byte) (int, error) {

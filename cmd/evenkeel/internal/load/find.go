@@ -84,17 +84,17 @@ func judgeByStretches(g Goal, s *step) (rateVerdict, string) {
 		return rateUnknown, fmt.Sprintf("%s requests are too few for it: more -z",
 			textfmt.Count(float64(s.load.Requests())))
 	}
-	e, err := tailstat.SignedRank(over, findLevel)
+	low, high, err := tailstat.SignedRank(over, findLevel)
 	switch {
 	case err != nil:
 		return rateUnknown, err.Error()
-	case e.High < 0:
+	case high < 0:
 		return rateHolds, ""
-	case e.Low >= 0:
+	case low >= 0:
 		return rateFails, ""
 	}
 	at := func(log float64) string { return textfmt.Duration(time.Duration(math.Exp(log) * float64(g.limit))) }
-	return rateUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
+	return rateUnknown, fmt.Sprintf("%s to %s", at(low), at(high))
 }
 
 // enough requests give each stretch one beyond the quantile.

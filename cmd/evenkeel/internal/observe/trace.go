@@ -41,8 +41,7 @@ func (t *trace) Read(r io.Reader, pass *Passer) {
 
 func (t *trace) scan(r io.Reader) {
 	sc := gctrace.NewScanner(r)
-	for sc.Scan() {
-		c := sc.Cycle()
+	for c := range sc.All() {
 		// Lines arrive late, so the earliest of these is nearest.
 		start := time.Now().Add(-c.End())
 		t.mu.Lock()

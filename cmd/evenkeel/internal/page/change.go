@@ -13,17 +13,15 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// changes are the charts of what differs from the base.
 type changes struct {
-	Base   string // label
+	Base   string
 	Forest chart.Chart
 	Runs   chart.Chart
-	Figure string // of Runs
+	Figure string
 	Floor  bool
-	Spoilt []string // what disturbed which runs
+	Spoilt []string
 }
 
-// changesOf returns nil if no figure is judged.
 func changesOf(c *compare.Comparison) *changes {
 	lead := c.Lead()
 	if !c.Judged() || lead == nil {
@@ -34,7 +32,7 @@ func changesOf(c *compare.Comparison) *changes {
 	return x
 }
 
-// ratioScale is an axis from 1/top to top, with ticks at these ratios and their inverses.
+// ratioScale goes from 1/top to top, with ticks at these ratios and their inverses.
 type ratioScale struct {
 	top   float64
 	ticks []float64
@@ -54,13 +52,12 @@ var ratioScales = []ratioScale{
 	{1000, []float64{30, 1000}},
 }
 
-// Heights of the forest plot in pixels.
+// Pixels of the forest plot.
 const (
-	forestLine = 16 // of an interval
-	forestGap  = 14 // between figures
+	forestLine = 16
+	forestGap  = 14
 )
 
-// forest draws a band for each judged figure, with a line for the interval of each variant.
 func forest(c *compare.Comparison) chart.Chart {
 	var rows []*compare.Row
 	reach := 1.
@@ -99,7 +96,7 @@ func forest(c *compare.Comparison) chart.Chart {
 	for i := range f.X {
 		f.X[i].Minor = false
 	}
-	share := 1 / float64(len(rows)) // of the plot's height, of a band
+	share := 1 / float64(len(rows))
 	var lines []chart.Line
 	parts := []string{"Intervals of the ratios on a logarithmic axis."}
 	for i, r := range rows {
@@ -138,7 +135,7 @@ func forest(c *compare.Comparison) chart.Chart {
 	return f
 }
 
-// intervalLines draws an interval and its estimate, faint if the table does not colour it.
+// An interval is faint if the table does not colour it.
 func intervalLines(x chart.Axis, y, column int, r *tailstat.Result, shown tailstat.Verdict) []chart.Line {
 	if r == nil || compare.Bounds(r) == "" {
 		return nil
@@ -164,7 +161,6 @@ type measured struct {
 	value  float64
 }
 
-// inOrder returns a figure of all runs in the order in which they were measured.
 func inOrder(c *compare.Comparison, row *compare.Row) (list []measured) {
 	for k, col := range c.Columns {
 		for _, r := range col.Runs {
@@ -177,7 +173,6 @@ func inOrder(c *compare.Comparison, row *compare.Row) (list []measured) {
 	return list
 }
 
-// runsChart draws a figure of each run in that order, and marks the spoilt ones.
 func runsChart(c *compare.Comparison, row *compare.Row) (chart.Chart, []string) {
 	runs := inOrder(c, row)
 	y, ticks := valueAxis(runs)
@@ -220,7 +215,7 @@ func runsChart(c *compare.Comparison, row *compare.Row) (chart.Chart, []string) 
 	return g, spoilt
 }
 
-// valueAxis holds all values. It is linear if they are near each other.
+// valueAxis is linear if the values are near each other.
 func valueAxis(runs []measured) (chart.Axis, []float64) {
 	lo, hi := math.Inf(1), 0.
 	for _, m := range runs {

@@ -287,7 +287,7 @@ func TestMachineAndSamples(t *testing.T) {
 		}
 	}
 	r.Tail.Samples = []reqtrace.Sample{{
-		Site: "main.sum (sum.go:3)", Count: reqtrace.EnoughSamples - 1, Share: 1,
+		Site: "main.sum (sum.go:3)", Count: 4, Share: 1,
 		Low: .5, High: 1,
 	}}
 	if strings.Contains(explainPageOf(t, "trace.out", r), `id="running"`) {

@@ -12,19 +12,17 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// Limits of what a page draws of events.
 const (
-	maxLanes     = 24   // in a panel
-	pageSpans    = 8000 // on the page, about
-	maxLaneSpans = 1000 // in a lane; more are merged
-	maxNoteBytes = 64e3 // on the page
+	maxLanes     = 24 // drawn in a panel
+	pageSpans    = 8000
+	maxLaneSpans = 1000
+	maxNoteBytes = 64e3
 	laneWidth    = 1e6  // units of a lane, finer than a plot's because states are short
 	narrowSpan   = 4000 // of these units
-	gutterRunes  = 9    // of a source's name, left of its lane
-	labelRunes   = 40   // above its lane
+	gutterRunes  = 9    // that fit left of a lane
+	labelRunes   = 40
 )
 
-// addLanes puts the lanes of the runs drawn into the page's data.
 func (d *pageData) addLanes(c *compare.Comparison) {
 	lanes := make([][]compare.Lane, len(c.Columns))
 	total := 0
@@ -99,17 +97,13 @@ func set[V any](m map[string]V, index int, v V) map[string]V {
 	return m
 }
 
-// busiest returns the n lanes with the most spans, in their order.
 func busiest(lanes []compare.Lane, n int) []compare.Lane {
-	if len(lanes) <= n {
-		return slices.Clone(lanes)
-	}
 	by := make([]int, len(lanes))
 	for i := range by {
 		by[i] = i
 	}
 	slices.SortStableFunc(by, func(a, b int) int { return len(lanes[b].Spans) - len(lanes[a].Spans) })
-	by = by[:n]
+	by = by[:min(n, len(by))]
 	slices.Sort(by)
 	var kept []compare.Lane
 	for _, i := range by {
@@ -118,8 +112,8 @@ func busiest(lanes []compare.Lane, n int) []compare.Lane {
 	return kept
 }
 
-// mergeStates returns at most limit spans. If there are more, short ones that begin in the same
-// step of the time line become one.
+// mergeStates joins short spans that begin in the same step of the time line, if there are over
+// limit.
 func mergeStates(spans []compare.Span, window time.Duration, limit int) []compare.Span {
 	if len(spans) <= limit {
 		return spans
@@ -127,7 +121,7 @@ func mergeStates(spans []compare.Span, window time.Duration, limit int) []compar
 	steps := max(limit/2-1, 1) // a step has at most a short one and the start of a long one
 	step := max(window/time.Duration(steps), 1)
 	var merged []compare.Span
-	took := map[string]time.Duration{} // by the states of the span being merged
+	took := map[string]time.Duration{} // by state
 	last := time.Duration(-1)
 	for _, s := range spans {
 		from, to := s.Clip(window)
@@ -161,7 +155,7 @@ func lanesPanel(d *pageData, c *compare.Comparison, column int) *chart.Chart {
 		YLabel: "state of each source",
 		X:      d.timeTicks(),
 	}
-	pitch, top, height := 18, .15, .7 // of a lane; the shares are of the pitch
+	pitch, top, height := 18, .15, .7 // shares of the pitch
 	if slices.ContainsFunc(lanes, func(l pageLane) bool { return utf8.RuneCountInString(l.Source) > gutterRunes }) {
 		pitch, top, height = 30, .52, .42
 		ch.Class += " named"
@@ -181,7 +175,7 @@ func lanesPanel(d *pageData, c *compare.Comparison, column int) *chart.Chart {
 		known := at(time.Duration(l.Known) * time.Microsecond)
 		track.Box(known, y, at(l.until)-known, h)
 		addLane(ch, "track", column, track.String())
-		// A narrow span gets a border, which zooming does not scale, above its neighbours.
+		// A narrow span gets a border, which zooming does not scale.
 		wide, narrow := make([]chart.Path, len(d.States)), make([]chart.Path, len(d.States))
 		for k, s := range l.spans {
 			from, to := s.Clip(l.until)

@@ -4,12 +4,183 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
 )
 
-// percentiles are the grid lines of the CCDF, as shares of slower requests.
+// pageData is for the charts and the script. Latencies are in microseconds, times in seconds, sizes
+// in bytes.
+type pageData struct {
+	Latency pageRange    `json:"latency"`
+	Floor   float64      `json:"floor"` // least share of the CCDF
+	Bins    int          `json:"bins"`
+	Top     float64      `json:"top"` // greatest share in a bin
+	End     float64      `json:"end"`
+	Columns []pageColumn `json:"columns"`
+	States  []pageState  `json:"states,omitempty"`
+
+	laneNotes []string
+	partial   bool // some runs have percentiles only
+}
+
+type pageRange struct {
+	Lo float64 `json:"lo"`
+	Hi float64 `json:"hi"`
+}
+
+type pageColumn struct {
+	Label  string     `json:"label"`
+	Count  int64      `json:"count"`
+	CCDF   pageCCDF   `json:"ccdf"`
+	Hist   []float64  `json:"hist"`
+	Series pageSeries `json:"series"`
+	GC     pageGC     `json:"gc"`
+	Lanes  []pageLane `json:"lanes,omitempty"`
+
+	spans []gcSpan
+}
+
+// Share[i] of the requests took longer than X[i].
+type pageCCDF struct {
+	X     []float64 `json:"x"`
+	Share []float64 `json:"share"`
+}
+
+// 0 means an interval without answers.
+type pageSeries struct {
+	Step   float64          `json:"step"`
+	P50    []float64        `json:"p50"`
+	P99    []float64        `json:"p99"`
+	Max    []float64        `json:"max"`
+	Failed map[string]int64 `json:"failed,omitempty"` // by index
+}
+
+// pageGC has collections, or stretches with several.
+type pageGC struct {
+	At    []float64 `json:"at"`
+	Count []int     `json:"count"`
+	Low   []float64 `json:"low"`
+	High  []float64 `json:"high"`
+	Live  []float64 `json:"live"`
+}
+
+const microsecond = 1e3
+
+func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
+	lo, hi, most := time.Duration(math.MaxInt64), time.Duration(0), int64(1)
+	for i := range merged {
+		h := &merged[i]
+		if h.Count() == 0 {
+			continue
+		}
+		for v := range h.All() {
+			lo = min(lo, v)
+			break
+		}
+		hi = max(hi, h.Max())
+		most = max(most, h.Count())
+	}
+	if hi == 0 {
+		lo, hi = time.Millisecond, time.Second
+	}
+	a := chart.LogAxis(max(float64(lo), 1)/microsecond, max(float64(hi), 1)/microsecond)
+	d.Latency = pageRange{a.Lo, a.Hi}
+	d.Floor = leastShare(most)
+	switch {
+	case most < 1000:
+		d.Bins = 30
+	case most < 50000:
+		d.Bins = 60
+	default:
+		d.Bins = 120
+	}
+}
+
+func leastShare(n int64) float64 {
+	return math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(n))-1e-9)), 2), 5))
+}
+
+func (d *pageData) latencyAxis() chart.Axis {
+	return chart.Axis{Lo: d.Latency.Lo, Hi: d.Latency.Hi, Log: true}
+}
+
+func (d *pageData) ccdfAxes() (x, y chart.Axis) {
+	return d.latencyAxis(), chart.Axis{Lo: d.Floor, Hi: 1, Log: true}
+}
+
+func (d *pageData) timeAxis() chart.Axis { return chart.Axis{Hi: d.End} }
+
+// newCCDF keeps the visible steps.
+func (d *pageData) newCCDF(h *loadgen.Histogram) pageCCDF {
+	const nearX, nearY = 5. / chart.PlotWidth, 2. / chart.PlotHeight
+	x, y := d.ccdfAxes()
+	var c pageCCDF
+	n, left := float64(h.Count()), h.Count()
+	lastX, lastY := -1., 2.
+	for v, count := range h.All() {
+		left -= count
+		us, share := float64(v)/microsecond, float64(left)/n
+		fx, fy := x.Frac(us), y.Frac(share)
+		if fx-lastX < nearX && lastY-fy < nearY && left > 0 {
+			continue
+		}
+		c.X = append(c.X, chart.Significant(us, 4))
+		c.Share = append(c.Share, chart.Significant(share, 4))
+		lastX, lastY = fx, fy
+	}
+	return c
+}
+
+func newPageHist(h *loadgen.Histogram, x chart.Axis, bins int) []float64 {
+	if h.Count() == 0 {
+		return nil
+	}
+	shares := make([]float64, bins)
+	for v, count := range h.All() {
+		i := int(x.Frac(float64(v)/microsecond) * float64(bins))
+		shares[min(i, bins-1)] += float64(count) / float64(h.Count())
+	}
+	for i, s := range shares {
+		shares[i] = chart.Significant(s, 3)
+	}
+	return shares
+}
+
+const panelTicks = 6
+
+func (d *pageData) timeTicks() []chart.Tick {
+	x := d.timeAxis()
+	return x.XTicks(chart.LinearTicks(0, d.End, chart.TimeStep(d.End, panelTicks)), chart.LabelTime)
+}
+
+const maxTicks = 16
+
+func (d *pageData) latencyTicks() []chart.Tick {
+	x := d.latencyAxis()
+	return x.XTicks(chart.LogTicks(x.Lo, x.Hi, maxTicks), labelMicroseconds)
+}
+
+func labelMicroseconds(us float64) string { return chart.LabelDuration(us * microsecond) }
+
+// Times are microseconds since the window's start.
+type pageLane struct {
+	Source string            `json:"source"`
+	Known  int64             `json:"known"`
+	At     []int64           `json:"at"`
+	For    []int64           `json:"for"`
+	State  []int             `json:"state"`
+	Count  map[string]int    `json:"count,omitempty"` // of spans that are drawn as one, by index
+	Note   map[string]string `json:"note,omitempty"`
+	Open   bool              `json:"open,omitempty"` // no line ended the last one
+
+	until time.Duration
+	spans []compare.Span
+}
+
 var percentiles = []struct {
 	slower float64
 	name   string
@@ -40,7 +211,7 @@ func ccdfChart(d *pageData) chart.Chart {
 			share := col.CCDF.Share[k]
 			p.Step(chart.PlotX(x.Frac(us)), chart.PlotY(y.Frac(share)))
 			if share < y.Lo {
-				break // it left the plot
+				break // off the plot
 			}
 		}
 		c.Lines = append(c.Lines, chart.Line{Class: "series " + variantClass(i), Series: i, D: p.String()})
@@ -103,7 +274,6 @@ func histChart(d *pageData) chart.Chart {
 	return c
 }
 
-// describe gives the text of a chart.
 func (d *pageData) describe(intro string, of func(*pageColumn) string) string {
 	parts := []string{intro}
 	for i := range d.Columns {

@@ -1,18 +1,25 @@
-// Package page writes pages that load nothing: [Compare] for runs side by side, [Explain] for the
-// verdict on a trace, and [Change] for what differs between two versions.
+// Package page writes pages that load nothing. [Compare] has runs, [Explain] the verdict on a
+// trace, and [Change] the difference between versions.
 package page
 
 import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html/template"
+	"io"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/internal/verdict"
+	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -23,17 +30,16 @@ var (
 	sharedTemplate string
 )
 
-// style is common to all pages.
 var style = chart.Theme + chart.Style + ownStyle
 
 type pageFigure struct{ Name, Value, Ratio string }
 
-// shell is what page.html.tmpl shows around a page's own content.
+// shell surrounds a page's content.
 type shell struct {
-	CSP    string // allows only the style and the script, by their hashes
+	CSP    string // allows the style and the script by their hashes
 	Style  template.CSS
 	Script template.JS
-	Data   template.JS // of the script
+	Data   template.JS
 }
 
 func newShell(style, script string, data []byte) shell {
@@ -46,14 +52,12 @@ func newShell(style, script string, data []byte) shell {
 	return shell{csp, template.CSS(style), template.JS(script), template.JS(data)}
 }
 
-// newTemplate parses a page's template next to the shared one.
 func newTemplate(text string) *template.Template {
 	return template.Must(template.Must(template.New("shared").Parse(sharedTemplate)).New("page").Parse(text))
 }
 
-// pageCause is an entry of the legend.
 type pageCause struct {
-	Class string // of its colour
+	Class string
 	Name  string // as in JSON and -fail-if
 	Text  string
 }
@@ -67,13 +71,12 @@ func newPageCause(c reqtrace.Cause) pageCause {
 	return pageCause{causeClass(c), c.String(), verdict.Phrase(c)}
 }
 
-// causeClass names a colour of [chart.CauseStyle].
+// causeClass is of [chart.CauseStyle].
 func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 
-// pageVariant is a column in the legend and among the headline figures.
 type pageVariant struct {
 	Index   int
-	Class   string // of its colour and dash
+	Class   string
 	Label   string
 	Figures []pageFigure
 }
@@ -100,5 +103,119 @@ func hasGC(c *compare.Comparison) bool {
 	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
 }
 
-// variantClass names the colour and dash of a column. page.css has eight.
+// page.css has eight.
 func variantClass(column int) string { return fmt.Sprintf("v%d", column%8) }
+
+var (
+	//go:embed compare.html.tmpl
+	compareTemplate string
+	//go:embed compare.js
+	compareScript string
+
+	compareTmpl = newTemplate(compareTemplate)
+)
+
+const headlineRunes = 100
+
+type page struct {
+	shell
+
+	Count    string // "4 variants, 3 repeats"
+	Names    string // "" if too long for a headline
+	Variants []pageVariant
+	Notes    []string
+	Table    pageTable
+	Classes  []pageClasses
+	Changes  *changes
+	CCDF     chart.Chart
+	Hist     chart.Chart
+	Panels   []panel
+	HasGC    bool
+	HasLanes bool
+	States   []pageState
+	LaneNote []string
+	Setup    pageSetup
+	Machines []runfile.Machine
+	Tool     string
+}
+
+// Compare writes the table and the charts as one page without other files. It needs no script.
+func Compare(w io.Writer, c *compare.Comparison) error {
+	d := newPageData(c)
+	data, err := json.Marshal(d) // escapes <, > and &, so no label ends the script
+	if err != nil {
+		return fmt.Errorf("data of the page: %w", err)
+	}
+	p := page{
+		shell:    newShell(style, compareScript, data),
+		Count:    countText(c),
+		Names:    namesText(c),
+		Variants: pageVariants(c),
+		Notes:    c.Notes,
+		Table:    tableOf(c),
+		Classes:  classesOf(c),
+		Changes:  changesOf(c),
+		CCDF:     ccdfChart(d),
+		Hist:     histChart(d),
+		Panels:   panels(c, d),
+		HasGC:    hasGC(c),
+		HasLanes: d.hasLanes(),
+		States:   d.States,
+		LaneNote: d.laneNotes,
+		Setup:    setupOf(c),
+		Machines: c.Machines,
+		Tool:     strings.Join(c.Tools, ", "),
+	}
+	return compareTmpl.Execute(w, &p)
+}
+
+func countText(c *compare.Comparison) string {
+	repeats := textfmt.Plural(c.Repeats(), "repeat")
+	if slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return len(col.Runs) != c.Repeats() }) {
+		repeats = "up to " + repeats
+	}
+	return textfmt.Plural(len(c.Columns), "variant") + ", " + repeats
+}
+
+func namesText(c *compare.Comparison) string {
+	var labels []string
+	for _, col := range c.Columns {
+		labels = append(labels, col.Label)
+	}
+	if t := strings.Join(labels, ", "); utf8.RuneCountInString(t) <= headlineRunes {
+		return t
+	}
+	return ""
+}
+
+func newPageData(c *compare.Comparison) *pageData {
+	d := &pageData{Columns: make([]pageColumn, len(c.Columns))}
+	merged := make([]loadgen.Histogram, len(c.Columns))
+	for i := range c.Columns {
+		for _, r := range c.Columns[i].Runs {
+			if r.KnowsAll() {
+				merged[i].Merge(&r.Load.Latency)
+			} else if r.Load.Latency.Count() > 0 {
+				d.partial = true
+			}
+		}
+		d.Columns[i].Label = c.Columns[i].Label
+		d.Columns[i].Count = merged[i].Count()
+	}
+	d.setLatencyAxes(merged)
+	d.End = timeEnd(c)
+	for i := range c.Columns {
+		run := c.Columns[i].Median()
+		col := &d.Columns[i]
+		col.CCDF = d.newCCDF(&merged[i])
+		col.Hist = newPageHist(&merged[i], d.latencyAxis(), d.Bins)
+		for _, s := range col.Hist {
+			d.Top = max(d.Top, s)
+		}
+		col.Series = newPageSeries(&run.Load.Series)
+		col.spans = mergeCollections(run.GC, d.End)
+		col.GC = newPageGC(col.spans)
+	}
+	d.addLanes(c)
+	return d
+}

@@ -15,24 +15,23 @@ import (
 
 const (
 	maxPageRequests = 50
-	maxPathRows     = 60 // of a request's path
+	maxPathRows     = 60
 	rowHeight       = 100
-	tileTop         = 22 // of a row, above its tiles
-	minTile         = 12 // units of a plot; narrower tiles are drawn together
+	tileTop         = 22
+	minTile         = 12 // narrower tiles are drawn together
 )
 
-// slowRequest is a row of the timeline. All rows have one scale.
+// All rows have one scale.
 type slowRequest struct {
 	ID, Time, Start, Parts string
-	Behind                 []chart.Line // the collector
+	Behind                 []chart.Line
 	Tiles                  []tilePath
 	Path                   []pathRow
 	Sites                  []siteRow
 	Desc                   string
-	Leads                  []lead // into go tool trace
+	Leads                  []lead
 }
 
-// tilePath is all tiles of one cause.
 type tilePath struct{ Class, D, Tip string }
 
 type pathRow struct {
@@ -68,7 +67,6 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	return list
 }
 
-// behind draws when the collector marked, the world was stopped and the machine stood still.
 func behind(r *reqtrace.Report, from, to time.Duration, x chart.Axis, height, leastStop int) []chart.Line {
 	var mark, stop, still chart.Path
 	draw := func(p *chart.Path, s reqtrace.Span, least int) {
@@ -131,8 +129,7 @@ func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
 	return list
 }
 
-// joinNarrow joins neighbours until they are wide enough to see. The cause that takes most of them
-// stands for all.
+// joinNarrow joins neighbours until you can see them. The longest cause stands for all.
 func joinNarrow(tiles []reqtrace.Tile, narrow func(time.Duration) bool) []reqtrace.Tile {
 	var list []reqtrace.Tile
 	var parts reqtrace.Parts
@@ -157,8 +154,7 @@ func joinNarrow(tiles []reqtrace.Tile, narrow func(time.Duration) bool) []reqtra
 	return list
 }
 
-// pathRows lists a path. It joins neighbours with the same cause and place. Of many, it joins the
-// shortest.
+// pathRows joins neighbours with the same cause and place. Of many rows, it joins the shortest.
 func pathRows(q *reqtrace.Request) []pathRow {
 	var tiles []reqtrace.Tile
 	for _, t := range q.Path {
@@ -175,46 +171,35 @@ func pathRows(q *reqtrace.Request) []pathRow {
 			lengths[i] = t.End - t.Start
 		}
 		slices.SortFunc(lengths, func(a, b time.Duration) int { return cmp.Compare(b, a) })
-		least = lengths[maxPathRows/2] // a row of others may follow each row that is kept
+		least = lengths[maxPathRows/2] // joined pieces may follow each row that is kept
 	}
 	var rows []pathRow
+	short := func(t reqtrace.Tile) bool { return least > 0 && t.End-t.Start <= least }
 	for i := 0; i < len(tiles); {
-		t := tiles[i]
-		if t.End-t.Start > least || least == 0 {
-			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), tileWhere(&t)))
-			i++
-			continue
-		}
-		from := i
-		for i < len(tiles) && tiles[i].End-tiles[i].Start <= least {
+		t, from := tiles[i], i
+		for i++; short(tiles[from]) && i < len(tiles) && short(tiles[i]); i++ {
 			t.End = tiles[i].End
-			i++
 		}
-		if i-from == 1 {
-			rows = append(rows, newPathRow(q, t, newPageCause(t.Cause), tileWhere(&t)))
-			continue
+		cause, where := newPageCause(t.Cause), tileWhere(&t)
+		if i-from > 1 {
+			cause, where = pageCause{Text: textfmt.Plural(i-from, "shorter piece")}, ""
 		}
-		rows = append(rows, newPathRow(q, t, pageCause{Text: textfmt.Plural(i-from, "shorter piece")}, ""))
+		at, took := "+"+textfmt.Duration(t.Start-q.Start), textfmt.Duration(t.End-t.Start)
+		rows = append(rows, pathRow{cause, at, took, where})
 	}
 	return rows
 }
 
-// sameTile reports whether only the times of two pieces differ.
 func sameTile(a, b reqtrace.Tile) bool {
 	a.Start, a.End = b.Start, b.End
 	return a == b
 }
 
-// tileWhere says where a piece was and who held what it waited for, or "".
 func tileWhere(t *reqtrace.Tile) string {
 	if t.Site == "" && t.Op == "" && t.Holder == "" {
 		return ""
 	}
 	return verdict.Where(&reqtrace.Blame{Cause: t.Cause, Site: t.Site, Op: t.Op, Holder: t.Holder, Doing: t.Doing})
-}
-
-func newPathRow(q *reqtrace.Request, t reqtrace.Tile, c pageCause, site string) pathRow {
-	return pathRow{c, "+" + textfmt.Duration(t.Start-q.Start), textfmt.Duration(t.End - t.Start), site}
 }
 
 func overview(r *reqtrace.Report) chart.Chart {
@@ -239,17 +224,15 @@ func overview(r *reqtrace.Report) chart.Chart {
 	return c
 }
 
-// viewerPort is the default of the field for go tool trace's port.
-const viewerPort = 8765
+const viewerPort = 8765 // of go tool trace
 
-// viewer is the command for go tool trace, so that links lead into it. /trace?goid=7 shows
-// goroutine 7, /trace?view=proc all processors, and #FROM:TO marks a time in milliseconds.
+// viewer is the command for go tool trace. /trace?goid=7 shows goroutine 7, /trace?view=proc all
+// processors, and #FROM:TO marks a time in milliseconds.
 type viewer struct {
 	Port        int
-	Before, End string // of the command, around the port
+	Before, End string
 }
 
-// newViewer returns nil if no file was kept.
 func newViewer(file string) *viewer {
 	if file == "" {
 		return nil
@@ -262,7 +245,6 @@ func newViewer(file string) *viewer {
 	return v
 }
 
-// quoted quotes a file's name for a shell.
 func quoted(file string) string {
 	file = textfmt.Printable(file)
 	if strings.HasPrefix(file, "-") {
@@ -277,7 +259,6 @@ func quoted(file string) string {
 	return "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 }
 
-// lead is a link into go tool trace.
 type lead struct{ URL, Text string }
 
 func (v *viewer) leads(q *reqtrace.Request) []lead {

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/tailstat"
 )
 
@@ -25,12 +28,12 @@ type pageRow struct {
 }
 
 type pageCell struct {
-	Value string // "" if not known
+	Value string
 	Range string // of the repeats, "" if they agree
 	Ratio string
 
-	Bounds  string // of the ratio
-	Verdict string // faster, slower or ""
+	Bounds  string
+	Verdict string
 }
 
 func tableOf(c *compare.Comparison) pageTable {
@@ -65,7 +68,7 @@ func newPageCell(row *compare.Row, column int) pageCell {
 	return p
 }
 
-// rangeText writes a range, with a common unit once.
+// rangeText writes a common unit once.
 func rangeText(lo, hi string) string {
 	if lo == hi {
 		return ""
@@ -90,18 +93,17 @@ func classesOf(c *compare.Comparison) (tables []pageClasses) {
 	return tables
 }
 
-// maxStates have a name of their own in the legend.
-const maxStates = 24
+const maxStates = 24 // others share an entry of the legend
 
-// knownStates are the states of a collection under gcgate. page.css has e0 to e4 for them, and o0
-// to o7 for others.
+// A collection under gcgate has these states. page.css has e0 to e4 for them, and o0 to o7 for
+// others.
 var knownStates = []string{"wanting", "announcing", "draining", "collecting", "readying"}
 
 const otherColors = 8
 
 type pageState struct {
 	Name  string `json:"name"`
-	Class string `json:"class"` // of its colour
+	Class string `json:"class"`
 }
 
 type states struct {
@@ -109,8 +111,7 @@ type states struct {
 	by     map[string]int
 }
 
-// newStates gives each state a colour. One that gcgate does not have gets it by its name, so most
-// pages agree.
+// newStates gives other states a colour by their name, so most pages agree.
 func newStates(lanes [][]compare.Lane) *states {
 	st := &states{by: map[string]int{}}
 	var others []string
@@ -161,4 +162,114 @@ func (st *states) index(state string) int {
 		return i
 	}
 	return len(st.legend) - 1
+}
+
+const maxTargets = 20
+
+// pageSetup has what all variants share once.
+type pageSetup struct {
+	Shared   []fact
+	Variants []variantFacts
+}
+
+type variantFacts struct {
+	pageVariant
+	Facts []fact
+}
+
+type fact struct {
+	Name   string
+	Values []string
+	Code   bool
+}
+
+func setupOf(c *compare.Comparison) pageSetup {
+	all := make([][]fact, len(c.Columns))
+	for i := range c.Columns {
+		all[i] = facts(&c.Columns[i])
+	}
+	shared := func(f fact) bool {
+		for _, fs := range all {
+			if !slices.ContainsFunc(fs, func(g fact) bool {
+				return g.Name == f.Name && slices.Equal(g.Values, f.Values)
+			}) {
+				return false
+			}
+		}
+		return true
+	}
+	var s pageSetup
+	for _, f := range all[0] {
+		if shared(f) {
+			s.Shared = append(s.Shared, f)
+		}
+	}
+	for i, v := range pageVariants(c) {
+		own := slices.DeleteFunc(slices.Clone(all[i]), shared)
+		if len(own) > 0 {
+			s.Variants = append(s.Variants, variantFacts{v, own})
+		}
+	}
+	return s
+}
+
+func facts(col *compare.Column) []fact {
+	r := col.Runs[0]
+	l := r.Load
+	load := compare.LoadText(l)
+	if l.Rate > 0 && l.Connections > 0 {
+		load += fmt.Sprintf(", at most %d connections", l.Connections)
+	}
+	fs := []fact{{Name: "load", Values: []string{load}}}
+	add := func(name string, code bool, values ...string) {
+		if len(values) > 0 && values[0] != "" {
+			fs = append(fs, fact{name, values, code})
+		}
+	}
+	targets := l.Targets[:min(len(l.Targets), maxTargets)]
+	if more := len(l.Targets) - len(targets) + l.MoreTargets; more > 0 {
+		targets = append(slices.Clone(targets), fmt.Sprintf("and %d more", more))
+	}
+	add("targets", true, targets...)
+	if l.Timeout > 0 {
+		add("timeout", false, textfmt.Duration(l.Timeout))
+	}
+	if l.Warmup > 0 {
+		add("warm-up", false, textfmt.Duration(l.Warmup))
+	}
+	add("command", true, commandText(r.Command))
+	add("environment", true, r.Env...)
+	add("requests", false, compare.MixText(r.Mix))
+	if r.Alloc != nil {
+		add("allocation by", false, r.Alloc.Source)
+	}
+	add("service", false, compare.ObservedText(r))
+	var measured []string
+	for _, r := range col.Runs {
+		measured = append(measured, measuredText(r))
+	}
+	add("measured", false, measured...)
+	return fs
+}
+
+func measuredText(r *runfile.Run) string {
+	t := fmt.Sprintf("%s requests in %s", textfmt.Count(float64(r.Load.Requests())), textfmt.Duration(r.Load.Duration))
+	if !r.Load.Started.IsZero() {
+		t += ", started " + r.Load.Started.UTC().Format(time.DateTime) + " UTC"
+	}
+	if r.Load.Interrupted {
+		t += ", interrupted"
+	}
+	return t
+}
+
+func commandText(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?\\") {
+			quoted[i] = strconv.Quote(a)
+		}
+	}
+	return strings.Join(quoted, " ")
 }

@@ -1,17 +1,15 @@
 // Package perfetto writes the slowest requests of a report as tracks, in Chrome's trace event
-// format (JSON), which ui.perfetto.dev and chrome://tracing open.
+// format (JSON).
 //
 //	process 1     the collector      thread 1  it marks            thread 2  the world is stopped
 //	              and the machine    thread 3  it stood still
 //	process 2     slowest request    thread 1  its goroutine       thread 2  who it waited for
 //	process 3     the next one       …
 //
-// A slice of a request's goroutine lies within the slice of the whole request, and slices of a
-// thread do not overlap otherwise. Times count from the start of the trace, as in the report.
+// Slices of a thread do not overlap, but for those within their request's.
 package perfetto
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,15 +32,14 @@ type event struct {
 	Args     map[string]any `json:"args,omitempty"`
 }
 
-// microseconds are written to the nanosecond, without the rounding of a float.
-type microseconds time.Duration
+type microseconds time.Duration // written to the nanosecond, without a float's rounding
 
 func (m microseconds) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%d.%03d", int64(m)/1000, int64(m)%1000), nil
 }
 
 const (
-	collector = 1 // process; the requests follow
+	collector = 1 // process
 	marks     = 1 // its threads
 	stops     = 2
 	stills    = 3
@@ -50,54 +47,28 @@ const (
 	holders   = 2
 )
 
-// Write writes the tracks of a report on the trace from source.
+// Write writes a report's tracks. source names the trace.
 func Write(w io.Writer, source string, r *reqtrace.Report) error {
-	b := bufio.NewWriter(w)
-	t := &tracks{w: b}
-	about, err := json.Marshal(map[string]string{
+	t := tracks{Unit: "ms", About: map[string]string{
 		"source":   textfmt.Printable(source),
-		"requests": "the slowest " + fmt.Sprint(len(r.Slowest)) + " of " + fmt.Sprint(r.Requests),
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":%s,\n\"traceEvents\":[", about)
+		"requests": fmt.Sprintf("the slowest %d of %d", len(r.Slowest), r.Requests),
+	}}
 	t.collector(r)
 	for i := range r.Slowest {
 		t.request(collector+1+i, &r.Slowest[i])
 	}
-	fmt.Fprint(b, "\n]}\n")
-	if t.err != nil {
-		return t.err
-	}
-	return b.Flush()
+	return json.NewEncoder(w).Encode(t)
 }
 
-// tracks writes nothing more after an error.
 type tracks struct {
-	w   io.Writer
-	n   int
-	err error
+	Unit   string            `json:"displayTimeUnit"`
+	About  map[string]string `json:"otherData"`
+	Events []event           `json:"traceEvents"`
 }
 
-func (t *tracks) add(e event) {
-	if t.err != nil {
-		return
-	}
-	b, err := json.Marshal(e)
-	if err != nil {
-		t.err = err
-		return
-	}
-	comma := ",\n"
-	if t.n == 0 {
-		comma = "\n"
-	}
-	t.n++
-	_, t.err = fmt.Fprintf(t.w, "%s%s", comma, b)
-}
+func (t *tracks) add(e event) { t.Events = append(t.Events, e) }
 
-// name names a process, if thread is 0, or a thread. They stand in the order of their numbers.
+// thread 0 names the process. Tracks are in the order of their numbers.
 func (t *tracks) name(process, thread int, name string) {
 	kind, number := "thread", thread
 	if thread == 0 {
@@ -159,8 +130,7 @@ func (t *tracks) request(process int, q *reqtrace.Request) {
 	t.holders(process, q.Path)
 }
 
-// holders adds the root of each wait. It joins pieces that follow each other and have the same
-// holder.
+// holders joins pieces that follow each other and have the same holder.
 func (t *tracks) holders(process int, path []reqtrace.Tile) {
 	var last reqtrace.Tile
 	flush := func() {
@@ -190,7 +160,7 @@ func (t *tracks) holders(process int, path []reqtrace.Tile) {
 	flush()
 }
 
-// texts pairs keys with values that are not empty.
+// texts leaves out empty values.
 func texts(pairs ...string) map[string]any {
 	m := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -7,22 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
-	"evenkeel.dev/cmd/evenkeel/internal/plan/outlook"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/gcgate/capacity"
+	"evenkeel.dev/internal/textfmt"
 )
 
-// Options say what to plan for. Zero means the source's value.
+// Options replace values of the source, unless they are zero.
 type Options struct {
 	Replicas int
-	Turns    int          // that may collect at once
-	Memory   cli.ByteSize // of one replica
+	Turns    int
+	Memory   cli.ByteSize
 	Times    cli.Decimal
-	Rate     cli.Decimal // requests a second in all
-	Held     cli.Period  // that a collection holds its turn
-	Watch    cli.Period  // to look at a status page
+	Rate     cli.Decimal // per second, in all
+	Held     cli.Period
+	Watch    cli.Period // to look at a status page
 	Label    string
 }
 
@@ -35,7 +38,7 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	if err := p.scale(&o); err != nil {
 		return nil, err
 	}
-	p.Ways, err = outlook.Compare(p.service, p.options)
+	p.Ways, err = lookAhead(p.service, p.options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Source, err)
 	}
@@ -43,23 +46,22 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// Plan is what evenkeel plan says.
 type Plan struct {
-	Source       string            `json:"source"`
-	Requests     float64           `json:"requests_per_second,omitempty"` // of all replicas; 0: not known
-	AllocRate    float64           `json:"bytes_per_second"`
-	Live         float64           `json:"live_bytes"`
-	Procs        int               `json:"procs,omitempty"`    // of one; 0: not known
-	Replicas     int               `json:"replicas,omitempty"` // 0: as many as are needed
-	Turns        int               `json:"turns"`
-	MemoryBytes  float64           `json:"memory_bytes,omitempty"` // of one; 0: no limit
-	HeldMeasured bool              `json:"held_measured"`
-	Held         outlook.Range     `json:"held_seconds,omitzero"` // where it was measured or given
-	Ways         []outlook.Outlook `json:"ways"`
-	Notes        []string          `json:"notes,omitempty"`
+	Source       string    `json:"source"`
+	Requests     float64   `json:"requests_per_second,omitempty"` // of all replicas; 0: not known
+	AllocRate    float64   `json:"bytes_per_second"`
+	Live         float64   `json:"live_bytes"`
+	Procs        int       `json:"procs,omitempty"`    // of one; 0: not known
+	Replicas     int       `json:"replicas,omitempty"` // 0: as many as are needed
+	Turns        int       `json:"turns"`
+	MemoryBytes  float64   `json:"memory_bytes,omitempty"` // of one; 0: no limit
+	HeldMeasured bool      `json:"held_measured"`
+	Held         Range     `json:"held_seconds,omitzero"` // if measured or given
+	Ways         []Outlook `json:"ways"`
+	Notes        []string  `json:"notes,omitempty"`
 
-	service  outlook.Service
-	options  outlook.Options
+	service  load
+	options  limits
 	measured float64 // CPU of requests per second; 0: not known
 }
 
@@ -88,11 +90,11 @@ func (p *Plan) scale(f *Options) error {
 			times = float64(max(p.options.Replicas, 1))
 		}
 	}
-	s.Work = outlook.WorkAtKnee(p.measured, float64(max(s.Procs, 1))).Times(times)
+	s.Work = workAtKnee(p.measured, float64(max(s.Procs, 1))).Times(times)
 	s.Requests *= times
 	s.AllocRate *= times
 	if f.Held > 0 {
-		s.Held = outlook.Exactly(time.Duration(f.Held).Seconds())
+		s.Held = exactly(time.Duration(f.Held).Seconds())
 	}
 	p.Requests, p.AllocRate, p.Live, p.Procs, p.Held, p.HeldMeasured = s.Requests, s.AllocRate, s.Live, s.Procs, s.Held,
 		!s.Held.IsZero()
@@ -123,3 +125,160 @@ func read(ctx context.Context, name string, f *Options) (*Plan, error) {
 	}
 	return ofLog(source, b)
 }
+
+func (p *Plan) judge() {
+	for _, o := range p.Ways {
+		if o.TooLarge {
+			p.note("%v: the heap does not stay below %s, so the runtime would collect without end", o.Way,
+				textfmt.Bytes(p.MemoryBytes))
+		}
+		switch {
+		case o.Headroom.IsZero() || o.Headroom.Low >= 1:
+		case o.Headroom.High < 1:
+			p.note("%v: the replicas are past the knee: the load is more than they serve without long queues", o.Way)
+		default:
+			p.note("%v: the replicas may be past the knee", o.Way)
+		}
+	}
+	gated := p.Ways[Gated]
+	const more = "let more replicas collect at once (-k), give each more memory, or allocate less"
+	switch {
+	case gated.TurnLoad.Low > 1:
+		p.note("the turns do not suffice, so heaps grow to their hard threshold; %s", more)
+	case gated.TurnLoad.High > capacity.EasyLoad:
+		p.note("the turns may not suffice: above a load of %g collections wait for one another; %s", capacity.EasyLoad,
+			more)
+	}
+	if gated.Spare > 0 && gated.Wait.High > gated.Spare {
+		p.note("if all replicas want the turn at once, the last waits %s, but its heap reaches the hard threshold in "+
+			"%s; set gcgate.Options.Replicas for an earlier trigger, or give it more memory",
+			secondsRange(gated.Wait), secondsText(gated.Spare))
+	}
+}
+
+// Line says what a variant needs, stock and behind gates, or "".
+func Line(runs []*runfile.Run) string {
+	var sum runSum
+	for _, r := range runs {
+		sum.add(r)
+	}
+	p, err := sum.plan("")
+	if err != nil || p.measured == 0 || p.scale(&Options{}) != nil {
+		return ""
+	}
+	ways, err := lookAhead(p.service, p.options)
+	if err != nil {
+		return ""
+	}
+	stock, gated := &ways[GOGC100], &ways[Gated]
+	figures := func(o *Outlook, replicas, share string) string {
+		return rangeText(o.Needed, textfmt.Count) + replicas + ", " + rangeText(o.MemoryInAll, textfmt.Bytes) +
+			" in all, " + rangeText(o.Collector, textfmt.Share) + share
+	}
+	line := fmt.Sprintf("this load takes %s; behind gates %s, turns for %s (evenkeel plan)",
+		figures(stock, " replicas", " of the CPU for the collector"),
+		figures(gated, "", ""), rangeText(gated.Turns, textfmt.Count))
+	if sum.wall > 0 {
+		line += fmt.Sprintf("\ncollections ran for %s of the time, so as many requests overlapped one; gated few do",
+			textfmt.Share(sum.wall/sum.seconds))
+	}
+	return line
+}
+
+// Text is the plan as a table.
+func (p *Plan) Text(st textfmt.Style) string {
+	var b strings.Builder
+	var facts []string
+	if p.Requests > 0 {
+		facts = append(facts, textfmt.Count(round(p.Requests))+" requests/s")
+	}
+	facts = append(facts, textfmt.Bytes(p.AllocRate)+"/s allocated", textfmt.Bytes(p.Live)+" live in each replica")
+	if p.Procs > 0 {
+		facts = append(facts, textfmt.Plural(p.Procs, "processor")+" each")
+	}
+	if p.Replicas > 0 {
+		facts = append(facts, textfmt.Plural(p.Replicas, "replica"))
+	}
+	if p.MemoryBytes > 0 {
+		facts = append(facts, "up to "+textfmt.Bytes(p.MemoryBytes)+" each")
+	}
+	facts = append(facts, textfmt.Plural(p.Turns, "turn"))
+	fmt.Fprintf(&b, "%s\n\n", strings.Join(facts, ", "))
+	t := textfmt.NewTable(1 + len(p.Ways))
+	head := []string{""}
+	for _, o := range p.Ways {
+		head = append(head, o.Way)
+	}
+	t.Add(st.Bold, head)
+	row := func(name string, of func(*Outlook) string) {
+		cells, known := []string{name}, false
+		for i := range p.Ways {
+			cell := of(&p.Ways[i])
+			known = known || cell != "-"
+			cells = append(cells, cell)
+		}
+		if known {
+			t.Add(nil, cells)
+		}
+	}
+	row("replicas needed", func(o *Outlook) string { return rangeText(o.Needed, textfmt.Count) })
+	row("memory of one", func(o *Outlook) string { return rangeText(o.Memory, textfmt.Bytes) })
+	row("memory in all", func(o *Outlook) string { return rangeText(o.MemoryInAll, textfmt.Bytes) })
+	row("CPU of a request", func(o *Outlook) string { return rangeText(o.CPU, secondsText) })
+	row("of it the collector", func(o *Outlook) string { return rangeText(o.Collector, textfmt.Share) })
+	row("knee at this load times", func(o *Outlook) string { return rangeText(o.Headroom, textfmt.Count) })
+	row("turns needed", func(o *Outlook) string { return rangeText(o.Turns, textfmt.Count) })
+	row("load of the turns", func(o *Outlook) string { return rangeText(o.TurnLoad, textfmt.Count) })
+	row("longest wait for one", func(o *Outlook) string { return secondsRange(o.Wait) })
+	row("from trigger to hard", func(o *Outlook) string {
+		if o.Spare == 0 {
+			return "-"
+		}
+		return secondsText(o.Spare)
+	})
+	t.Render(&b)
+	if len(p.Notes) > 0 {
+		fmt.Fprintln(&b)
+	}
+	for _, n := range p.Notes {
+		fmt.Fprintf(&b, "! %s\n", n)
+	}
+	return b.String()
+}
+
+func round(x float64) float64 {
+	if x < 10 {
+		return x
+	}
+	return float64(int64(x + 0.5))
+}
+
+func rangeText(r Range, format func(float64) string) string {
+	if r.IsZero() {
+		return "-"
+	}
+	low, high := format(r.Low), format(r.High)
+	if low == high {
+		return low
+	}
+	if unit := unitOf(high); unit != "" && unit == unitOf(low) {
+		low = strings.TrimSuffix(low, unit)
+	}
+	return low + " to " + high
+}
+
+func unitOf(figure string) string {
+	if i := strings.LastIndexByte(figure, ' '); i >= 0 {
+		return figure[i:]
+	}
+	if strings.HasSuffix(figure, "%") {
+		return "%"
+	}
+	return ""
+}
+
+func secondsText(s float64) string {
+	return textfmt.Duration(time.Duration(min(s, 1e9) * float64(time.Second)))
+}
+
+func secondsRange(r Range) string { return rangeText(r, secondsText) }

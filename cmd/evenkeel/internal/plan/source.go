@@ -12,13 +12,12 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/cmd/evenkeel/internal/gclog"
-	"evenkeel.dev/cmd/evenkeel/internal/plan/outlook"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
 )
 
-// ofRuns takes the means of the runs with a label. "" means the only label.
+// An empty label means the only one.
 func ofRuns(source string, in io.Reader, label string) (*Plan, error) {
 	file, err := runfile.Read(in)
 	if err != nil {
@@ -54,7 +53,7 @@ type runSum struct {
 	wall                       float64 // seconds with a collection
 	service                    float64
 	beside                     float64
-	traced, profiled, measured float64 // runs with collections, allocations, CPU
+	traced, profiled, measured float64 // runs that have these
 	procs                      int
 }
 
@@ -105,10 +104,10 @@ func (s *runSum) plan(source string) (*Plan, error) {
 	case s.live == 0:
 		return nil, fmt.Errorf("%s: collections left less than 1 MB, so there is nothing to plan", source)
 	}
-	p := &Plan{Source: source, service: outlook.Service{
+	p := &Plan{Source: source, service: load{
 		Requests: s.requests / s.seconds, AllocRate: s.allocated / s.seconds, Live: s.live / s.runs,
 		Beside: s.beside / s.runs, Procs: s.procs,
-		MarkPerByte: outlook.Exactly(s.marking / (s.cycles * s.live / s.runs)),
+		MarkPerByte: exactly(s.marking / (s.cycles * s.live / s.runs)),
 	}}
 	if work := s.service - s.marking; s.measured == s.runs && work > 0 {
 		p.measured = work / s.seconds
@@ -127,10 +126,7 @@ func marked(s *gctrace.Summary) (time.Duration, bool) {
 
 func ofLog(source string, in io.Reader) (*Plan, error) {
 	log := gctrace.NewScanner(in)
-	r := gclog.Part{}.Summarize(func(yield func(gctrace.Cycle) bool) {
-		for log.Scan() && yield(log.Cycle()) {
-		}
-	})
+	r := gclog.Part{}.Summarize(log.All())
 	if err := log.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
@@ -146,9 +142,9 @@ func ofLog(source string, in io.Reader) (*Plan, error) {
 		return nil, fmt.Errorf("%s: too few collections; let the program run for longer, under load", source)
 	}
 	procs, _ := sum.Procs.Get()
-	p := &Plan{Source: source, service: outlook.Service{
+	p := &Plan{Source: source, service: load{
 		AllocRate: float64(allocated) / window.Seconds(), Live: float64(live), Procs: procs,
-		MarkPerByte: outlook.Exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
+		MarkPerByte: exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
 	}}
 	p.note("a log knows nothing of requests, which a run.json has; " + noCPU)
 	if r.Total > 1 {
@@ -181,7 +177,7 @@ func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, er
 		return nil, fmt.Errorf("%s: the replica was started again, or it is a balancer; name one replica", url)
 	}
 	seconds := after.At.Sub(before.At).Seconds()
-	p := &Plan{Source: url, service: outlook.Service{
+	p := &Plan{Source: url, service: load{
 		Requests:  float64(after.Entered-before.Entered) / seconds,
 		AllocRate: float64(after.Allocated-before.Allocated) / seconds, Live: float64(after.Live),
 	}}
@@ -189,9 +185,9 @@ func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, er
 		return nil, fmt.Errorf("%s: nothing was allocated in %v, or nothing is alive: look at it under load", url,
 			length)
 	}
-	p.options = outlook.Options{Replicas: after.Turn.Replicas, Turns: after.Turn.Turns, Memory: after.MemoryLimit()}
+	p.options = limits{Replicas: after.Turn.Replicas, Turns: after.Turn.Turns, Memory: after.MemoryLimit()}
 	if mean := after.Turn.Held.Mean(); mean > 0 {
-		p.service.Held = outlook.Range{Low: mean.Seconds(), High: max(after.Turn.Held.Max, mean).Seconds()}
+		p.service.Held = Range{Low: mean.Seconds(), High: max(after.Turn.Held.Max, mean).Seconds()}
 	}
 	p.work(before, after, seconds)
 	return p, nil
@@ -206,7 +202,7 @@ func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 	cycles := after.Process.Cycles - before.Process.Cycles
 	collector := (after.Process.Collector - before.Process.Collector).Seconds()
 	if cycles > 0 {
-		p.service.MarkPerByte = outlook.Exactly(collector / (float64(cycles) * p.service.Live))
+		p.service.MarkPerByte = exactly(collector / (float64(cycles) * p.service.Live))
 	}
 	p.measured = max((after.Process.CPU-before.Process.CPU).Seconds()-collector, 0) / seconds
 	if cycles < enoughCycles {
@@ -217,5 +213,4 @@ func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 
 const noCPU = "the replicas needed and the CPU of a request are not known"
 
-// enoughCycles is how many collections make one that overlaps an end of the window negligible.
-const enoughCycles = 5
+const enoughCycles = 5 // makes one that overlaps an end of the window negligible

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
-	"evenkeel.dev/cmd/evenkeel/internal/judge"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
@@ -31,7 +31,7 @@ type flags struct {
 	stopTimeout  cli.Period
 	pprof        string
 	variants     cli.List
-	judging      judge.Flags
+	judging      compare.Flags
 	repeat       int
 	until        untilFlags
 	seed         uint64

@@ -209,7 +209,7 @@ func (r *Runner) round(ctx context.Context, number int) error {
 // fixLooks limits the rounds of -until, before a look decides anything.
 func (r *Runner) fixLooks(round time.Duration) {
 	budget := time.Duration(r.flags.until.budget)
-	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
+	looks := min(max(int(budget/max(round, 1)), timedRounds), tailstat.MaxRounds)
 	r.File.Plan.Looks = looks
 	if n := r.Compared().Fewest(); n > looks {
 		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d, but %d decide; write -budget %s\n",
@@ -243,7 +243,7 @@ func (r *Runner) look(spent time.Duration) (why string) {
 		}
 	}
 	if limits := r.flags.judging.FailIf; len(limits) > 0 { // a ratio other than 1 does not answer them
-		clear = limits.Told(c)
+		clear = limits.Decided(c)
 	}
 	if r.soFar = fmt.Sprintf(" of %d at most", r.File.Plan.Looks); len(known) > 0 {
 		r.soFar = fmt.Sprintf(", %s of %s", u.figure, strings.Join(known, ", "))

@@ -14,7 +14,6 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
-	"evenkeel.dev/cmd/evenkeel/internal/judge"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -116,8 +115,8 @@ func TestRunFailIf(t *testing.T) {
 		{"within the limit at last", 1.1, .07, flags{until: until}, cli.ExitOK, "the answer is clear"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			limit, err := judge.ParseLimit("p99 > +20%")
-			tt.flags.seed, tt.flags.judging.FailIf = 1, judge.Limits{limit}
+			limit, err := compare.ParseLimit("p99 > +20%")
+			tt.flags.seed, tt.flags.judging.FailIf = 1, compare.Limits{limit}
 			if err := errors.Join(err, tt.flags.judging.Check()); err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +150,7 @@ func TestUntilEachLimit(t *testing.T) {
 	} {
 		flags := flags{seed: 1, until: untilFlags{width: .01, budget: cli.Period(5 * time.Minute)}}
 		for _, text := range tt.limits {
-			limit, err := judge.ParseLimit(text)
+			limit, err := compare.ParseLimit(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,8 +196,8 @@ func TestForesee(t *testing.T) {
 		{"a clear answer", flags{repeat: 12}, .02, 12, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			limit, err := judge.ParseLimit("p99 > +20%")
-			tt.flags.seed, tt.flags.judging.FailIf = 1, judge.Limits{limit}
+			limit, err := compare.ParseLimit("p99 > +20%")
+			tt.flags.seed, tt.flags.judging.FailIf = 1, compare.Limits{limit}
 			if err := errors.Join(err, tt.flags.judging.Check()); err != nil {
 				t.Fatal(err)
 			}
@@ -289,7 +288,7 @@ func TestDraw(t *testing.T) {
 func TestFloor(t *testing.T) {
 	r, stderr := untilRunner(t, flags{
 		seed: 5, aa: true, repeat: 10,
-		judging: judge.Flags{Figures: "p99", Base: "base"},
+		judging: compare.Flags{Figures: "p99", Base: "base"},
 	}, 1.5, .1)
 	if err := r.MeasureAll(t.Context()); err != nil {
 		t.Fatal(err)
@@ -334,7 +333,7 @@ func TestFloor(t *testing.T) {
 
 // TestFloorAlone measures one variant and nothing else; an interruption leaves what there is.
 func TestFloorAlone(t *testing.T) {
-	flags := flags{seed: 5, aa: true, judging: judge.Flags{Figures: "p99"}}
+	flags := flags{seed: 5, aa: true, judging: compare.Flags{Figures: "p99"}}
 	r, _ := untilRunner(t, flags, 1, .1)
 	r.variants = r.variants[:1]
 	if err := r.MeasureAll(t.Context()); err != nil {

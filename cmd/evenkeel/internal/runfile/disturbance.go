@@ -1,53 +1,55 @@
 package runfile
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"evenkeel.dev/gctrace"
 )
 
-// Disturbance is what else the machine of the load generator did during a window, on Linux. A
-// figure that is not known is absent. Shares are of the time of all processors.
+// Disturbance is what else the load generator's machine did, on Linux. Shares are of all
+// processors' time.
 type Disturbance struct {
 	Window time.Duration `json:"window_ns"`
 
-	// Service names the commands of the service's processes, "" if it runs elsewhere.
+	// Service names the commands of the service's processes, or "" if it runs elsewhere.
 	Service string `json:"service,omitempty"`
 
-	// Other is the time of all processes but evenkeel and the service, without interrupts. It is
-	// absent if the service may run here and its processes are not known.
+	// Other is without evenkeel, the service and interrupts. It is absent if processes of the
+	// service are not known.
 	Other gctrace.Value[float64] `json:"other_percent,omitzero"`
 
-	// CPU time in the window, of the service to 10 ms.
+	// CPU time, of the service to 10 ms.
 	EvenkeelCPU gctrace.Value[time.Duration] `json:"evenkeel_cpu_ns,omitzero"`
 	ServiceCPU  gctrace.Value[time.Duration] `json:"service_cpu_ns,omitzero"`
 
-	// Steal is what the hypervisor gave to others while this machine had work to do.
+	// Steal is what the hypervisor gave to others.
 	Steal gctrace.Value[float64] `json:"steal_percent,omitzero"`
 
-	// Pressure is how much of the window something waited for a processor (PSI, "some"). A load
-	// near the service's capacity makes it too.
+	// Pressure is how much of the window something waited for a processor (PSI, "some").
 	Pressure gctrace.Value[float64] `json:"pressure_percent,omitzero"`
 
-	// How often a thread was preempted.
-	Switches        gctrace.Value[int64] `json:"involuntary_switches,omitzero"`         // of evenkeel
-	ServiceSwitches gctrace.Value[int64] `json:"service_involuntary_switches,omitzero"` // of the service
+	// Preemptions of threads.
+	Switches        gctrace.Value[int64] `json:"involuntary_switches,omitzero"`
+	ServiceSwitches gctrace.Value[int64] `json:"service_involuntary_switches,omitzero"`
 }
 
-// From these percentages on a machine is disturbed. The kernel's clock of 10 ms needs the window.
+// The kernel's clock of 10 ms needs the window.
 const (
 	disturbedOther  = 3
 	disturbedSteal  = 1
 	disturbedWindow = time.Second
 )
 
-// ByOthers returns the percentage that others took. ok is false below what matters.
+// ByOthers returns the percentage that other programs took. ok is false if it does not matter.
 func (d *Disturbance) ByOthers() (percent float64, ok bool) {
 	percent, known := d.Other.Get()
 	return percent, known && percent >= disturbedOther && d.Window >= disturbedWindow
 }
 
-// Stolen returns the percentage that the hypervisor took. ok is false below what matters.
+// Stolen returns the percentage that the hypervisor took. ok is false if it does not matter.
 func (d *Disturbance) Stolen() (percent float64, ok bool) {
 	percent, known := d.Steal.Get()
 	return percent, known && percent >= disturbedSteal && d.Window >= disturbedWindow
@@ -55,9 +57,9 @@ func (d *Disturbance) Stolen() (percent float64, ok bool) {
 
 // Watched is where the service of a run is.
 type Watched struct {
-	Elsewhere bool // on another machine
+	Elsewhere bool
 
-	// Processes returns the service's processes. Default nil: not known.
+	// Processes returns those of the service. Default nil: not known.
 	Processes func() []int
 }
 
@@ -72,29 +74,29 @@ func NewWatch(service Watched) *Watch {
 	return &Watch{service, usageOf(service)}
 }
 
-// End returns the Disturbance, or nil if the system does not tell.
+// End returns nil if the system does not tell.
 func (w *Watch) End() *Disturbance {
 	return w.begin.until(usageOf(w.service))
 }
 
-// usage is what was used so far of a machine's processors.
+// usage counts seconds of a machine's processors since its start.
 type usage struct {
-	at       time.Time // zero: not known
-	busy     float64   // seconds in programs
-	stolen   float64   // seconds
-	all      float64   // seconds, with idle time
-	own      float64   // seconds, of busy, by this process
+	at       time.Time
+	busy     float64
+	stolen   float64
+	all      float64
+	own      float64 // of busy, by this process
 	switches int64
 
-	pressure gctrace.Value[float64] // seconds in which something waited
+	pressure gctrace.Value[float64]
 
 	elsewhere bool
-	processes map[int]processUsage // of the service
+	processes map[int]processUsage
 }
 
 type processUsage struct {
 	name     string
-	started  string  // tells apart processes with the same number
+	started  string  // differs between processes with one number
 	seconds  float64 // with its ended children
 	switches int64
 }
@@ -136,4 +138,12 @@ func (u usage) until(end usage) *Disturbance {
 
 func cpuTime(seconds float64) gctrace.Value[time.Duration] {
 	return gctrace.Of(time.Duration(seconds*1e6) * time.Microsecond)
+}
+
+func names(processes map[int]processUsage) string {
+	list := map[string]bool{}
+	for _, p := range processes {
+		list[p.name] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(list)), ", ")
 }

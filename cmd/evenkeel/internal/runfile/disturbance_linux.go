@@ -2,10 +2,8 @@ package runfile
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,8 +12,7 @@ import (
 	"evenkeel.dev/gctrace"
 )
 
-// userHertz is the unit of times in proc(5), a constant of the kernel's interface.
-const userHertz = 100
+const userHertz = 100 // of times in proc(5), a constant of the kernel's interface
 
 func usageOf(service Watched) usage {
 	stat, err := os.ReadFile("/proc/stat")
@@ -47,8 +44,7 @@ func usageOf(service Watched) usage {
 	return u
 }
 
-// parseStat reads the first line of /proc/stat, in ticks: cpu user nice system idle iowait irq
-// softirq steal ...
+// parseStat reads ticks: cpu user nice system idle iowait irq softirq steal ...
 func parseStat(stat string) (u usage, ok bool) {
 	line, _, _ := strings.Cut(stat, "\n")
 	f := strings.Fields(line)
@@ -68,7 +64,7 @@ func parseStat(stat string) (u usage, ok bool) {
 	return u, true
 }
 
-// parsePressure reads "some ... total=N" of /proc/pressure/cpu, in microseconds.
+// parsePressure reads "some ... total=N", in microseconds.
 func parsePressure(text string) gctrace.Value[float64] {
 	for line := range strings.Lines(text) {
 		if _, total, ok := strings.Cut(strings.TrimSpace(line), "total="); ok && strings.HasPrefix(line, "some ") {
@@ -80,7 +76,6 @@ func parsePressure(text string) gctrace.Value[float64] {
 	return gctrace.Value[float64]{}
 }
 
-// readProcess reads what a process and its ended children have used.
 func readProcess(pid int) (p processUsage, ok bool) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
@@ -108,7 +103,7 @@ func readProcess(pid int) (p processUsage, ok bool) {
 	return p, true
 }
 
-// parseProcess reads /proc/PID/stat: pid (comm) state ..., where comm may hold anything.
+// parseProcess reads pid (comm) state ..., where comm may hold anything.
 func parseProcess(stat string) (p processUsage, ok bool) {
 	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
@@ -127,12 +122,4 @@ func parseProcess(stat string) (p processUsage, ok bool) {
 		p.seconds += float64(n) / userHertz
 	}
 	return p, true
-}
-
-func names(processes map[int]processUsage) string {
-	list := map[string]bool{}
-	for _, p := range processes {
-		list[p.name] = true
-	}
-	return strings.Join(slices.Sorted(maps.Keys(list)), ", ")
 }

@@ -3,6 +3,8 @@ package runfile
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,60 +14,56 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unique"
 
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
+	"evenkeel.dev/tailstat"
 )
 
-// Version is the newest version of run.json that this package reads, and the one that it writes. It
-// rises when a field changes its meaning.
+// Version rises when a field changes its meaning.
 const Version = 1
-
-// MaxLooks is how often the runs of a plan may be judged.
-const MaxLooks = 200
 
 const maxFileBytes = 1 << 30
 
-// File is run.json, the runs measured on one machine. See docs/reference/run-json.md.
+// File is run.json. See docs/reference/run-json.md.
 type File struct {
 	Version int     `json:"version"`
-	Tool    string  `json:"tool"` // "evenkeel" and its version
+	Tool    string  `json:"tool"`
 	Machine Machine `json:"machine"`
-	Plan    *Plan   `json:"plan,omitempty"`  // of evenkeel run
-	Floor   *Floor  `json:"floor,omitempty"` // of evenkeel run -aa
+	Plan    *Plan   `json:"plan,omitempty"`
+	Floor   *Floor  `json:"floor,omitempty"`
 	Runs    []Run   `json:"runs"`
 }
 
-// Plan is the order of the runs and how to judge them.
+// Plan orders the runs, and says how to judge them.
 type Plan struct {
-	Variants []string `json:"variants"` // labels, in the order of the command line
+	Variants []string `json:"variants"` // in the order of the command line
 
-	Seed  uint64     `json:"seed"`            // of the random order
-	Order [][]string `json:"order,omitempty"` // labels of each round, in random order
+	Seed  uint64     `json:"seed"`
+	Order [][]string `json:"order,omitempty"`
 
-	Base    string   `json:"base,omitempty"`    // label that ratios refer to; "": the first
-	Figures []string `json:"figures,omitempty"` // to judge; default tailstat's
+	Base    string   `json:"base,omitempty"`    // that ratios refer to; "": the first
+	Figures []string `json:"figures,omitempty"` // default tailstat's
 
-	// Looks is after how many rounds, at most, the runs were judged to decide whether to go on. The
-	// intervals are wide enough for all of these looks. 0 means a fixed number of rounds.
+	// Looks is after how many rounds, at most, -until judged the runs.
 	Looks int `json:"looks,omitempty"`
 }
 
-// Floor is one variant measured twice in each round. Only the machine makes a difference.
+// Floor is one variant measured twice in each round.
 type Floor struct {
 	First  []Run `json:"first"`
 	Second []Run `json:"second"`
 }
 
-// Run is one load on one variant of a service. A part that was not measured is nil.
+// Run is one load on one variant. nil means not measured.
 type Run struct {
-	Label  string `json:"label"`  // of the variant; runs of one label are repeats
-	Repeat int    `json:"repeat"` // from 1
-	// from 1, with the variants in random order; 0: none
-	Round   int      `json:"round,omitempty"`
-	Command []string `json:"command,omitempty"` // of the service, with the variant's arguments
-	Env     []string `json:"env,omitempty"`     // NAME=VALUE of the variant
+	Label   string   `json:"label"`           // runs of one label are repeats
+	Repeat  int      `json:"repeat"`          // from 1
+	Round   int      `json:"round,omitempty"` // from 1; 0: not in rounds
+	Command []string `json:"command,omitempty"`
+	Env     []string `json:"env,omitempty"`
 
 	Load   *loadgen.Result `json:"load"`
 	GC     *GC             `json:"gc,omitempty"`
@@ -74,19 +72,18 @@ type Run struct {
 
 	Disturbance *Disturbance `json:"disturbance,omitempty"`
 
-	// of requests that are not those of the command line
 	Mix     *Mix   `json:"mix,omitempty"`
-	PProf   string `json:"pprof,omitempty"`   // URL of the figures of a service that ran already
+	PProf   string `json:"pprof,omitempty"`   // URL, of a service that ran already
 	GCTrace string `json:"gctrace,omitempty"` // log of its collections
 
-	Notes []string `json:"notes,omitempty"` // what was not measured or went wrong, and why
+	Notes []string `json:"notes,omitempty"` // what was not measured
 
-	Share  *Share  `json:"share,omitempty"`  // of a load by several generators; nil: all of it
-	Parts  []Part  `json:"parts,omitempty"`  // generators of a run that Merge made
-	Import *Import `json:"import,omitempty"` // of a run that another tool measured
+	Share  *Share  `json:"share,omitempty"`
+	Parts  []Part  `json:"parts,omitempty"`
+	Import *Import `json:"import,omitempty"`
 }
 
-// Window returns when a run was measured. ok is false if its file does not say.
+// Window returns when a run was measured, if its file says so.
 func (r *Run) Window() (from, to time.Time, ok bool) {
 	from = r.Load.Started
 	return from, from.Add(r.Load.Duration), !from.IsZero() && r.Load.Duration > 0
@@ -94,39 +91,37 @@ func (r *Run) Window() (from, to time.Time, ok bool) {
 
 // Mix is where requests come from.
 type Mix struct {
-	File string  `json:"file,omitempty"` // of targets
-	Seed *uint64 `json:"seed,omitempty"` // of templates; absent without any
-	Made int     `json:"made"`           // different requests
+	File string  `json:"file,omitempty"`
+	Seed *uint64 `json:"seed,omitempty"`
+	Made int     `json:"made"`
 }
 
-// GC is what the collector did from the first measured request to the last answer.
+// GC is from the first measured request to the last answer.
 type GC struct {
-	Source      string          `json:"source,omitempty"` // GCFromTrace or GCFromMemStats
+	Source      string          `json:"source,omitempty"`
 	Summary     gctrace.Summary `json:"summary"`
 	Collections []Collection    `json:"collections"`
 }
 
-// Collection is one collection on the time line of a run. Sizes are in bytes.
+// Sizes are in bytes, times in ns.
 type Collection struct {
-	At     time.Duration `json:"at"`    // start, since the first measured request was due; ns
-	Wall   time.Duration `json:"wall"`  // ns
-	Pause  time.Duration `json:"pause"` // stop-the-world part of Wall; ns
+	At     time.Duration `json:"at"`
+	Wall   time.Duration `json:"wall"`
+	Pause  time.Duration `json:"pause"` // part of Wall
 	Before int64         `json:"before"`
 	After  int64         `json:"after"`
 	Live   int64         `json:"live"`
 }
 
-// Alloc is what the service allocated in the window.
+// Alloc is what the service allocated.
 type Alloc struct {
 	Bytes  int64  `json:"bytes"`
-	Source string `json:"source"` // AllocFromMemStats or AllocFromTrace
+	Source string `json:"source"`
 
-	// The allocation profile samples, so its bytes only come near Bytes.
-	Sampled    int64  `json:"sampled_bytes,omitempty"`
-	Flat       []Site `json:"flat,omitempty"`       // functions by Flat
-	Cumulative []Site `json:"cumulative,omitempty"` // functions by Cum, without the standard library
-	// by Flat, the innermost line of each stack outside the standard library
-	Lines []Site `json:"lines,omitempty"`
+	Sampled    int64  `json:"sampled_bytes,omitempty"` // from the profile, which samples
+	Flat       []Site `json:"flat,omitempty"`
+	Cumulative []Site `json:"cumulative,omitempty"`
+	Lines      []Site `json:"lines,omitempty"` // by Flat, innermost outside the standard library
 }
 
 // Sources of GC.
@@ -137,24 +132,24 @@ const (
 
 // Sources of Alloc.Bytes.
 const (
-	AllocFromMemStats = "runtime.MemStats" // exact
-	AllocFromTrace    = "gctrace"          // estimate
+	AllocFromMemStats = "runtime.MemStats"
+	AllocFromTrace    = "gctrace"
 )
 
-// Site is a place that allocates, by the allocation profile.
+// Site is a place that allocates.
 type Site struct {
-	Name string `json:"name"` // function
+	Name string `json:"name"`
 	File string `json:"file,omitempty"`
 	Line int64  `json:"line,omitempty"`
-	Flat int64  `json:"flat"`          // bytes allocated there
-	Cum  int64  `json:"cum,omitempty"` // bytes allocated there and in what it called; not of a line
+	Flat int64  `json:"flat"`
+	Cum  int64  `json:"cum,omitempty"` // with what it called; not of a line
 }
 
-// Server is what the operating system says of the service's process.
+// Server is what the operating system says of the service.
 type Server struct {
 	PeakRSSBytes int64         `json:"peak_rss_bytes,omitempty"`
-	CPU          time.Duration `json:"cpu_ns,omitempty"` // of a service that evenkeel started
-	Exit         string        `json:"exit,omitempty"`   // how it ended
+	CPU          time.Duration `json:"cpu_ns,omitempty"`
+	Exit         string        `json:"exit,omitempty"`
 }
 
 // Write writes f as JSON.
@@ -184,8 +179,8 @@ func Read(r io.Reader) (*File, error) {
 		return nil, fmt.Errorf("version %d is newer than this evenkeel reads (%d): update evenkeel", f.Version, Version)
 	case len(f.Runs) == 0:
 		return nil, errors.New("no runs in it")
-	case f.Plan != nil && (f.Plan.Looks < 0 || f.Plan.Looks > MaxLooks):
-		return nil, fmt.Errorf("plan: %d looks are not from 0 to %d", f.Plan.Looks, MaxLooks)
+	case f.Plan != nil && (f.Plan.Looks < 0 || f.Plan.Looks > tailstat.MaxRounds):
+		return nil, fmt.Errorf("plan: %d looks are not from 0 to %d", f.Plan.Looks, tailstat.MaxRounds)
 	}
 	sets := map[string][]Run{"runs": f.Runs}
 	if f.Floor != nil {
@@ -215,7 +210,7 @@ type Machine struct {
 	Go          string `json:"go"`
 }
 
-// ThisMachine describes the machine as far as it tells (Linux: proc(5)).
+// ThisMachine reads proc(5) on Linux.
 func ThisMachine() Machine {
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
@@ -267,7 +262,7 @@ func Tool() string {
 	return "evenkeel " + v
 }
 
-// String describes the machine in one line.
+// String returns one line.
 func (m Machine) String() string {
 	if m == (Machine{}) {
 		return "a machine that its file does not describe"
@@ -282,3 +277,99 @@ func (m Machine) String() string {
 	parts = append(parts, strings.TrimSpace(m.OS+"/"+m.Arch+" "+m.Kernel), m.Go)
 	return strings.Join(parts, ", ")
 }
+
+const (
+	maxEventsBytes = 64 << 20
+	maxEventLine   = 64 << 10
+	maxEventName   = 100 // of a source or a state
+)
+
+// Event says that a source enters a state, until its next line.
+type Event struct {
+	Time   time.Time
+	Source string
+	State  string
+	Note   string
+}
+
+// Events is an events file. See docs/reference/events.md.
+type Events struct {
+	Name  string
+	List  []Event
+	Notes []string // what was left out, and why
+}
+
+// ReadEvents reads a JSON object from each line.
+func ReadEvents(r io.Reader, name string) (*Events, error) {
+	e := &Events{Name: name}
+	in := bufio.NewReaderSize(io.LimitReader(r, maxEventsBytes+1), maxEventLine)
+	for line, size := 1, 0; ; line++ {
+		text, err := in.ReadSlice('\n')
+		size += len(text)
+		fail := func(format string, a ...any) (*Events, error) {
+			return nil, fmt.Errorf("%s:%d: %w", name, line, fmt.Errorf(format, a...))
+		}
+		last := errors.Is(err, io.EOF)
+		switch {
+		case size > maxEventsBytes:
+			return fail("the file is over %s: keep the lines of the time that was measured",
+				textfmt.Bytes(maxEventsBytes))
+		case errors.Is(err, bufio.ErrBufferFull):
+			return fail("the line is over %s: write one object a line, and short notes", textfmt.Bytes(maxEventLine))
+		case err != nil && !last:
+			return nil, err
+		}
+		if line == 1 {
+			text = bytes.TrimPrefix(text, []byte("\ufeff"))
+		}
+		switch text = bytes.TrimSpace(text); {
+		case len(text) == 0:
+		case last && text[0] == '{' && !json.Valid(text):
+			e.Notes = append(e.Notes, fmt.Sprintf("%s:%d: the last line is cut off and was left out", name, line))
+		default:
+			ev, err := parseEvent(text)
+			if err != nil {
+				return fail("%w", err)
+			}
+			ev.Source, ev.State = unique.Make(ev.Source).Value(), unique.Make(ev.State).Value()
+			e.List = append(e.List, ev)
+		}
+		if last {
+			return e, nil
+		}
+	}
+}
+
+// parseEvent matches names exactly, so other fields such as "T" do no harm.
+func parseEvent(text []byte) (Event, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
+		return Event{}, fmt.Errorf(`not one JSON object: write {"t":"2026-11-21T10:00:00.5Z","source":"NAME",`+
+			`"state":"WORD"} on a line of its own (%w)`, cmp.Or(err, errNull))
+	}
+	var ev Event
+	var t string
+	for _, f := range []struct {
+		name string
+		to   *string
+		must bool
+	}{{"t", &t, true}, {"source", &ev.Source, true}, {"state", &ev.State, true}, {"note", &ev.Note, false}} {
+		raw := fields[f.name]
+		if raw != nil && json.Unmarshal(raw, f.to) != nil {
+			return Event{}, fmt.Errorf("%q must be a string", f.name)
+		}
+		switch {
+		case f.must && strings.TrimSpace(*f.to) == "":
+			return Event{}, fmt.Errorf("%q is missing or empty: each line needs t, source and state", f.name)
+		case f.must && f.to != &t && len(*f.to) > maxEventName:
+			return Event{}, fmt.Errorf("%q is over %d bytes: shorten it, and put what is long into note", f.name,
+				maxEventName)
+		}
+	}
+	if err := ev.Time.UnmarshalText([]byte(t)); err != nil {
+		return Event{}, fmt.Errorf("t is %.60q: write RFC 3339 with a zone, such as 2026-11-21T10:00:00.5Z", t)
+	}
+	return ev, nil
+}
+
+var errNull = errors.New("it is null")

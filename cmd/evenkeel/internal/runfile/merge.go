@@ -13,7 +13,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Share is which part of a load a generator put on, Index of Of from 0.
+// Share is part Index, from 0, of a load.
 type Share struct {
 	Index int `json:"index"`
 	Of    int `json:"of"`
@@ -21,12 +21,12 @@ type Share struct {
 
 func (s Share) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 
-// Part is one generator of a run that was merged.
+// Part is one generator of a merged run.
 type Part struct {
 	File        string        `json:"file"`
 	Machine     Machine       `json:"machine"`
 	Share       *Share        `json:"share,omitempty"`
-	Rate        float64       `json:"rate,omitempty"` // asked for
+	Rate        float64       `json:"rate,omitempty"`
 	Connections int           `json:"connections"`
 	Started     time.Time     `json:"started"`
 	Duration    time.Duration `json:"duration_ns"`
@@ -34,44 +34,42 @@ type Part struct {
 	Failed      int64         `json:"failed"`
 	Late        int64         `json:"late,omitempty"`
 	LateMax     time.Duration `json:"late_max_ns,omitempty"`
-	Disturbance *Disturbance  `json:"disturbance,omitempty"` // of its machine
+	Disturbance *Disturbance  `json:"disturbance,omitempty"`
 }
 
 // Import says which tool measured a run.
 type Import struct {
-	Format string `json:"format"` // as evenkeel convert names it
+	Format string `json:"format"`
 
-	// Exact says that each request is in its own bucket. Otherwise only percentiles were known, and
-	// each request is in the bucket of the next one above it.
+	// Exact says that each request is in its own bucket, not in that of the next known percentile.
 	Exact bool `json:"exact"`
 
-	// Quantiles are the only known ones, with 1 for the maximum. nil means all.
+	// Quantiles are the only known ones, with 1 for the maximum. nil: all.
 	Quantiles []float64 `json:"quantiles,omitempty"`
 }
 
-// Knows reports whether a run has this quantile of its latency. 1 is the maximum.
+// Knows reports whether a run has this quantile. 1 is the maximum.
 func (r *Run) Knows(q float64) bool {
 	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil ||
 		slices.Contains(r.Import.Quantiles, q))
 }
 
-// KnowsAll reports whether a run has the whole distribution of its latency.
+// KnowsAll reports whether a run has the whole distribution.
 func (r *Run) KnowsAll() bool {
 	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil)
 }
 
 // MergeOptions says what Merge accepts.
 type MergeOptions struct {
-	// Skew is how far apart the windows may begin, and how much longer one may be.
+	// Skew is how far apart windows may begin, and how much longer one may be.
 	Skew time.Duration
 
-	// AllowLate accepts generators that sent over 1% of their requests more than 1 ms late, or left
-	// some out. The result says so.
+	// AllowLate accepts generators that sent over 1% of their requests more than 1 ms late or not
+	// at all.
 	AllowLate bool
 }
 
-// Merge adds up the files of several generators of one load. Runs of one label and repeat become
-// one. An error names the file and says what to do.
+// Merge adds up the files of several generators of one load.
 func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 	if len(files) < 2 {
 		return nil, errors.New("one file alone has nothing to be added to: name the files of all generators")
@@ -166,7 +164,6 @@ func parts(r *Run, name string, machine Machine) []Part {
 	}}
 }
 
-// oneService rejects loads on several services, and runs without counts.
 func (m *merger) oneService() error {
 	for i, r := range m.runs {
 		switch {
@@ -187,7 +184,6 @@ func (m *merger) oneService() error {
 	return nil
 }
 
-// mix is how all requests were made, or nil.
 func (m *merger) mix() (*Mix, error) {
 	first := *cmp.Or(m.runs[0].Mix, &Mix{})
 	sum := first
@@ -219,7 +215,6 @@ func (m *merger) twice() error {
 	return nil
 }
 
-// shares rejects a load with a missing or doubled share.
 func (m *merger) shares() error {
 	var of int
 	has := map[int]string{}
@@ -266,7 +261,6 @@ func due(r *Run) time.Duration {
 	return r.Load.Duration
 }
 
-// windows rejects loads of different times.
 func (m *merger) windows() error {
 	var all []int
 	for i, r := range m.runs {
@@ -294,7 +288,6 @@ func (m *merger) windows() error {
 	return nil
 }
 
-// late says how a generator fell short of its rate, or "".
 func late(l *loadgen.Result) string {
 	var list []string
 	if l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
@@ -320,7 +313,7 @@ func (m *merger) rates() error {
 	return nil
 }
 
-// service keeps the figures of the service if only one generator has them.
+// service keeps the service's figures if only one generator has them.
 func (m *merger) service(sum *Run) {
 	var who []*Run
 	for _, r := range m.runs {

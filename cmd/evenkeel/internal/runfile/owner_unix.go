@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// keepOwner gives f the owner and the group of another file, if this user may.
+// keepOwner needs the right to change the owner, and else does nothing.
 func keepOwner(f *os.File, of fs.FileInfo) {
 	if s, ok := of.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(s.Uid), int(s.Gid))

@@ -10,17 +10,12 @@ import (
 	"path/filepath"
 )
 
-// Save writes f to a file as the function Save does.
-func (f *File) Save(name string) error { return Save(name, f.Write) }
-
-// Save writes a file whole or not at all. It writes a new file in the same folder with the
-// permissions, and if possible the owner, of the old one. Then it renames it. It follows links, and
-// writes directly to a pipe, a device, or the file of standard output or error. A kill may leave
-// .evenkeel-*.tmp.
+// Save writes a file whole or not at all. It renames a new file, which has the same permissions
+// and, if possible, owner. It follows links, and writes directly to a pipe, a device, or the file
+// of standard output or error. A kill may leave .evenkeel-*.tmp.
 //
-// If the file cannot be replaced, such as a mounted one, Save overwrites it. A full disk then
-// leaves it as it was, a kill leaves both texts mixed. If that fails too, the error names the new
-// file.
+// Save overwrites a file that it cannot replace, such as a mounted one. A full disk then leaves it
+// as it was, a kill leaves both texts mixed. If that fails too, the error names the new file.
 func Save(name string, write func(io.Writer) error) error {
 	t, err := lookAt(name)
 	if err != nil {
@@ -52,7 +47,7 @@ func Save(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// CanSave says why Save could not write this file. Ask before work that takes long.
+// CanSave says early why Save could not write this file.
 func CanSave(name string) error {
 	t, err := lookAt(name)
 	if err != nil || t.special || t.stream != nil {
@@ -66,10 +61,10 @@ func CanSave(name string) error {
 }
 
 type target struct {
-	path    string      // with links followed
-	old     fs.FileInfo // nil: none
-	special bool        // no regular file, which must not be replaced
-	stream  *os.File    // standard output or error, if that goes there; nil: none
+	path    string // with links followed
+	old     fs.FileInfo
+	special bool // not a regular file, which must not be replaced
+	stream  *os.File
 }
 
 func lookAt(name string) (target, error) {
@@ -113,7 +108,6 @@ func lookAt(name string) (target, error) {
 	return t, err
 }
 
-// beside makes a new file in the target's folder, with the target's permissions.
 func (t *target) beside() (*os.File, error) {
 	dir, mode := filepath.Dir(t.path), fs.FileMode(0o666)
 	if t.old != nil {
@@ -125,7 +119,7 @@ func (t *target) beside() (*os.File, error) {
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			continue
-		case errors.Is(err, fs.ErrPermission): // of the folder; the file may be writable
+		case errors.Is(err, fs.ErrPermission):
 			return nil, fmt.Errorf("no file can be made in %s: %w", dir, plain(err))
 		case err != nil:
 			return nil, err
@@ -141,10 +135,8 @@ func (t *target) beside() (*os.File, error) {
 	return nil, fmt.Errorf("%s is full of files .evenkeel-*.tmp: remove them", dir)
 }
 
-// rename is a variable for tests.
-var rename = os.Rename
+var rename = os.Rename // for tests
 
-// place moves a whole file to the target, and leaves it if that fails.
 func (t *target) place(whole string) error {
 	err := rename(whole, t.path)
 	if err == nil || t.old == nil {
@@ -156,8 +148,7 @@ func (t *target) place(whole string) error {
 	return os.Remove(whole)
 }
 
-// overwrite copies one file over another. It first writes what goes beyond the old end, so a full
-// disk leaves the old text whole.
+// What goes beyond the old end comes first, so a full disk leaves the old text whole.
 func overwrite(to, from string) error {
 	in, err := os.Open(from)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestSaveKeepsTheOwner(t *testing.T) {
 	if err := os.Chown(name, 12345, 23456); err != nil {
 		t.Fatal(err)
 	}
-	if err := new(File).Save(name); err != nil {
+	if err := Save(name, new(File).Write); err != nil {
 		t.Fatal(err)
 	}
 	fi, err := os.Stat(name)

@@ -27,12 +27,12 @@ import (
 // what is missing.
 func (s *endpoint) fetchBeside(
 	ctx context.Context, profiled bool, say func(format string, a ...any),
-) (*spool, *reqtrace.Beside, error) {
+) (*spool, *cpuwatch.Beside, error) {
 	if s.seconds == 0 {
 		b, err := s.fetch(ctx)
 		return b, nil, err
 	}
-	seen := func() *reqtrace.Beside { return nil }
+	seen := func() *cpuwatch.Beside { return nil }
 	if here, err := observe.Here(ctx, s.at); err == nil && len(here) > 0 {
 		seen = watchMachine(ctx)
 	}
@@ -45,7 +45,7 @@ func (s *endpoint) fetchBeside(
 	cpu, beside, failed := watched(), seen(), end()
 	if cpu != nil {
 		if beside == nil {
-			beside = &reqtrace.Beside{}
+			beside = &cpuwatch.Beside{}
 		}
 		beside.CPU = cpu
 	}
@@ -113,12 +113,12 @@ const (
 	mostLate  = 10_000
 )
 
-func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
+func watchMachine(ctx context.Context) (end func() *cpuwatch.Beside) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan []reqtrace.Interval, 1)
+	done := make(chan []cpuwatch.Interval, 1)
 	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
 	go func() {
-		var late []reqtrace.Interval
+		var late []cpuwatch.Interval
 		beat := time.NewTimer(heartbeat)
 		defer beat.Stop()
 		for last := time.Now(); ; {
@@ -130,15 +130,15 @@ func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
 			}
 			now := time.Now()
 			if now.Sub(last) > heartbeat+heartLate && len(late) < mostLate {
-				late = append(late, reqtrace.Interval{From: last, To: now})
+				late = append(late, cpuwatch.Interval{From: last, To: now})
 			}
 			last = now
 			beat.Reset(heartbeat)
 		}
 	}()
-	return func() *reqtrace.Beside {
+	return func() *cpuwatch.Beside {
 		cancel()
-		b := &reqtrace.Beside{Late: <-done}
+		b := &cpuwatch.Beside{Late: <-done}
 		if d := watch.End(); d != nil {
 			percent, _ := d.Steal.Get()
 			b.Steal = percent / 100
@@ -176,13 +176,13 @@ func ReadCPU(stat string, o *reqtrace.Options) (pid int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("-cpu-stat %s: %w", stat, err)
 	}
-	o.Beside = &reqtrace.Beside{CPU: cpu}
+	o.Beside = &cpuwatch.Beside{CPU: cpu}
 	return 0, nil
 }
 
 // watchCPU watches until end. say tells why the quota is unknown.
-func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *reqtrace.CPU) {
-	end = func() *reqtrace.CPU { return nil }
+func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *cpuwatch.CPU) {
+	end = func() *cpuwatch.CPU { return nil }
 	if s.process == noProcess {
 		return end
 	}

@@ -16,6 +16,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
@@ -163,7 +164,7 @@ func (x *Tracing) Explain(ctx context.Context) (url string, v *verdict.Verdict, 
 	return source.url, v, err
 }
 
-func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *reqtrace.Beside, error) {
+func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *cpuwatch.Beside, error) {
 	ctx, cancel := x.Server.Until(ctx)
 	defer cancel()
 	loadCtx, stopLoad := context.WithCancel(ctx)

@@ -11,25 +11,23 @@ import (
 
 // Facts is what the C compiler said about a declaration file.
 type Facts struct {
-	Funcs  map[string]dwarf.Type // by C name
-	Types  map[string]dwarf.Type // by the text in C
-	Consts map[string]dwarf.Type // by C name
+	Funcs  map[string]dwarf.Type
+	Types  map[string]dwarf.Type
+	Consts map[string]dwarf.Type
 	Odd    map[dwarf.Type]Oddity
 }
 
 // Oddity is what debug/dwarf's types do not carry.
 type Oddity struct {
 	Vector bool
-	Align  int64 // asked for in the source, 0: natural
+	Align  int64 // asked for in the source; 0: natural
 }
 
-// Attributes that debug/dwarf has no names for.
 const (
 	attrAlignment dwarf.Attr = 0x88
 	attrGNUVector dwarf.Attr = 0x2107
 )
 
-// note keeps the oddities of the type at e.
 func (facts *Facts) note(data *dwarf.Data, e *dwarf.Entry) {
 	var o Oddity
 	o.Vector, _ = e.Val(attrGNUVector).(bool)
@@ -42,14 +40,13 @@ func (facts *Facts) note(data *dwarf.Data, e *dwarf.Entry) {
 	if o == (Oddity{}) {
 		return
 	}
-	if t, err := data.Type(e.Offset); err == nil { // what cannot be read is said where it is used
+	if t, err := data.Type(e.Offset); err == nil {
 		facts.Odd[t] = o
 	}
 }
 
-// Bare strips typedefs and qualifiers. aligned is the strictest alignment that they ask for:
-// __attribute__((aligned)) may stand at a typedef, and what it is stripped to does not know of it
-// any more.
+// Bare strips typedefs and qualifiers. aligned is the strictest alignment that they ask for,
+// because __attribute__((aligned)) may be part of a typedef.
 func (facts *Facts) Bare(t dwarf.Type) (b dwarf.Type, aligned int64) {
 	for {
 		aligned = max(aligned, facts.Odd[t].Align)
@@ -109,8 +106,8 @@ func IsConst(t dwarf.Type) bool {
 // Number is a number of C.
 type Number struct {
 	decl.Number
-	PlainChar bool // char: signed on one platform, not on another
-	Wide      bool // wchar_t, likewise
+	PlainChar bool // char: its sign depends on the platform
+	Wide      bool
 	Enum      *dwarf.EnumType
 }
 
@@ -171,7 +168,7 @@ func (n Number) GoName() string {
 	case n.PlainChar:
 		return "uint8"
 	case n.Wide:
-		return decl.Number{Class: decl.Signed, Size: n.Size}.GoName() // a rune
+		return decl.Number{Class: decl.Signed, Size: n.Size}.GoName()
 	}
 	return n.Number.GoName()
 }
@@ -187,10 +184,10 @@ func (n Number) Is(g decl.Number) bool {
 	return g == n.Number
 }
 
-// TypeText returns a declaration of what as t, in C. The typedefs stay: they hold on the platforms
-// where what is behind them differs.
+// TypeText returns a declaration of what as t, in C. It keeps typedefs, which hold on each
+// platform.
 //
-// C declares a name by its use, from the name outwards, so the text grows around what while the
+// C declares a name by its use, from the name outwards. So the text grows around what, while the
 // type is followed inwards. For f, a function that returns a pointer to an array of 4 ints:
 //
 //	function          f                  ->  f(void)
@@ -219,7 +216,7 @@ func TypeText(t dwarf.Type, what string) string {
 		}
 		return TypeText(t.Type, "*"+what)
 	case *dwarf.ArrayType:
-		if t.Count < 0 { // as long as another parameter says
+		if t.Count < 0 {
 			return TypeText(t.Type, what+"[]")
 		}
 		return TypeText(t.Type, fmt.Sprintf("%s[%d]", what, t.Count))
@@ -242,7 +239,7 @@ func TypeText(t dwarf.Type, what string) string {
 	return join(base)
 }
 
-// shortNames are clang's names for what gcc calls otherwise, so that both make the same file.
+// shortNames are clang's names for gcc's, so that both make the same file.
 var shortNames = map[string]string{
 	"short int": "short", "short unsigned int": "unsigned short", "long int": "long",
 	"long unsigned int": "unsigned long",
@@ -284,7 +281,7 @@ func cParams(t *dwarf.FuncType) string {
 			s += "..."
 			continue
 		}
-		s += TypeText(Unqualified(p), "") // C compares no qualifiers there
+		s += TypeText(Unqualified(p), "")
 	}
 	if s == "" {
 		return "void"
@@ -317,7 +314,7 @@ func (facts *Facts) Describe(t dwarf.Type) string {
 // WrapIt is what to do about a C type that Go has nothing for.
 const WrapIt = "wrap the function in a static inline one in the preamble whose types Go has too"
 
-// Unwritable says what in t has no name in C, empty when all has.
+// Unwritable says what in t has no name in C. It is empty if everything has one.
 func (facts *Facts) Unwritable(t dwarf.Type) string {
 	within := func(what string, t dwarf.Type) string {
 		if s := facts.Unwritable(t); s != "" {
@@ -355,7 +352,7 @@ func (facts *Facts) Unwritable(t dwarf.Type) string {
 
 const unknownType = "a type that fastcgen does not know (atomic, perhaps)"
 
-// ConstMembers reports whether C does not assign to t, since it is const or has a member that is.
+// ConstMembers reports whether C does not assign to t, because of a const.
 func (facts *Facts) ConstMembers(t dwarf.Type) bool {
 	if IsConst(t) {
 		return true
@@ -376,14 +373,14 @@ func (facts *Facts) ConstMembers(t dwarf.Type) bool {
 // Fact is what generated code relies on about a number or bool type of C.
 type Fact struct {
 	Text       string
-	base       string // without typedefs; the same as text when only the size is in doubt
+	base       string // without typedefs; equals text when only the size is in doubt
 	size       int64
 	class      decl.Class
-	eitherSign bool // signed on one platform, not on another
+	eitherSign bool // its sign depends on the platform
 	boolean    bool
 }
 
-// FactsOf returns what to assert about the number or bool in c, an array of them perhaps.
+// FactsOf returns what to assert about the number, bool or array in c.
 func (facts *Facts) FactsOf(c dwarf.Type) []Fact {
 	for {
 		b, _ := facts.Bare(c)
@@ -409,7 +406,7 @@ func (facts *Facts) FactsOf(c dwarf.Type) []Fact {
 	return nil
 }
 
-// Condition is what f asserts, as an integer constant expression of C. A cast tells the type: 0.5
+// Condition is what f asserts, an integer constant expression of C. A cast tells the type: 0.5
 // becomes 0 in an integer type, -1 stays negative in a signed one, and 2 becomes 1 in _Bool.
 func (f Fact) Condition() string {
 	size := fmt.Sprintf("sizeof(%s) == %d", f.Text, f.size)

@@ -1,14 +1,14 @@
 // Package cc asks the C compiler what the C names of a declaration file are, the second stage of
 // fastcgen.
 //
-// A probe is a line of C that declares a variable of the type in question. The debugging
-// information (DWARF) of that variable is the answer:
+// A probe is a line of C that declares a variable of the type in question. The variable's debugging
+// information (DWARF) is the answer:
 //
 //	//fastc:call v_dot(...)   ->   __typeof__(&v_dot) fastc_func_0;   ->   *dwarf.FuncType
 //	type Point C.struct_v_point -> struct v_point *fastc_type_1;      ->   *dwarf.StructType
 //
-// Invariant: the compiler runs with the flags that go build would give it, and with no flag that
-// makes it do more than compile (flags.go). Nothing is linked or run.
+// Invariant: the compiler runs with the flags of go build, and with no flag that makes it do more
+// than compile (checkFlags). Nothing is linked or run.
 package cc
 
 import (
@@ -28,13 +28,13 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// Package is the package that a declaration file belongs to, without the file generated from it.
+// Package is the package of a declaration file, without the file generated from it.
 type Package struct {
 	Shell
 	ImportPath string
-	holds      bool // the file is one of those that are built
+	holds      bool
 	Fset       *token.FileSet
-	Files      []*ast.File // the ordinary ones, and other generated ones
+	Files      []*ast.File
 	CFiles     []string
 	cFlags     []string
 	cppFlags   []string
@@ -57,11 +57,11 @@ func Load(ctx context.Context, d *decl.File, out, temp string) (*Package, error)
 	return pkg, nil
 }
 
-// ReadPackage reads the package that the file at path belongs to, as a build with
-// tags sees it and without the file out.
+// ReadPackage reads the package of the file at path, as a build with tags sees it and without the
+// file out.
 func ReadPackage(ctx context.Context, path string, tags []string, out, temp string) (*Package, error) {
 	near, base := filepath.Split(path)
-	dir, err := filepath.Abs(near) // ${SRCDIR} in flags becomes this
+	dir, err := filepath.Abs(near)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,6 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 	return pkg, nil
 }
 
-// entries lists a directory without one file.
 func entries(dir, without string) ([]fs.FileInfo, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -116,7 +115,7 @@ func entries(dir, without string) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// Declared returns what the package's files declare, with the type expressions of types.
+// Declared returns the names that the package's files declare, and the expressions of its types.
 func (pkg *Package) Declared() (names map[string]token.Position, typeOf map[string]ast.Expr) {
 	names, typeOf = map[string]token.Position{}, map[string]ast.Expr{}
 	note := func(id *ast.Ident) { names[id.Name] = pkg.Fset.Position(id.Pos()) }
@@ -149,7 +148,7 @@ func (pkg *Package) Declared() (names map[string]token.Position, typeOf map[stri
 	return names, typeOf
 }
 
-// Clashes finds names that the generated file and another file of the package both declare.
+// Clashes finds names that the generated file and another file both declare.
 func (pkg *Package) Clashes(d *decl.File) decl.Problems {
 	var bad decl.Problems
 	names, _ := pkg.Declared()

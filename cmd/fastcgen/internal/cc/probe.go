@@ -16,11 +16,11 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// probe is a line of C whose debugging information answers a question about a declaration.
+// probe is a line of C that asks about a declaration.
 type probe struct {
-	variable string // declared by the line
+	variable string
 	text     string
-	at       decl.Name // what is asked for, and where
+	at       decl.Name
 	missing  string
 	do       string
 }
@@ -61,8 +61,7 @@ func probes(d *decl.File) []probe {
 	return list
 }
 
-// Ask compiles all probes at once and reads the answers. Line marks place what the compiler says at
-// the declaration.
+// Ask compiles all probes at once and reads the answers. Line marks place the compiler's messages.
 func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 	list := probes(d)
 	source := strings.Builder{}
@@ -81,10 +80,9 @@ func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 	return answers(data, list)
 }
 
-// meant matches the name that a compiler thinks was meant.
 var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
 
-// blame compiles the preamble alone, then each probe with it, to find what the C compiler refused.
+// blame compiles the preamble alone, then each probe with it, to find what the compiler refused.
 func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all error) error {
 	var bad decl.Problems
 	if _, err := tc.Compile(ctx, decl.CPreamble(d)); err != nil {
@@ -119,8 +117,8 @@ func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all e
 	return bad
 }
 
-// PreambleProblems places what the C compiler said about preambles in the files that they are in.
-// at is the place of what it said about other files.
+// PreambleProblems places the compiler's messages in the files of the preambles. at is the place of
+// messages about other files.
 func PreambleProblems(err error, at token.Position, do string, paths ...string) error {
 	var bad decl.Problems
 	for _, c := range Complaints(err) {
@@ -139,8 +137,8 @@ func PreambleProblems(err error, at token.Position, do string, paths ...string) 
 	return bad
 }
 
-// answers reads the types of the probes' variables. fastc_func_0 and fastc_type_1 are pointers to
-// what they stand for, fastc_const_2 has the type itself.
+// answers reads the types of the probes' variables. fastc_func_0 and fastc_type_1 are pointers,
+// fastc_const_2 has the type itself.
 func answers(data *dwarf.Data, list []probe) (*Facts, error) {
 	var bad decl.Problems
 	facts := &Facts{

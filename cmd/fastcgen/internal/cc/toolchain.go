@@ -1,6 +1,7 @@
 package cc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,13 +16,13 @@ import (
 	"strings"
 )
 
-// Toolchain is the C compiler with the package's flags, as the go command would run it.
+// Toolchain is the C compiler with the package's flags, as the go command runs it.
 type Toolchain struct {
 	Shell
 	CC     []string
 	flags  []string
-	count  int  // of objects
-	Silent bool // -w is among the package's flags
+	count  int
+	Silent bool
 }
 
 type goEnv struct {
@@ -70,7 +71,7 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 		}
 	}
 	tc.Silent = slices.Contains(tc.flags, "-w")
-	// The errors of a trial would obey -w.
+	// -w would silence the errors of a trial
 	tc.flags = slices.DeleteFunc(tc.flags, func(f string) bool { return f == "-w" })
 	return tc, nil
 }
@@ -92,19 +93,18 @@ func pkgConfig(ctx context.Context, program string, pkg *Package) ([]string, err
 	return words(out), nil
 }
 
-// Compile compiles C source into an object file and returns its name. The package's warnings
-// are the go command's to show; link-time optimisation would leave nothing to look into.
+// Compile compiles C source into an object file and returns its name. It shows no warnings, and
+// turns link-time optimisation off, which would leave nothing to look into.
 func (tc *Toolchain) Compile(ctx context.Context, source string, extra ...string) (string, error) {
 	return tc.Object(ctx, source, append([]string{"-w"}, append(extra, "-x", "c", "-")...)...)
 }
 
-// Strictly compiles C source that turns some warnings into errors itself. Some of them take -O2.
+// Strictly compiles C source that turns some warnings into errors. Some of them need -O2.
 func (tc *Toolchain) Strictly(ctx context.Context, source string) (string, error) {
 	return tc.Object(ctx, source, "-Wno-error", "-O2", "-x", "c", "-")
 }
 
-// Object compiles C into an object file and returns its name: stdin, where args say so, with the
-// package's flags before args.
+// Object compiles C with the package's flags and args into an object file, and returns its name.
 func (tc *Toolchain) Object(ctx context.Context, stdin string, args ...string) (string, error) {
 	tc.count++
 	out := filepath.Join(tc.Temp, "o"+strconv.Itoa(tc.count))
@@ -113,8 +113,7 @@ func (tc *Toolchain) Object(ctx context.Context, stdin string, args ...string) (
 	return out, err
 }
 
-// Assembly compiles C source into assembly, with each call to be seen. The package's warnings are
-// the go command's to show.
+// Assembly compiles C into assembly that shows each call.
 func (tc *Toolchain) Assembly(ctx context.Context, stdin string, args ...string) (string, error) {
 	own := []string{"-S", "-w", "-O0", "-g0", "-fno-jump-tables", "-fno-inline"}
 	out, err := tc.Object(ctx, stdin, append(own, args...)...)
@@ -134,7 +133,7 @@ type Complaint struct {
 
 var complaintLine = regexp.MustCompile(`(?m)^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)
 
-// Complaints takes the messages out of what the C compiler said.
+// Complaints returns the messages in a compiler's output.
 func Complaints(err error) []Complaint {
 	var list []Complaint
 	for _, m := range complaintLine.FindAllStringSubmatch(err.Error(), -1) {
@@ -143,4 +142,118 @@ func Complaints(err error) []Complaint {
 		list = append(list, Complaint{m[1], n, m[3]})
 	}
 	return list
+}
+
+// Shell runs programs with one folder for their temporary files.
+type Shell struct {
+	Dir  string
+	Temp string
+}
+
+// Run runs a program and returns its standard output. Its error has what the program wrote. When
+// ctx ends, Run kills the program and its children, because a C compiler runs others.
+func (sh Shell) Run(ctx context.Context, stdin string, command ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = sh.Dir, append(os.Environ(), "LC_ALL=C", "TMPDIR="+sh.Temp)
+	killGroup(cmd)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(said.String()); text != "" {
+			return "", errors.New(text)
+		}
+		return "", fmt.Errorf("%s: %w", command[0], err)
+	}
+	return out.String(), nil
+}
+
+// FirstLine returns what stands before the first line break.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func words(s string) []string {
+	var list []string
+	var w []byte
+	in, quoted := false, byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quoted != 0 && c == quoted:
+			quoted = 0
+		case quoted != 0:
+			w = append(w, c)
+		case c == '\'' || c == '"':
+			quoted, in = c, true
+		case c == '\\' && i+1 < len(s):
+			i++
+			w, in = append(w, s[i]), true
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			if in {
+				list, w = append(list, string(w)), nil
+			}
+			in = false
+		default:
+			w, in = append(w, c), true
+		}
+	}
+	if in {
+		list = append(list, string(w))
+	}
+	return list
+}
+
+type flagRules struct {
+	CFlagsAllow      string `json:"CGO_CFLAGS_ALLOW"`
+	CFlagsDisallow   string `json:"CGO_CFLAGS_DISALLOW"`
+	CPPFlagsAllow    string `json:"CGO_CPPFLAGS_ALLOW"`
+	CPPFlagsDisallow string `json:"CGO_CPPFLAGS_DISALLOW"`
+}
+
+// harmless matches the flags that choose how to compile. Others make the compiler run programs,
+// load plugins or write files.
+var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
+	`-D[A-Za-z_]\w*(=[^@-].*|=-?\w*)?`, `-U[A-Za-z_]\w*`, `-[IF][^@-].*`,
+	`-O[^@-]?.*`, `-g([^@-].*)?`, `-W[^@,]*`, `-w`, `-v`, `-pipe`, `-ansi`, `-pedantic(-errors)?`, `-pthread`,
+	`--?std(lib)?=[^@-].*`, `-std=[^@-].*`, `-nostdinc`, `--sysroot=[^@-].*`, `--static`, `-no-canonical-prefixes`,
+	`--param=ssp-buffer-size=\d*`,
+	`-f[a-zA-Z0-9+-]+`,
+	`-f(sanitize|visibility|tls-model|input-charset|message-length|macro-backtrace-limit|` +
+		`(debug|file|macro)-prefix-map)=[^@-].*`,
+	`-m[a-zA-Z0-9.-]+(=[^@-].*)?`,
+}, "|") + `)$`)
+
+var withValue = []string{
+	"-D", "-U", "-I", "-F", "-arch", "-framework", "-include", "-isysroot", "-isystem",
+	"--sysroot", "-target",
+}
+
+// checkFlags refuses flags of #cgo lines that the go command would refuse.
+func checkFlags(line, variable, allow, disallow string, flags []string) error {
+	matches := func(rule, flag string) bool {
+		r, err := regexp.Compile("^(?:" + rule + ")$")
+		return rule != "" && err == nil && r.MatchString(flag)
+	}
+	for i := 0; i < len(flags); i++ {
+		flag := flags[i]
+		bad := matches(disallow, flag)
+		switch {
+		case bad:
+		case matches(allow, flag):
+			continue
+		case slices.Contains(withValue, flag) && i+1 < len(flags) && !strings.HasPrefix(flags[i+1], "-") &&
+			!strings.HasPrefix(flags[i+1], "@"):
+			i++
+			continue
+		}
+		if bad || !harmless.MatchString(flag) || strings.HasPrefix(flag, "-mllvm") ||
+			strings.HasPrefix(flag, "-fdump") {
+			return fmt.Errorf("#cgo %s: the flag %s is not one that chooses how to compile, and cgo refuses it too: "+
+				"leave it out, or set %s_ALLOW to a pattern of it",
+				line, flag, variable)
+		}
+	}
+	return nil
 }

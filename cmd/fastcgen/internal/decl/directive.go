@@ -13,15 +13,15 @@ import (
 // DirectivePrefix is how a directive begins.
 const DirectivePrefix = "//fastc:"
 
-// NearDirective matches what was meant as a directive and is a comment.
+// NearDirective matches a comment that was meant as a directive.
 var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 
 // directive is a line //fastc:WORD REST. Its word says what the rest is:
 //
-//	call NAME(ARG, ...)     the C function and what it gets: an expression of Go (parseArg)
+//	call NAME(ARG, ...)     the C function and what it gets, an expression of Go (parseArg)
 //	require CONDITION       of Go, checked before the call; any number of them
-//	slow [CONDITION]        of Go: by cgo, always or where it holds
-//	yield [CONDITION]       of Go: others run first, always or where it holds
+//	slow [CONDITION]        of Go: by cgo, always or if it is true
+//	yield [CONDITION]       of Go: others run first, always or if it is true
 //	budget [DURATION]       the call is timed
 //	fails CONDITION         of C, over ret and errno
 //	inout RESULT = VALUE    what a result holds before the call: an argument, as in call
@@ -36,7 +36,6 @@ type directive struct {
 	at, restAt token.Position
 }
 
-// directives returns the directives in a doc comment, and marks them as read.
 func (p *fileParser) directives(doc *ast.CommentGroup) []directive {
 	if doc == nil {
 		return nil
@@ -66,7 +65,7 @@ func moved(at token.Position, n int) token.Position {
 	return at
 }
 
-// strays finds directives that belong to no declaration, and comments that look like one.
+// strays finds directives without a declaration, and comments that look like a directive.
 func (p *fileParser) strays() {
 	for _, g := range p.file.Comments {
 		for _, c := range g.List {
@@ -84,8 +83,7 @@ func (p *fileParser) strays() {
 	}
 }
 
-// directive reads one directive of a function.
-// forms are a function's directives, with what has to follow each.
+// forms are a function's directives, and what has to follow each.
 var forms = map[string]struct {
 	rest    string
 	repeats bool
@@ -223,12 +221,11 @@ func (p *fileParser) condition(dir directive) (Condition, bool) {
 
 var resultOfC = regexp.MustCompile(`\b(ret|errno)\b`)
 
-// ReturnOfC matches an expression of C that looks at what the function returned.
 var ReturnOfC = regexp.MustCompile(`\bret\b`)
 
 var goConstant = regexp.MustCompile(`\bC\.[A-Za-z_]\w*`)
 
-// failsDirective takes an expression of C; the C compiler checks it later.
+// failsDirective takes an expression of C, which the C compiler checks later.
 func (p *fileParser) failsDirective(f *Func, dir directive) {
 	const do = "write a condition over ret or errno, as in ret < 0"
 	f.Fails = &Condition{Text: dir.rest, At: dir.restAt}

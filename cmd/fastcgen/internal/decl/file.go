@@ -1,20 +1,20 @@
-// Package decl reads declaration files, the first stage of fastcgen.
-//
-// A [File] is what its author wrote, each thing with its place. Nothing here knows C. A [GoType] is
-// syntax, which package match resolves.
+// Package decl reads declaration files, the first stage of fastcgen. A [File] is what its author
+// wrote, each thing with its place. A [GoType] is syntax, which package match resolves with C.
 package decl
 
 import (
+	"fmt"
 	"go/ast"
+	"go/build"
 	"go/build/constraint"
 	"go/token"
+	"io"
 	"slices"
 	"strings"
 	"time"
 )
 
-// The tag that keeps a declaration file from being compiled, and the one that the generated
-// file carries in its place.
+// The tags of a declaration file and of the generated file.
 const (
 	DeclarationTag = "fastcgen"
 	GeneratedTag   = "cgo"
@@ -22,12 +22,12 @@ const (
 
 // File is a parsed declaration file.
 type File struct {
-	Path       string // as it was named
+	Path       string
 	Build      constraint.Expr
-	Doc        []string // lines of the package comment, with their //
+	Doc        []string
 	Pkg        string
 	PkgAt      token.Position
-	Preamble   string // the comment above import "C", without its marks, #cgo lines included
+	Preamble   string // the comment above import "C", with its #cgo lines
 	PreambleAt token.Position
 	Types      []*Type
 	Consts     []Const
@@ -36,10 +36,10 @@ type File struct {
 
 // Const is a const declaration, copied.
 type Const struct {
-	Text  string         // from its comment to its end
-	At    token.Position // of text
+	Text  string
+	At    token.Position
 	names []Name
-	Uses  []Name // constants of C
+	Uses  []Name
 	Typed []TypedConst
 }
 
@@ -61,22 +61,22 @@ type Func struct {
 	At       token.Position
 	Doc      []string
 	Params   []Param
-	Results  []Param // without the error; unnamed ones have no name
+	Results  []Param // without the error
 	HasError bool
 	ErrName  string
 	Named    bool // the results have names
 
 	Call     Call
 	Requires []Condition
-	Slow     *Condition // nil: never; empty text: always
-	Yields   *Condition // the same, before the call
-	Fails    *Condition // an expression of C
+	Slow     *Condition
+	Yields   *Condition // as Slow, before the call
+	Fails    *Condition
 	Budget   *Budget
-	Copies   bool                 // C's string result is copied
-	Inouts   map[string]Arg       // what results begin as, by their names
-	Writes   map[string]Condition // how many elements C writes to a result at most, constants of C
-	atOf     []Clause             // where both stand
-	given    map[string]bool      // directives seen
+	Copies   bool
+	Inouts   map[string]Arg       // what results begin as
+	Writes   map[string]Condition // the most elements that C writes
+	atOf     []Clause
+	given    map[string]bool
 }
 
 // Clause is a directive about one result.
@@ -103,7 +103,7 @@ type Call struct {
 type Condition struct {
 	Text string
 	At   token.Position
-	Uses []Name // constants of C
+	Uses []Name
 }
 
 // Budget is: //fastc:budget 300us.
@@ -129,7 +129,7 @@ const (
 // Arg is an argument of the C call.
 type Arg struct {
 	Kind ArgKind
-	Text string // the name of the parameter, result or constant, or the literal
+	Text string // a name or the literal
 	At   token.Position
 }
 
@@ -161,7 +161,7 @@ func (f *Func) passes(name string) bool {
 	return false
 }
 
-// Param returns the parameter of that name, nil when there is none.
+// Param returns the parameter of that name, or nil.
 func (f *Func) Param(name string) *Param {
 	for i := range f.Params {
 		if f.Params[i].Name == name {
@@ -171,7 +171,7 @@ func (f *Func) Param(name string) *Param {
 	return nil
 }
 
-// Result returns the result of that name; it is nothing when there is none.
+// Result returns the result of that name, or an empty one.
 func (f *Func) Result(name string) Param {
 	for _, r := range f.Results {
 		if r.Name == name {
@@ -190,7 +190,7 @@ func (f *Func) out(name string) bool {
 	return false
 }
 
-// Conditions returns what is said of the function as expressions of Go.
+// Conditions returns the directives that are expressions of Go.
 func (f *Func) Conditions() []Condition {
 	list := slices.Clone(f.Requires)
 	for _, c := range []*Condition{f.Slow, f.Yields} {
@@ -201,10 +201,9 @@ func (f *Func) Conditions() []Condition {
 	return list
 }
 
-// AlwaysSlow reports whether the function never takes the fast way.
+// AlwaysSlow reports whether all calls go by cgo.
 func (f *Func) AlwaysSlow() bool { return f.Slow != nil && f.Slow.Text == "" }
 
-// commentLines returns the lines of a doc comment without directives.
 func commentLines(g *ast.CommentGroup) []string {
 	if g == nil {
 		return nil
@@ -220,7 +219,7 @@ func commentLines(g *ast.CommentGroup) []string {
 	return lines
 }
 
-// Declared returns the names that the generated file will declare.
+// Declared returns the names that the generated file declares.
 func (d *File) Declared() []Name {
 	var names []Name
 	for _, t := range d.Types {
@@ -242,7 +241,7 @@ func (d *File) Declared() []Name {
 	return names
 }
 
-// SiteName returns the name of the variable that holds the function's fastc.Site.
+// SiteName returns the name of the function's fastc.Site.
 func (f *Func) SiteName() string { return f.Name + "Site" }
 
 // NameTaken reports whether a parameter or result has that name.
@@ -253,4 +252,106 @@ func (f *Func) NameTaken(name string) bool {
 		}
 	}
 	return f.Param(name) != nil || f.ErrName == name
+}
+
+// BuildConstraint returns the //go:build line of a file, or nil.
+func BuildConstraint(f *ast.File) (constraint.Expr, token.Pos, error) {
+	for _, g := range f.Comments {
+		for _, c := range g.List {
+			if c.Pos() < f.Package && constraint.IsGoBuild(c.Text) {
+				x, err := constraint.Parse(c.Text)
+				return x, c.Pos(), err
+			}
+		}
+	}
+	return nil, token.NoPos, nil
+}
+
+// IsDeclaration reports whether f is a declaration file.
+func IsDeclaration(f *ast.File) bool {
+	x, _, err := BuildConstraint(f)
+	return err == nil && asks(x)
+}
+
+// Terms returns the constraints that && joins in x.
+func Terms(x constraint.Expr) []constraint.Expr {
+	if and, ok := x.(*constraint.AndExpr); ok {
+		return append(Terms(and.X), Terms(and.Y)...)
+	}
+	if x == nil {
+		return nil
+	}
+	return []constraint.Expr{x}
+}
+
+func asks(x constraint.Expr) bool {
+	return slices.ContainsFunc(Terms(x), func(t constraint.Expr) bool { return t.String() == DeclarationTag })
+}
+
+// TermText writes a term to be joined by &&.
+func TermText(x constraint.Expr) string {
+	if _, ok := x.(*constraint.OrExpr); ok {
+		return "(" + x.String() + ")"
+	}
+	return x.String()
+}
+
+// BuildLine replaces the declaration's tag by the generated file's.
+func BuildLine(x constraint.Expr) string {
+	var list []string
+	for _, t := range Terms(x) {
+		text := TermText(t)
+		if text == DeclarationTag {
+			text = GeneratedTag
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, " && ")
+}
+
+// UserTags returns the tags that go build gets with -tags, as in fastcgen && libdeflate.
+func UserTags(x constraint.Expr) []string {
+	var tags []string
+	for _, t := range Terms(x) {
+		tag, ok := t.(*constraint.TagExpr)
+		if ok && !slices.Contains([]string{"unix", "cgo", "gc", "gccgo"}, tag.Tag) &&
+			!strings.HasPrefix(tag.Tag, "go1.") && !NamesPlatform("x_"+tag.Tag+".go") {
+			tags = append(tags, tag.Tag)
+		}
+	}
+	return tags
+}
+
+// NamesPlatform reports whether the name of a Go file has an operating system or architecture.
+func NamesPlatform(base string) bool {
+	nowhere := build.Default
+	nowhere.GOOS, nowhere.GOARCH = "none", "none"
+	nowhere.OpenFile = func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("package p\n")), nil
+	}
+	match, err := nowhere.MatchFile(".", base)
+	return err == nil && !match
+}
+
+const outputSuffix = "_fastc.go"
+
+// OutputName returns the name of the generated file.
+func OutputName(name string) string {
+	return strings.TrimSuffix(name, ".go") + outputSuffix
+}
+
+// CheckName refuses names that the go command gives a meaning.
+func CheckName(base string) error {
+	switch {
+	case !strings.HasSuffix(base, ".go"):
+		return fmt.Errorf("%s: not a Go file: a declaration file's name ends in .go", base)
+	case strings.HasSuffix(base, "_test.go"):
+		return fmt.Errorf("%s: a test file cannot use cgo: rename it", base)
+	case strings.HasSuffix(base, outputSuffix):
+		return fmt.Errorf("%s: generated: name the declaration file that it was made from", base)
+	case NamesPlatform(base):
+		return fmt.Errorf("%s: a platform in the name of the file is lost in that of the generated one: rename it "+
+			"and write the platform into its //go:build line", base)
+	}
+	return nil
 }

@@ -3,6 +3,10 @@ package decl
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -13,7 +17,7 @@ func (p *fileParser) function(decl *ast.FuncDecl) {
 	}
 	before := len(p.bad)
 	switch {
-	case decl.Recv != nil: // what else is wrong with it does not matter
+	case decl.Recv != nil:
 		p.refuse(decl.Recv.Pos(), f.Name+" is a method",
 			"declare a function, and call it from the method in an ordinary file")
 		p.directives(decl.Doc)
@@ -46,7 +50,7 @@ func (p *fileParser) params(f *Func, list *ast.FieldList) {
 		}
 		if what != "" {
 			p.refuse(at, what, do)
-			t = &GoType{} // so that //fastc:call knows the names
+			t = &GoType{}
 		}
 		if len(field.Names) == 0 {
 			p.refuse(field.Pos(), "a parameter without a name", "name it: //fastc:call says where it goes")
@@ -110,7 +114,7 @@ func (p *fileParser) results(f *Func, list *ast.FieldList) {
 //
 //	each parameter of Go       gets to C: itself, its length, or as what a result begins as
 //	each result of Go          is C's own, which at most one can be, or one whose address C gets
-//	an error                   is there where //fastc:fails says when, and last
+//	an error                   is last, and there if //fastc:fails is
 func (p *fileParser) consistent(f *Func) {
 	for _, q := range f.Params {
 		if !f.passes(q.Name) {
@@ -158,7 +162,7 @@ func (p *fileParser) ofResults(f *Func) {
 	}
 }
 
-// GoParams returns a function's parameters as Go writes them.
+// GoParams writes a function's parameters.
 func GoParams(f *Func) string {
 	var b strings.Builder
 	for i, p := range f.Params {
@@ -173,7 +177,7 @@ func GoParams(f *Func) string {
 	return b.String()
 }
 
-// GoResults returns a function's results as Go writes them.
+// GoResults writes a function's results.
 func GoResults(f *Func) string {
 	var list []string
 	for i, r := range f.Results {
@@ -200,4 +204,132 @@ func GoResults(f *Func) string {
 		return " " + list[0]
 	}
 	return " (" + strings.Join(list, ", ") + ")"
+}
+
+// Reserved are the names that generated code uses.
+var Reserved = map[string]bool{
+	"C": true, "unsafe": true, "fastc": true, "runtime": true, "errors": true, "syscall": true, "time": true,
+	"cgo": true,
+	"len": true, "cap": true, "panic": true, "nil": true, "true": true, "false": true, "error": true, "string": true,
+	"bool": true, "byte": true, "rune": true, "int": true, "uint": true, "uintptr": true, "int8": true, "int16": true,
+	"int32": true,
+	"int64": true, "uint8": true, "uint16": true, "uint32": true, "uint64": true, "float32": true, "float64": true,
+	"init": true, "_": true,
+}
+
+// parseArg reads an argument in //fastc:call, which is an expression of Go of one of these forms:
+//
+//	ident        a parameter, true, false, nil        a.kind ArgParam, ArgBool, ArgNil
+//	len(x)       and cap(x), of a parameter           ArgLen, ArgCap
+//	&q           a result that C writes               ArgResult
+//	16, -1, 0.5  a literal                            ArgInt, ArgFloat
+//	C.NAME       a constant of C                      ArgC
+func (p *fileParser) parseArg(f *Func, e ast.Expr, at token.Position) (Arg, bool) {
+	const do = "write a parameter, len(x), cap(x), &result, a literal or C.NAME"
+	refuse := func(what, do string) (Arg, bool) {
+		p.bad.Add(at, what, do)
+		return Arg{}, false
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return p.parseArg(f, e.X, at)
+	case *ast.Ident:
+		switch {
+		case f.Param(e.Name) != nil:
+			return Arg{ArgParam, e.Name, at}, true
+		case e.Name == "true" || e.Name == "false":
+			return Arg{ArgBool, e.Name, at}, true
+		case e.Name == "nil":
+			return Arg{ArgNil, e.Name, at}, true
+		}
+		return refuse(f.Name+" has no parameter "+e.Name, do)
+	case *ast.CallExpr:
+		fun, ok := e.Fun.(*ast.Ident)
+		if !ok || fun.Name != "len" && fun.Name != "cap" || len(e.Args) != 1 {
+			return refuse("a call of "+ExprText(e.Fun)+" as an argument", do)
+		}
+		x, ok := e.Args[0].(*ast.Ident)
+		if !ok || f.Param(x.Name) == nil {
+			return refuse(fun.Name+" of what is no parameter of "+f.Name, "write "+fun.Name+"(PARAMETER)")
+		}
+		kind := ArgLen
+		if fun.Name == "cap" {
+			kind = ArgCap
+		}
+		return Arg{kind, x.Name, at}, true
+	case *ast.UnaryExpr:
+		return p.parseUnary(f, e, at)
+	case *ast.BasicLit:
+		switch e.Kind {
+		case token.INT:
+			return intLiteral(e.Value, at), true
+		case token.FLOAT:
+			return Arg{ArgFloat, e.Value, at}, true
+		}
+		return refuse(e.Value+" as an argument", do)
+	case *ast.SelectorExpr:
+		if name, ok := PlainC(e); ok {
+			return Arg{ArgC, name, at}, true
+		}
+	}
+	return refuse(ExprText(e)+" as an argument", do)
+}
+
+func intLiteral(text string, at token.Position) Arg {
+	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
+		text = strconv.FormatUint(n, 10)
+	}
+	return Arg{ArgInt, text, at}
+}
+
+func (p *fileParser) parseUnary(f *Func, e *ast.UnaryExpr, at token.Position) (Arg, bool) {
+	if id, ok := e.X.(*ast.Ident); ok && e.Op == token.AND {
+		for _, r := range f.Results {
+			if r.Name == id.Name && id.Name != "_" {
+				return Arg{ArgResult, id.Name, at}, true
+			}
+		}
+		p.bad.Add(at, f.Name+" has no result "+id.Name,
+			"name the result, as in ("+id.Name+" int32); a parameter is passed without &")
+		return Arg{}, false
+	}
+	if lit, ok := e.X.(*ast.BasicLit); ok && e.Op == token.SUB {
+		switch lit.Kind {
+		case token.INT:
+			a := intLiteral(lit.Value, at)
+			a.Text = "-" + a.Text
+			return a, true
+		case token.FLOAT:
+			return Arg{ArgFloat, "-" + lit.Value, at}, true
+		}
+	}
+	p.bad.Add(at, ExprText(e)+" as an argument", "write a parameter, len(x), cap(x), &result, a literal or C.NAME")
+	return Arg{}, false
+}
+
+// ExprText prints an expression on one line.
+func ExprText(e ast.Expr) string { return types.ExprString(e) }
+
+// PlainC returns NAME for C.NAME.
+func PlainC(n ast.Node) (name string, ok bool) {
+	sel, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return sel.Sel.Name, ok && x.Name == "C"
+}
+
+// CIdentifier matches a name in C.
+var CIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func constantsOfC(e ast.Expr, at func(token.Pos) token.Position) []Name {
+	var uses []Name
+	ast.Inspect(e, func(n ast.Node) bool {
+		if name, ok := PlainC(n); ok {
+			uses = append(uses, Name{name, at(n.Pos())})
+		}
+		return true
+	})
+	return uses
 }

@@ -10,7 +10,7 @@ import (
 type GoKind int
 
 const (
-	GoNamed   GoKind = iota // not resolved yet: an identifier
+	GoNamed   GoKind = iota // an identifier, not resolved yet
 	GoNumber                // intN, uintN, floatN, int, uint, uintptr
 	GoBool                  //
 	GoString                //
@@ -25,10 +25,10 @@ const (
 // GoType is a Go type as the declaration file writes it.
 type GoType struct {
 	Kind GoKind
-	Name string  // of what has one: int32, Mode, Vec
-	Num  Number  // goNumber
-	Elem *GoType // goSlice, goPointer, goArray
-	Len  int64   // goArray
+	Name string
+	Num  Number
+	Elem *GoType
+	Len  int64
 	Decl *Type
 }
 
@@ -47,7 +47,7 @@ type Number struct {
 	Size  int64 // bytes
 }
 
-// Numbers are Go's, on the 64-bit platforms that generated code is for.
+// Numbers are Go's on 64-bit platforms.
 var Numbers = map[string]Number{
 	"int8": {Signed, 1}, "int16": {Signed, 2}, "int32": {Signed, 4}, "int64": {Signed, 8},
 	"uint8": {Unsigned, 1}, "uint16": {Unsigned, 2}, "uint32": {Unsigned, 4}, "uint64": {Unsigned, 8},
@@ -80,7 +80,7 @@ func (t *GoType) Base() string {
 	return t.Name
 }
 
-// Words names the type for a reader: C's int is another than Go's.
+// Words names the type for a reader, because C's int is not Go's.
 func (t *GoType) Words() string {
 	if t.Name == "int" || t.Name == "uint" || t.Name == "uintptr" {
 		return t.Name + " (64 bits in Go)"
@@ -118,10 +118,10 @@ func (n Number) Words() string {
 		map[bool]string{true: " number of ", false: " integer of "}[n.Class == Float] + bits + " bits"
 }
 
-// maxArray bounds an array's length; its size has to fit a frame on the stack.
+// maxArray bounds an array's length, so that it fits a frame on the stack.
 const maxArray = 1 << 13
 
-// ParseType reads a type from a declaration; what and do say what is wrong with it.
+// ParseType reads a type. what and do say what is wrong with it.
 func ParseType(e ast.Expr) (t *GoType, at token.Pos, what, do string) {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

@@ -24,10 +24,7 @@ const maxDeclaration = 1 << 20
 //	func Dot(a []float64) float64          function    what Go's callers see
 //
 // One run reports all problems of a file. A function with a problem stays in part, so that its name
-// is known to the rest.
-//
-// Either the declaration below a directive reads it, or strays refuses it. So no misplaced
-// directive is lost as an ordinary comment.
+// is known to the rest. Either a declaration reads a directive, or strays refuses it.
 func Parse(path string, src []byte) (*File, error) {
 	if len(src) > maxDeclaration {
 		return nil, Problems{{token.Position{Filename: path, Line: 1, Column: 1}, "more than 1 MiB", "split the file"}}
@@ -57,7 +54,7 @@ func Parse(path string, src []byte) (*File, error) {
 }
 
 // header reads the build constraint, the package comment and the package clause. The constraint has
-// to be false without the tag fastcgen and possible with it. The tag must be alone or joined by &&.
+// to be false without the tag fastcgen and possible with it. The tag is alone or joined by &&.
 func (p *fileParser) header() {
 	p.d.Pkg, p.d.PkgAt = p.file.Name.Name, p.at(p.file.Name.Pos())
 	p.d.Doc = commentLines(p.file.Doc)
@@ -189,7 +186,6 @@ func (p *fileParser) constants(g *ast.GenDecl) {
 	p.d.Consts = append(p.d.Consts, c)
 }
 
-// clashes finds names that are declared twice, and those that the generated file needs.
 func (p *fileParser) clashes() {
 	seen := map[string]token.Position{}
 	for _, n := range p.d.Declared() {
@@ -212,15 +208,14 @@ type fileParser struct {
 	src  string
 	d    *File
 	bad  Problems
-	done map[*ast.Comment]bool // the directives that were read
+	done map[*ast.Comment]bool
 }
 
 func (p *fileParser) at(pos token.Pos) token.Position { return p.fset.PositionFor(pos, false) }
 
 func (p *fileParser) refuse(pos token.Pos, what, do string) { p.bad.Add(p.at(pos), what, do) }
 
-// ReadPreamble takes the C out of the comment above import "C": its text, with a line for each of
-// the file's, and where it begins.
+// ReadPreamble returns the C in the comment above import "C", with a line for each of the file's.
 func ReadPreamble(fset *token.FileSet, doc *ast.CommentGroup) (text string, at token.Position) {
 	at = fset.PositionFor(doc.Pos(), false)
 	line, b := at.Line, strings.Builder{}
@@ -238,7 +233,7 @@ func ReadPreamble(fset *token.FileSet, doc *ast.CommentGroup) (text string, at t
 	return strings.ReplaceAll(b.String(), "\r", ""), at
 }
 
-// WithoutCgoLines empties the #cgo lines of a preamble: those of the package's files count for all.
+// WithoutCgoLines empties the #cgo lines of a preamble, because those of all files count.
 func WithoutCgoLines(preamble string) string {
 	lines := strings.Split(preamble, "\n")
 	for i, l := range lines {
@@ -249,8 +244,7 @@ func WithoutCgoLines(preamble string) string {
 	return strings.Join(lines, "\n")
 }
 
-// CPreamble returns the preamble for the C compiler, with the line numbers of the declaration
-// file and without #cgo lines.
+// CPreamble returns the preamble for the C compiler, with line numbers and without #cgo lines.
 func CPreamble(d *File) string {
 	return LineMark(d, d.PreambleAt.Line) + WithoutCgoLines(d.Preamble) + "\n"
 }

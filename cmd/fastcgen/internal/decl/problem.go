@@ -15,7 +15,7 @@ import (
 type Problem struct {
 	At   token.Position
 	What string
-	Do   string // what to write instead
+	Do   string
 }
 
 func (p Problem) String() string {
@@ -51,7 +51,7 @@ func (l *Problems) Add(at token.Position, what, do string) {
 	*l = append(*l, Problem{at, what, do})
 }
 
-// Err returns l as an error, nil when it is empty.
+// Err returns l as an error, or nil if it is empty.
 func (l Problems) Err() error {
 	if len(l) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func (l Problems) Err() error {
 	return l
 }
 
-// Plural counts things for a reader: 1 argument, 2 arguments.
+// Plural writes 1 argument, 2 arguments.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -1,16 +1,20 @@
 package emit
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"regexp"
 	"slices"
 	"strings"
 
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// c returns the generated C. With marks, #line places what the C compiler says of a shim at the
-// directive that it was made from.
+// c returns the generated C. With marks, #line places the compiler's messages at the directive.
 func (g *File) c(marks bool) string {
 	b := &strings.Builder{}
 	mark := func(line int) {
@@ -53,7 +57,7 @@ func (g *File) cFunction(b *strings.Builder, p *match.Plan, mark func(int)) {
 		}
 		b.WriteString("};\n")
 	}
-	if f.Fails != nil { // a function of its own, so that ret hides nothing that the arguments name
+	if f.Fails != nil { // in a function of its own, so that ret hides nothing
 		mark(f.Fails.At.Line)
 		if looksAtResult(p) {
 			fmt.Fprintf(b, "static inline int %s(const __typeof__(%s) ret) {\n", failed(f), p.Result)
@@ -93,14 +97,13 @@ func (g *File) cFunction(b *strings.Builder, p *match.Plan, mark func(int)) {
 
 func failed(f *decl.Func) string { return "fastc_" + cPart(f.Name) + "_failed" }
 
-// cCall writes the call and keeps its result.
 func cCall(b *strings.Builder, p *match.Plan, call string) {
 	if looksAtResult(p) || p.RetConst {
 		fmt.Fprintf(b, "\tconst __typeof__(%s) fastc_ret = %s;\n", p.Result, call)
 		call = "fastc_ret"
 	}
 	switch {
-	case p.RetConst: // which C does not assign
+	case p.RetConst:
 		b.WriteString("\t__builtin_memcpy((void *)&fastc_f->ret, &fastc_ret, sizeof fastc_ret);\n")
 	case p.RetField:
 		fmt.Fprintf(b, "\tfastc_f->ret = %s%s;\n", p.RetCast, call)
@@ -112,7 +115,6 @@ func cCall(b *strings.Builder, p *match.Plan, call string) {
 	}
 }
 
-// wider returns the type of 64 bits for a constant that is too large for n.
 func wider(n decl.Number) string {
 	if n == (decl.Number{Class: decl.Signed, Size: 8}) {
 		return "uint64"
@@ -120,7 +122,6 @@ func wider(n decl.Number) string {
 	return "int64"
 }
 
-// constants asserts that constants of C fit the types that Go gives them.
 func (g *File) constants(b *strings.Builder, mark func(int)) {
 	for _, c := range g.Decl.Consts {
 		for _, t := range c.Typed {
@@ -141,7 +142,7 @@ func (g *File) constants(b *strings.Builder, mark func(int)) {
 var strict = strings.Fields(`int-conversion incompatible-pointer-types overflow constant-conversion
 	type-limits bool-compare unused-value parentheses stringop-overflow`)
 
-// Trial returns the C to compile: the preamble, and generated code that is read strictly.
+// Trial returns the C to compile, the preamble and the generated code.
 func (g *File) Trial() string {
 	var b strings.Builder
 	b.WriteString(decl.CPreamble(g.Decl))
@@ -152,11 +153,90 @@ func (g *File) Trial() string {
 	return b.String()
 }
 
-// OverflowIsError makes what compilers see of writes beyond a result an error, also when C's
-// declaration has changed since.
+// OverflowIsError makes what compilers see of writes beyond a result an error.
 const OverflowIsError = `#if defined(__clang__)
 #pragma clang diagnostic error "-Warray-bounds"
 #elif __GNUC__ >= 7
 #pragma GCC diagnostic error "-Wstringop-overflow"
 #endif
 `
+
+// Stale is the error of a build when C has changed.
+const Stale = "C has changed: run go generate"
+
+func (g *File) sizes(b io.Writer) {
+	seen := map[string]bool{}
+	assert := func(list []cc.Fact) {
+		for _, n := range list {
+			if !seen[n.Text] && !fixed.MatchString(n.Text) {
+				fmt.Fprintf(b, "_Static_assert(%s, %q);\n", n.Condition(), Stale)
+			}
+			seen[n.Text] = true
+		}
+	}
+	for _, mr := range g.Match.Mirrors {
+		assert(mr.Numbers)
+	}
+	for _, p := range g.Match.Plans {
+		assert(p.Numbers)
+	}
+}
+
+// fixed matches the types that the C standard fixes.
+var fixed = regexp.MustCompile(`^(u?int(8|16|32|64)_t|(un)?signed char|char|_Bool|bool)$`)
+
+// cAsserts asserts the layout of a mirrored struct. A trial tells a packed one from a changed one.
+func cAsserts(b *strings.Builder, mr *match.Mirror, trial bool) {
+	c := mr.Decl.CText()
+	if trial {
+		fmt.Fprintf(b, "_Static_assert(_Alignof(%s) >= %d, %q);\n", c, mr.Align,
+			match.SaidByUs+c+" is packed: C puts it where Go puts nothing of its kind; "+
+				"put //fastc:opaque above it to pass pointers to it only")
+	}
+	fmt.Fprintf(b, "_Static_assert(sizeof(%s) == %d && _Alignof(%s) == %d, %q);\n", c, mr.Size, c, mr.Align, Stale)
+	for _, f := range mr.Offsets {
+		if f.CType == "" {
+			fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d, %q);\n", c, f.CPath, f.Offset, Stale)
+			continue
+		}
+		fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d && __builtin_types_compatible_p(__typeof__(((%s "+
+			"*)0)->%s), %s), %q);\n",
+			c, f.CPath, f.Offset, c, f.CPath, f.CType, Stale)
+	}
+}
+
+// File writes the generated file.
+type File struct {
+	Decl       *decl.File
+	ImportPath string
+	Match      *match.Result
+}
+
+// Shim returns the name of a function's C shim, with a hash of the import path. It is not static,
+// because cgo gives no address of a static function.
+func (g *File) Shim(f *decl.Func) string {
+	sum := sha256.Sum256([]byte(g.ImportPath))
+	return "fastc_" + cPart(g.Decl.Pkg) + "_" + hex.EncodeToString(sum[:4]) + "_" + cPart(f.Name)
+}
+
+func cPart(name string) string {
+	var b strings.Builder
+	for _, ch := range name {
+		if ch < 0x80 {
+			b.WriteRune(ch)
+		} else {
+			fmt.Fprintf(&b, "_u%04x", ch)
+		}
+	}
+	return b.String()
+}
+
+func frame(f *decl.Func) string { return "fastc_" + cPart(f.Name) + "_frame" }
+
+// looksAtResult reports whether the condition of //fastc:fails looks at C's result.
+func looksAtResult(p *match.Plan) bool {
+	return p.Func.Fails != nil && decl.ReturnOfC.MatchString(p.Func.Fails.Text)
+}
+
+// Header is how generated files begin.
+const Header = "// Code generated by fastcgen"

@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// locals are the names of a wrapper's variables, none of them a parameter's or a result's.
 type locals struct{ frame, slow, code, zero string }
 
 func localsOf(f *decl.Func) locals {
@@ -41,7 +40,7 @@ func converts(f *decl.Func, name string) bool {
 	return slices.ContainsFunc(f.Results, func(r decl.Param) bool { return r.Typ.Base() == name })
 }
 
-// rename puts the frame's name in place of f in an expression of a plan.
+// rename puts the frame's name in place of f in an expression.
 func (v locals) rename(s string) string {
 	if v.frame == "f" {
 		return s

@@ -1,6 +1,6 @@
 // Package emit writes the generated file, the fourth stage of fastcgen.
 //
-// Each function of a plan of package match becomes three pieces:
+// Each plan of package match becomes three pieces:
 //
 //	preamble, in C    struct fastc_F_frame { ... };                      the frame
 //	                  int32_t fastc_PKG_HASH_F(void *fastc_frame) {...}  the shim: takes the frame apart,
@@ -8,9 +8,8 @@
 //	Go                func F(...) ... {                                  the wrapper: checks, fills the frame,
 //	                      var f C.struct_fastc_F_frame                   hands it to the shim through fastc, reads it
 //
-// The frame is C's struct, so that cgo lays it out. It is on the goroutine's stack and does not
-// move during the call. Assertions in C (asserts.go) hold what the C compiler said about the
-// headers.
+// cgo lays the frame out. It is on the goroutine's stack and does not move during the call.
+// Assertions in C repeat what the C compiler said about the headers.
 package emit
 
 import (
@@ -65,8 +64,7 @@ func (g *File) Text() ([]byte, error) {
 	return text, nil
 }
 
-// imports returns the packages that Go code refers to, of those that generated code may need
-// besides unsafe and fastc.
+// imports returns the packages that Go code refers to.
 func imports(body string) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+body, parser.SkipObjectResolution)
 	if err != nil {
@@ -99,7 +97,7 @@ func Comment(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// GoTypes writes the declared types; layout adds what holds the mirrors to C's layout.
+// GoTypes writes the declared types, with layout also assertions about the mirrors.
 func (g *File) GoTypes(b io.Writer, layout bool) {
 	mirrors := map[*decl.Type]*match.Mirror{}
 	for _, mr := range g.Match.Mirrors {
@@ -136,7 +134,7 @@ func doc(b io.Writer, lines []string, missing string) {
 	fmt.Fprintln(b, strings.Join(lines, "\n"))
 }
 
-// goAsserts writes what the Go compiler refuses when a mirror is laid out differently.
+// goAsserts has the Go compiler refuse a mirror with another layout.
 func goAsserts(b io.Writer, mr *match.Mirror) {
 	n := mr.Decl.Name
 	fmt.Fprintf(b, "\n// The compiler refuses these when %s is not laid out as %s.\nvar (\n", n, mr.Decl.CText())

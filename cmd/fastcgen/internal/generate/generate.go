@@ -1,5 +1,5 @@
-// Package generate runs the stages of fastcgen one after the other, and tries what they made on the
-// compilers of C and Go.
+// Package generate runs the stages of fastcgen, and tries what they made on the compilers of C and
+// Go.
 //
 //	declaration file                                    generated file, warnings
 //	      |                                                   ^
@@ -8,8 +8,8 @@
 //	      |                                                   v
 //	      +-------------------------------------> trials, reach (C compiler, Go's type checker)
 //
-// The trials find whether C takes the shims (trial.go), how much C writes to an array (arrays.go),
-// and whether the conditions in directives are Go (condition.go).
+// The trials find whether C takes the shims (tryC), how much C writes to an array (unchecked,
+// overrun), and whether the conditions in directives are Go (conditions).
 package generate
 
 import (
@@ -23,6 +23,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
@@ -38,8 +40,8 @@ type Result struct {
 	Warnings []string
 }
 
-// File makes the Go file for the declaration file at path. It reports what is wrong in one stage
-// before the next begins.
+// File makes the Go file for the declaration file at path. A stage begins if the one before reports
+// nothing.
 func File(ctx context.Context, path, out string) (*Result, error) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +80,7 @@ func File(ctx context.Context, path, out string) (*Result, error) {
 	return &Result{text, Search(ctx, tc, g, pkg).Warnings()}, nil
 }
 
-// Checked compares the declarations with C, and has the compilers of C and Go take what is made of
-// them.
+// Checked compares the declarations with C, and compiles what is made of them.
 func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Package) (*emit.File, error) {
 	facts, err := cc.Ask(ctx, tc, d)
 	if err != nil {
@@ -107,7 +108,6 @@ func Search(ctx context.Context, tc *cc.Toolchain, g *emit.File, pkg *cc.Package
 	return reach.Search(ctx, tc, pkg, g.Decl, g.Trial(), g.Shim(g.Decl.Funcs[0]))
 }
 
-// conditions has Go's type checker read the conditions in directives together with the package.
 func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
 	const synthetic = "conditions"
 	b := &strings.Builder{}
@@ -143,11 +143,11 @@ func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
 			}
 		},
 	}
-	_, _ = conf.Check(g.Decl.Pkg, fset, append([]*ast.File{file}, pkg.Files...), nil) // errors were heard above
+	_, _ = conf.Check(g.Decl.Pkg, fset, append([]*ast.File{file}, pkg.Files...), nil)
 	return bad
 }
 
-// EmptyImporter gives packages without contents: conditions import nothing.
+// EmptyImporter gives packages without contents.
 type EmptyImporter struct{}
 
 func (EmptyImporter) Import(path string) (*types.Package, error) {
@@ -168,7 +168,7 @@ func tryC(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 			continue
 		}
 		p := problemOf(g.Decl, c)
-		// C has just been asked: it says of its own types what it did not say then
+		// cc.Ask saw these types of C a moment ago, so they have not changed
 		if strings.Contains(c.Text, emit.Stale) {
 			p.What = "the C compiler has another type for this function than its debugging information (an attribute " +
 				"such as ms_abi, or va_list)"
@@ -212,3 +212,112 @@ func problemOf(d *decl.File, c cc.Complaint) decl.Problem {
 	}
 	return decl.Problem{At: at, What: "the C compiler says: " + text, Do: "mend what this line says about C"}
 }
+
+type trial struct {
+	p *match.Plan
+	a match.OutArray
+}
+
+// trialsOf returns the arrays with a //fastc:writes, or those without one.
+func trialsOf(g *emit.File, said bool) (list []trial) {
+	for _, p := range g.Match.Plans {
+		for _, a := range p.Arrays {
+			if _, ok := p.Func.Writes[a.Result.Name]; ok == said {
+				list = append(list, trial{p, a})
+			}
+		}
+	}
+	return list
+}
+
+func trialSource(g *emit.File, more string) *strings.Builder {
+	b := &strings.Builder{}
+	b.WriteString(decl.CPreamble(g.Decl) + decl.LineMark(g.Decl, g.Decl.PreambleAt.Line) +
+		"#include <stddef.h>\n#include <stdint.h>\n" + more)
+	return b
+}
+
+// unchecked refuses arrays whose length C does not tell. DWARF has the same type for "uint8_t
+// sum[static 32]" and "uint8_t *sum", but the compiler compares the first with what a call passes.
+// So unchecked compiles a call with an array of one element. If the compiler complains, it will
+// also complain about a result that is too short.
+//
+// The element is not the last of its frame. Compilers take a last one for an array without a
+// length.
+func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
+	trials := trialsOf(g, false)
+	if len(trials) == 0 {
+		return nil
+	}
+	b := trialSource(g, emit.OverflowIsError)
+	for i, t := range trials {
+		fields := slices.Clone(t.p.Fields)
+		fields[t.a.Field] = t.a.One
+		fmt.Fprintf(b, "#line %d \"trial\"\nvoid fastc_trial_%[1]d(void *p) { struct { %s; char end; } *fastc_f "+
+			"= p; (%s)(%s); }\n",
+			i+1, strings.Join(fields, "; "), t.p.Func.Call.CName, strings.Join(t.p.Args, ", "))
+	}
+	seen := map[int]bool{}
+	if _, err := tc.Strictly(ctx, b.String()); err != nil {
+		for _, c := range cc.Complaints(err) {
+			if c.File == "trial" {
+				seen[c.Line] = true
+			}
+		}
+		if len(seen) == 0 {
+			return fmt.Errorf("%s: the C compiler does not take the generated code:\n%w", g.Decl.Path, err)
+		}
+	}
+	var bad decl.Problems
+	for i, t := range trials {
+		name := t.a.Result.Name
+		do := fmt.Sprintf("add //fastc:writes %s %d if that is the most that it writes", name,
+			g.Match.Length(t.a.Result.Typ))
+		switch {
+		case !seen[i+1]:
+			bad.Add(t.a.Result.At, fmt.Sprintf("nothing in C says how many elements %s writes to %s",
+				t.p.Func.Call.CName, name), do)
+		case tc.Silent:
+			bad.Add(t.a.Result.At, fmt.Sprintf("-w among the flags keeps the C compiler from saying when %s writes "+
+				"more to %s than it holds", t.p.Func.Call.CName, name), do)
+		}
+	}
+	return bad.Err()
+}
+
+// overrun refuses inline functions that write more to an array than declared. In each trial gcc
+// compiles all that the function calls into one function (flatten). At -O3 gcc unrolls loops into
+// stores that it compares with the array's end. clang says nothing here.
+func overrun(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
+	trials := trialsOf(g, true)
+	if len(trials) == 0 {
+		return nil
+	}
+	b := trialSource(g, "void fastc_see(void *);\n")
+	for i, t := range trials {
+		args := slices.Clone(t.p.Args)
+		args[t.a.Arg] = "(void *)fastc_alone"
+		one, rest, _ := strings.Cut(t.p.Fields[t.a.Field], "out"+strconv.Itoa(t.a.Arg))
+		fmt.Fprintf(b, "#line %d \"trial\"\n__attribute__((flatten)) void fastc_trial_%[1]d(void *p) { struct { "+
+			"%s; } *fastc_f = p; %s; __builtin_memset(fastc_alone, 0, sizeof fastc_alone); (%s)(%s); "+
+			"fastc_see(fastc_alone); }\n",
+			i+1, strings.Join(t.p.Fields, "; "), one+"fastc_alone"+rest, t.p.Func.Call.CName, strings.Join(args, ", "))
+	}
+	_, err := tc.Object(ctx, b.String(), "-Wno-error", "-O3", "-Werror=array-bounds", "-Werror=stringop-overflow", "-x",
+		"c", "-")
+	if err == nil {
+		return nil
+	}
+	var bad decl.Problems
+	for _, m := range inlinedTrial.FindAllStringSubmatch(err.Error(), -1) {
+		n, _ := strconv.Atoi(m[1])
+		a, p := trials[n-1].a, trials[n-1].p
+		bad.Add(p.Func.Writes[a.Result.Name].At, fmt.Sprintf("%s writes more than %d elements to %s, as the C "+
+			"compiler sees (%s)",
+			p.Func.Call.CName, g.Match.Length(a.Result.Typ), a.Result.Name, warningName.ReplaceAllString(m[2], "")),
+			"declare the array as long as what C writes")
+	}
+	return bad.Err()
+}
+
+var inlinedTrial = regexp.MustCompile(`inlined from 'fastc_trial_(\d+)' at trial:\d+:\d+:\n[^\n]*?error: ([^\n]*)`)

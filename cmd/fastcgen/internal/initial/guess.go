@@ -16,12 +16,12 @@ import (
 type guess struct {
 	cName, goName string
 	sites         []*cgoCall
-	origins       [][]origin // by site and argument
-	decl          decl.Func  // its parameters and results
-	args          []string   // of //fastc:call
-	clauses       []string   // directives below it
+	origins       [][]origin
+	decl          decl.Func
+	args          []string
+	clauses       []string
 	types         []*guessType
-	questions     []string // what only the user knows: the declaration stands in a comment
+	questions     []string // only the user knows the answers: the declaration is in a comment
 	refused       string   // why it stays C.NAME()
 	slow          string   // why it goes by ordinary cgo
 	outside       bool     // it reaches code outside the package, with a question
@@ -39,12 +39,11 @@ type guesser struct {
 	names     *cNames
 	tracer    *tracer
 	allocated map[dwarf.Type]bool // structs of which Go has values
-	taken     map[string]bool     // names that declarations must not use
+	taken     map[string]bool
 	opaque    map[dwarf.Type]*guessType
 	mirrors   map[dwarf.Type]*guessType
 }
 
-// newGuesser says what the type names that Go uses are.
 func newGuesser(
 	facts *cc.Facts, uses *cgoUses, info *types.Info, pkg *cc.Package, names *cNames,
 ) *guesser {
@@ -68,7 +67,6 @@ func newGuesser(
 	return g
 }
 
-// all guesses for every function that is called, in the order of the first calls.
 func (g *guesser) all() []*guess {
 	var list []*guess
 	byName := map[string]*guess{}
@@ -91,7 +89,6 @@ func (g *guesser) all() []*guess {
 	return list
 }
 
-// free returns a name that nothing else has, and takes it.
 func (g *guesser) free(name string) string {
 	for g.taken[name] || decl.Reserved[name] || token.IsKeyword(name) {
 		name += "C"
@@ -121,14 +118,12 @@ func goName(c string) string {
 	return "c" + c
 }
 
-// ask notes a question, which leaves the declaration in a comment.
 func (u *guess) ask(format string, args ...any) {
 	if q := fmt.Sprintf(format, args...); !slices.Contains(u.questions, q) {
 		u.questions = append(u.questions, q)
 	}
 }
 
-// refuse notes why a function stays C.NAME().
 func (u *guess) refuse(format string, args ...any) {
 	if u.refused == "" {
 		u.refused = fmt.Sprintf(format, args...)
@@ -168,13 +163,15 @@ func (g *guesser) guess(u *guess) {
 		guesser: g, u: u, fn: fn, names: map[string]bool{}, lengths: map[int]string{},
 		slices: map[int]string{},
 	}
-	for i := range fn.ParamType { // what has a length, first
+	for i := range fn.ParamType { // arguments with a length first
 		p.pair(i)
 	}
 	for i := range fn.ParamType {
 		p.parameter(i)
 	}
-	p.askLengths()
+	if len(p.unknown) > 0 {
+		u.ask("How many elements does C touch at %s? Write it in place of %s.", strings.Join(p.unknown, ", "), elements)
+	}
 	p.result()
 }
 
@@ -196,7 +193,6 @@ func (g *guesser) number(c dwarf.Type) string {
 	return n.GoName()
 }
 
-// element returns the Go type of what a pointer of C points to, and its size: a byte for void.
 func (g *guesser) element(ptr *dwarf.PtrType) (name string, size int64) {
 	b, _ := g.facts.Bare(ptr.Type)
 	if _, ok := b.(*dwarf.VoidType); ok || b == nil {
@@ -227,7 +223,7 @@ func cgoName(c dwarf.Type) string {
 	return ""
 }
 
-// handle returns the type for a struct that C keeps to itself.
+// handle returns the opaque type for a struct of C.
 func (g *guesser) handle(u *guess, c dwarf.Type) *guessType {
 	s := g.structOf(c)
 	t := g.opaque[s]
@@ -243,7 +239,6 @@ func (g *guesser) handle(u *guess, c dwarf.Type) *guessType {
 	return t
 }
 
-// mirror returns the type for a struct of which Go has values, nil when it can have none.
 func (g *guesser) mirror(u *guess, c dwarf.Type) *guessType {
 	s := g.structOf(c)
 	if s == nil || s.Kind != "struct" || s.Incomplete || !match.CanMirror(g.facts, s) {
@@ -258,7 +253,7 @@ func (g *guesser) mirror(u *guess, c dwarf.Type) *guessType {
 		t = &guessType{g.free(name), cgoName(c), false}
 		g.mirrors[s] = t
 	}
-	for _, f := range s.Field { // the structs within
+	for _, f := range s.Field {
 		inner := f.Type
 		for {
 			b, _ := g.facts.Bare(inner)

@@ -1,20 +1,19 @@
 // Package initial writes the first declaration file for functions that a package calls by ordinary
-// cgo: fastcgen -init.
+// cgo (fastcgen -init).
 //
-//	read.go    the files' preambles and their calls C.f(...)
-//	ask.go     what the names are in C, and what a copy of a preamble would define again
+//	read.go    the files' preambles, their calls C.f(...), and what the names are in C
 //	origin.go  what an argument is, according to the call: &x[0], len(x), &n
 //	param.go   parameters and results of one function, from its C type and its arguments
-//	guess.go   all of them, with names and types
+//	guess.go   all functions, with names and types
 //	write.go   the declaration file, and what the other stages say of it
 //
 // Invariant: a declaration is written only if the calls leave one meaning. Otherwise the file has a
-// question, and the declaration as a comment below it. What the other stages refuse becomes a
-// question too.
+// question above the declaration in a comment. What the other stages refuse becomes a question too.
 package initial
 
 import (
 	"context"
+	"debug/dwarf"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -36,21 +35,21 @@ import (
 const initSuffix = "_leaf.go"
 
 type initializer struct {
-	out     string   // as it was named, or made from the first file's name
-	paths   []string // of files
+	out     string
+	paths   []string
 	files   []*cgoFile
 	pkg     *cc.Package
 	tc      *cc.Toolchain
-	own     string   // the preambles for the declaration file
-	list    []*guess // in the order of the first calls
-	warned  []string // what belongs to no function
+	own     string
+	list    []*guess
+	warned  []string
 	notable []string // about the files: values, generated code
 }
 
 func (f *cgoFile) at() token.Position { return token.Position{Filename: f.path, Line: 1, Column: 1} }
 
-// Run writes the declarations of the C functions that the files call to out, or to a file named
-// after the first of them. It says on stderr what they leave to decide.
+// Run writes the declarations of the C functions that the files call to out. An empty out means a
+// file named after the first of them. Run says on stderr what is left to decide.
 func Run(ctx context.Context, names []string, out string, stderr io.Writer) error {
 	in := &initializer{out: out, paths: names}
 	if in.out == "" {
@@ -207,7 +206,8 @@ func (in *initializer) guess(ctx context.Context) error {
 		return err
 	}
 	for _, name := range functions {
-		if b, _ := facts.Bare(facts.Funcs[name]); !isFunction(b) {
+		b, _ := facts.Bare(facts.Funcs[name])
+		if _, ok := b.(*dwarf.FuncType); !ok {
 			delete(names.functions, name)
 		}
 	}
@@ -236,7 +236,8 @@ func (in *initializer) guess(ctx context.Context) error {
 	return nil
 }
 
-// twice refuses preambles of which a program may have one copy only.
+// twice refuses what a program may have once only, because the declaration file copies the
+// preamble.
 func (in *initializer) twice(global, state []string) error {
 	var bad decl.Problems
 	for _, name := range global {
@@ -250,7 +251,6 @@ func (in *initializer) twice(global, state []string) error {
 	return bad.Err()
 }
 
-// mentions returns the first line of a preamble that mentions a name, or the first line of all.
 func (in *initializer) mentions(name string) token.Position {
 	word := regexp.MustCompile(`\b` + name + `\b`)
 	for _, f := range in.files {
@@ -302,7 +302,6 @@ func (in *initializer) counts() (n [3]int) {
 	return n
 }
 
-// constraint returns the //go:build line of the declaration file: what all files ask for.
 func (in *initializer) constraint() string {
 	parts := []string{decl.DeclarationTag}
 	add := func(s string) {
@@ -315,7 +314,7 @@ func (in *initializer) constraint() string {
 			add(tag)
 		}
 		for _, t := range decl.Terms(f.build) {
-			if text := decl.TermText(t); text != decl.GeneratedTag { // which the generated file has anyway
+			if text := decl.TermText(t); text != decl.GeneratedTag {
 				add(text)
 			}
 		}

@@ -8,33 +8,32 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// originKind says what an argument of a C call is, as it stands there.
 type originKind int
 
 const (
-	isValue   originKind = iota // anything else
-	isNil                       // nil
-	isSlice                     // the first element of a slice, array or string
-	isLength                    // len(x) or cap(x)
-	isAddress                   // the address of one variable
+	isValue originKind = iota // anything else
+	isNil
+	isSlice
+	isLength
+	isAddress
 )
 
 // origin is an argument of a C call without its conversions.
 type origin struct {
 	kind originKind
-	of   string // x, of isSlice and isLength
-	fn   string // len or cap, of isLength
-	name string // for a parameter
-	size int64  // of what it points to, -1 when that is not known
-	cast bool   // it went through unsafe.Pointer, which forgets the type
-	str  bool   // of a string
+	of   string
+	fn   string
+	name string
+	size int64 // of what it points to; -1: unknown
+	cast bool  // it went through unsafe.Pointer, which forgets the type
+	str  bool
 }
 
-// tracer reads arguments. It follows no variable and no function, because a wrong length makes C
-// write beyond Go's memory.
+// tracer reads arguments. It follows no variable and no function, because with a wrong length C
+// writes beyond Go's memory.
 type tracer struct {
 	info *types.Info
-	isC  func(name string) bool // whether C.NAME is a function
+	isC  func(name string) bool
 }
 
 // trace reads one argument:
@@ -82,7 +81,7 @@ func (t *tracer) call(fun, arg ast.Expr) origin {
 	case text == "len", text == "cap":
 		return origin{kind: isLength, of: decl.ExprText(ast.Unparen(arg)), fn: text}
 	}
-	_, isPointer := fun.(*ast.StarExpr) // (*C.char)(p)
+	_, isPointer := fun.(*ast.StarExpr)
 	_, isNumber := decl.Numbers[decl.ExprText(fun)]
 	if isPointer || isNumber {
 		return t.trace(arg)
@@ -116,14 +115,13 @@ func (t *tracer) address(x ast.Expr) origin {
 	return origin{kind: isAddress, name: name, size: sizeOf(t.typeOf(x))}
 }
 
-// first is the address of element i of x.
 func (t *tracer) first(x ast.Expr, i string) origin {
 	o := origin{kind: isSlice, of: decl.ExprText(x), size: -1}
 	if i != "0" {
 		o.of += "[" + i + ":]"
 	}
 	of := under(t.typeOf(x))
-	if p, ok := of.(*types.Pointer); ok { // to an array
+	if p, ok := of.(*types.Pointer); ok {
 		of = under(p.Elem())
 	}
 	switch of := of.(type) {

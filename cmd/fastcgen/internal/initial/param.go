@@ -17,9 +17,9 @@ type parameters struct {
 	u       *guess
 	fn      *dwarf.FuncType
 	names   map[string]bool
-	lengths map[int]string // the number parameters that are len(x) or cap(x)
-	slices  map[int]string // the names of slices, by the pointer parameters that they are
-	unknown []string       // pointers of which nothing says how much C touches there
+	lengths map[int]string
+	slices  map[int]string
+	unknown []string
 }
 
 func (p *parameters) at(i int) (list []origin) {
@@ -53,7 +53,6 @@ func (p *parameters) unique(name string) string {
 	}
 }
 
-// isType reports whether a type of C in the signature would get that name.
 func (p *parameters) isType(name string) bool {
 	for _, c := range append(slices.Clone(p.fn.ParamType), p.fn.ReturnType) {
 		for ptr := p.facts.Pointer(c); ptr != nil; ptr = p.facts.Pointer(c) {
@@ -72,11 +71,9 @@ func (p *parameters) canCount(j int) bool {
 	return ok && n.Class != decl.Float && n.Enum == nil && n.Size >= 4 && p.lengths[j] == ""
 }
 
-// sameElements reports whether what an origin points to has the elements that C sees there.
 func sameElements(o origin, size int64) bool { return !o.cast || o.size == size }
 
-// pair finds the argument that is the length of argument i: wherever C gets x, it gets len(x)
-// there, too.
+// pair finds the argument that is the length of argument i: in each call C gets x and len(x).
 func (p *parameters) pair(i int) {
 	ptr := p.facts.Pointer(p.fn.ParamType[i])
 	if ptr == nil {
@@ -144,15 +141,7 @@ func (p *parameters) pass(name, typ string) {
 	p.u.args = append(p.u.args, name)
 }
 
-// askLengths asks how long is what the pointers of which nothing says so lead to.
-func (p *parameters) askLengths() {
-	if len(p.unknown) > 0 {
-		p.u.ask("How many elements does C touch at %s? Write it in place of %s.", strings.Join(p.unknown, ", "),
-			elements)
-	}
-}
-
-// elements stands for a length that only a person knows.
+// elements is written in place of a length that only the user knows.
 const elements = "ELEMENTS"
 
 func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
@@ -216,7 +205,6 @@ func (p *parameters) unknownLength(i int, elem string) {
 	p.unknown = append(p.unknown, name)
 }
 
-// text declares a const char *, which most often is a string that ends in a zero byte.
 func (p *parameters) text(i int) {
 	name := p.name(i)
 	p.pass(name, "[]byte")
@@ -224,7 +212,6 @@ func (p *parameters) text(i int) {
 	p.u.ask("Does C read %s up to a zero byte, and keep no pointer to it? Then this is right.", name)
 }
 
-// written declares a result that C writes by the address of one variable.
 func (p *parameters) written(i int, typ string) {
 	name := p.name(i)
 	p.u.args = append(p.u.args, "&"+name)
@@ -232,8 +219,7 @@ func (p *parameters) written(i int, typ string) {
 	p.u.ask("Does C read %s before it writes it? Then add //fastc:inout %[1]s = VALUE. If not, this is right.", name)
 }
 
-// structPointer declares a pointer to a mirror if Go has values of the struct, or to an opaque
-// type.
+// structPointer declares a pointer to a mirror if Go has values of the struct.
 func (p *parameters) structPointer(i int, ptr *dwarf.PtrType, list []origin) {
 	s := p.structOf(ptr.Type)
 	if cgoName(ptr.Type) == "" || strings.HasPrefix(s.StructName, "__") {
@@ -298,8 +284,7 @@ func (p *parameters) result() {
 	}
 }
 
-// keeps asks whether a struct that C makes keeps memory of Go, which may move with a goroutine's
-// stack.
+// keeps asks whether a struct that C makes keeps memory of Go. A goroutine's stack may move.
 func (p *parameters) keeps() {
 	opaque := func(typ string) bool {
 		return slices.ContainsFunc(p.u.types, func(t *guessType) bool { return t.opaque && typ == "*"+t.goName })

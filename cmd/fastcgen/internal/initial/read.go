@@ -1,13 +1,17 @@
 package initial
 
 import (
+	"context"
+	"debug/elf"
 	"fmt"
 	"go/ast"
 	"go/build/constraint"
 	"go/token"
 	"go/types"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
@@ -28,21 +32,19 @@ type cgoPreamble struct {
 	at   token.Position
 }
 
-// cgoCall is a call C.NAME(...) in it.
 type cgoCall struct {
 	name  string
 	at    token.Position
 	args  []ast.Expr
-	errno bool // r, err := C.NAME()
+	errno bool
 }
 
 type cgoUses struct {
 	calls     []*cgoCall
-	values    map[string]token.Position // names that are not called: types, constants, functions as values
-	allocated map[string]bool           // types of which Go has values, and not only pointers to them
+	values    map[string]token.Position // names that are not called
+	allocated map[string]bool           // types of which Go has values
 }
 
-// cgoOwn are what cgo gives besides C's functions.
 var cgoOwn = map[string]bool{
 	"CString": true, "CBytes": true, "GoString": true, "GoStringN": true, "GoBytes": true, "malloc": true, "free": true,
 }
@@ -51,8 +53,7 @@ func importsC(f *ast.File) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` })
 }
 
-// IsOrdinary reports whether f is an ordinary file that uses cgo, and was not meant as a
-// declaration file.
+// IsOrdinary reports whether f is an ordinary cgo file, without directives.
 func IsOrdinary(f *ast.File) bool {
 	for _, g := range f.Comments {
 		for _, c := range g.List {
@@ -69,7 +70,7 @@ func IsOrdinary(f *ast.File) bool {
 
 func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	c := &cgoFile{path: path, file: f}
-	c.build, _, _ = decl.BuildConstraint(f) // go build has read it
+	c.build, _, _ = decl.BuildConstraint(f)
 	for _, declared := range f.Decls {
 		g, ok := declared.(*ast.GenDecl)
 		if !ok || g.Tok != token.IMPORT {
@@ -91,8 +92,6 @@ func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	return c
 }
 
-// platformTags returns what the name of a file says about its platform: p_linux_arm64.go is linux
-// && arm64.
 func platformTags(base string) []string {
 	var tags []string
 	parts := strings.Split(strings.TrimSuffix(base, ".go"), "_")
@@ -146,7 +145,6 @@ func (u *cgoUses) collect(fset *token.FileSet, f *ast.File, calls bool) {
 	})
 }
 
-// hasErrno reports whether a statement takes two results of one call of C: the second one is errno.
 func hasErrno(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -157,14 +155,14 @@ func hasErrno(n ast.Node) bool {
 	return false
 }
 
-// typeCheck has Go's type checker say what it knows without other packages and without C.
+// typeCheck finds types without other packages and without C.
 func typeCheck(pkg *cc.Package) *types.Info {
 	info := &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
 		Uses: map[*ast.Ident]types.Object{},
 	}
 	conf := types.Config{FakeImportC: true, Importer: unsafeImporter{}, Error: func(error) {}}
-	_, _ = conf.Check("p", pkg.Fset, pkg.Files, info) // what it does not know stays a question
+	_, _ = conf.Check("p", pkg.Fset, pkg.Files, info)
 	return info
 }
 
@@ -177,7 +175,122 @@ func (i unsafeImporter) Import(path string) (*types.Package, error) {
 	return i.EmptyImporter.Import(path)
 }
 
-// short names a place for a comment: the file without its folder, and the line.
 func short(at token.Position) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }
+
+type cNames struct {
+	functions map[string]bool
+	types     map[string]bool
+	unknown   map[string]string
+}
+
+// askNames asks the C compiler what names are, by lines that only one kind of name gets through.
+func askNames(ctx context.Context, tc *cc.Toolchain, preamble string, names []string) (*cNames, error) {
+	n := &cNames{functions: map[string]bool{}, types: map[string]bool{}, unknown: map[string]string{}}
+	if _, err := tc.Compile(ctx, preamble, "-fsyntax-only"); err != nil {
+		return nil, err
+	}
+	b := &strings.Builder{}
+	b.WriteString(preamble)
+	for i, name := range names {
+		c := (&decl.Type{CName: name}).CText()
+		fmt.Fprintf(b, "#line %d \"known\"\nvoid fastc_known_%[1]d(void) { __typeof__(%s) *fastc_p; }\n", i+1, c)
+		fmt.Fprintf(b, "#line %d \"type\"\nvoid fastc_type_%[1]d(void) { %s *fastc_p; }\n", i+1, c)
+		fmt.Fprintf(b, "#line %d \"function\"\nvoid fastc_function_%[1]d(void) { __typeof__(&(%s)) fastc_p; }\n", i+1,
+			c)
+	}
+	flags := []string{"-fsyntax-only"}
+	if out, err := tc.Run(ctx, "", append(slices.Clone(tc.CC), "--version")...); err == nil &&
+		strings.Contains(out, "clang") {
+		flags = append(flags, "-ferror-limit=0")
+	}
+	said := map[string]map[int]string{"known": {}, "type": {}, "function": {}}
+	if _, err := tc.Compile(ctx, b.String(), flags...); err != nil {
+		for _, c := range cc.Complaints(err) {
+			if lines := said[c.File]; lines != nil && lines[c.Line] == "" {
+				lines[c.Line] = c.Text
+			}
+		}
+	}
+	for i, name := range names {
+		unknown, notType := said["known"][i+1], said["type"][i+1] != ""
+		switch {
+		case unknown != "":
+			n.unknown[name] = unknown
+		case !notType:
+			n.types[name] = true
+		case said["function"][i+1] == "":
+			n.functions[name] = true
+		}
+	}
+	return n, nil
+}
+
+// askPreamble returns what a preamble defines for other files, and the static variables that the
+// functions use. A copy of the preamble would define them again.
+func askPreamble(
+	ctx context.Context, tc *cc.Toolchain, preamble string, functions []string,
+) (global, state []string, err error) {
+	b := &strings.Builder{}
+	b.WriteString(preamble)
+	for i, name := range functions {
+		fmt.Fprintf(b, "void *const fastc_keep_%d = (void *)%s;\n", i, name)
+	}
+	object, err := tc.Compile(ctx, b.String(), "-O0", "-g0")
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := elf.Open(object)
+	if err != nil {
+		return nil, nil, nil // Mach-O: the linker refuses it
+	}
+	defer f.Close()
+	symbols, _ := f.Symbols()
+	for _, s := range symbols {
+		kind := elf.ST_TYPE(s.Info)
+		isData := kind == elf.STT_OBJECT || kind == elf.STT_COMMON
+		switch {
+		case kind != elf.STT_FUNC && !isData, s.Section == elf.SHN_UNDEF, strings.HasPrefix(s.Name, "fastc_keep_"):
+		case elf.ST_BIND(s.Info) == elf.STB_GLOBAL:
+			global = append(global, s.Name)
+		case isData && int(s.Section) < len(f.Sections) && f.Sections[s.Section].Flags&elf.SHF_WRITE != 0 &&
+			!strings.HasPrefix(f.Sections[s.Section].Name, ".data.rel.ro"):
+			name, _, _ := strings.Cut(s.Name, ".") // counter.0 is one within a function
+			state = append(state, name)
+		}
+	}
+	slices.Sort(global)
+	slices.Sort(state)
+	return global, state, nil
+}
+
+// preamblesOf joins preambles, each text once, for C and for the declaration file.
+func preamblesOf(files []*cgoFile) (c, text string) {
+	var forC, forGo strings.Builder
+	seen := map[string]bool{}
+	for _, f := range files {
+		for _, p := range f.preambles {
+			body := strings.Trim(p.text, "\n")
+			if seen[body] {
+				continue
+			}
+			seen[body] = true
+			fmt.Fprintf(&forC, "#line %d %s\n%s\n", p.at.Line, strconv.Quote(filepath.Base(f.path)), p.text)
+			forGo.WriteString(strings.TrimRight(body, " \t\n") + "\n")
+		}
+	}
+	return forC.String(), collapsed(forGo.String())
+}
+
+func collapsed(text string) string {
+	var lines []string
+	for l := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
+		if strings.TrimSpace(l) != "" || len(lines) > 0 && lines[len(lines)-1] != "" {
+			lines = append(lines, strings.TrimRight(l, " \t"))
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -2,7 +2,6 @@ package initial
 
 import (
 	"context"
-	"debug/dwarf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +16,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/reach"
 )
 
-// What becomes of a function.
 const (
 	isDeclared = iota
 	isAsked
@@ -34,7 +32,7 @@ func (u *guess) state() int {
 	return isDeclared
 }
 
-// block is a piece of the declaration file, and whose it is.
+// block is a piece of the declaration file, and the functions that it is about.
 type block struct {
 	text string
 	of   []*guess
@@ -78,7 +76,6 @@ func (in *initializer) blocks() []block {
 	return list
 }
 
-// aboutElements says what to write in place of ELEMENTS, where that stands.
 func (in *initializer) aboutElements() string {
 	asks := slices.ContainsFunc(in.list, func(u *guess) bool {
 		return u.state() == isAsked && slices.ContainsFunc(u.clauses, func(c string) bool {
@@ -142,12 +139,12 @@ func (u *guess) bare() string {
 	switch {
 	case u.slow != "":
 		b.WriteString("//fastc:slow\n")
-	case u.length: // what grows with its input may take long
+	case u.length: // its time grows with its input
 		b.WriteString("//fastc:budget\n")
 	}
 	f := &u.decl
 	f.Named = slices.ContainsFunc(u.args, func(a string) bool { return strings.HasPrefix(a, "&") })
-	if !f.Named { // C writes none of them
+	if !f.Named {
 		f.ErrName = ""
 		for i := range f.Results {
 			f.Results[i].Name = ""
@@ -157,7 +154,7 @@ func (u *guess) bare() string {
 	return b.String()
 }
 
-// asked writes a function that is left to decide: in words, and as a declaration that is a comment.
+// asked writes the questions about a function, and its declaration as a comment.
 func (in *initializer) asked(u *guess) string {
 	var b strings.Builder
 	for i, q := range u.questions {
@@ -182,7 +179,6 @@ func (in *initializer) asked(u *guess) string {
 	return b.String()
 }
 
-// text joins the blocks and says which lines are whose.
 func (in *initializer) text() (text []byte, of map[int][]*guess) {
 	var b strings.Builder
 	of = map[int][]*guess{}
@@ -197,8 +193,8 @@ func (in *initializer) text() (text []byte, of map[int][]*guess) {
 	return []byte(b.String()), of
 }
 
-// settle has the other stages read the text. What they refuse becomes a question, and a function
-// that reaches a call that blocks goes by ordinary cgo.
+// settle has the other stages read the text, until they refuse nothing. What they refuse becomes a
+// question. A function that reaches a blocking call goes by ordinary cgo.
 func (in *initializer) settle(ctx context.Context) ([]byte, error) {
 	looked := false
 	for {
@@ -237,7 +233,7 @@ func (in *initializer) generated(ctx context.Context, text []byte) (*emit.File, 
 	return g, err
 }
 
-// blame makes questions of problems. It reports whether that was possible.
+// blame makes questions of problems, and reports whether it found whose they are.
 func (in *initializer) blame(bad decl.Problems, of map[int][]*guess) bool {
 	found := false
 	for _, p := range bad.Sorted() {
@@ -249,7 +245,6 @@ func (in *initializer) blame(bad decl.Problems, of map[int][]*guess) bool {
 	return found
 }
 
-// place gives each function what a search found of it.
 func (in *initializer) place(r *reach.Report, of map[int][]*guess) {
 	in.warned = append(in.warned, r.Unseen...)
 	for _, f := range r.Findings {
@@ -259,7 +254,6 @@ func (in *initializer) place(r *reach.Report, of map[int][]*guess) {
 	}
 }
 
-// gets decides what becomes of a function that reaches calls which a leaf must not make.
 func (u *guess) gets(f reach.Finding) {
 	said := fmt.Sprintf("%s: %s", f, f.Way)
 	switch {
@@ -293,9 +287,4 @@ func writeNew(out string, text []byte) error {
 		return err
 	}
 	return f.Close()
-}
-
-func isFunction(t dwarf.Type) bool {
-	_, ok := t.(*dwarf.FuncType)
-	return ok
 }

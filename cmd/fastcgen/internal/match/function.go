@@ -49,8 +49,8 @@ func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 //	string                    const char *, and len     void *                fastc_f->arg
 //
 // A pointer to an opaque type goes as a number, because the collector must not look at it. A string
-// or an array needs C's const, because Go's strings never change, and the caller of an array would
-// not see what C wrote.
+// or an array needs C's const. Go's strings never change, and the caller would not see a changed
+// array.
 func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field string) (what, do string) {
 	b, _ := m.facts.Bare(c)
 	ptr, isPtr := b.(*dwarf.PtrType)
@@ -139,4 +139,136 @@ func (m *matcher) pointerParameter(
 		m.address(field, "&"+q.Name)
 	}
 	return "", ""
+}
+
+// Plan says how a function's frame, shim and wrapper look.
+type Plan struct {
+	Func     *decl.Func
+	Sig      string
+	Fields   []string
+	Args     []string
+	Sets     []string
+	Checks   []string // conditions of Go about lengths
+	Result   string
+	RetField bool
+	RetCast  string
+	RetConst bool // it is a struct to which C does not assign
+	voidC    bool
+	Values   []string
+	Outs     map[string]string
+	Pointers bool
+	Strings  []string // parameters without a zero at the end
+	Numbers  []cc.Fact
+	Fits     []string
+	Begins   []string
+	Arrays   []OutArray
+	Copied   bool
+}
+
+type matcher struct {
+	*resolver
+	f *decl.Func
+	p *Plan
+	c *dwarf.FuncType
+}
+
+// OutArray is a result that C fills through a pointer to its first element.
+type OutArray struct {
+	Result decl.Param
+	Arg    int
+	Field  int
+	One    string // the field with a single element
+}
+
+// SaidByUs begins the messages of assertions that a trial holds for us.
+const SaidByUs = "fastcgen: "
+
+func (m *matcher) field(cType, field, value string) {
+	m.p.Fields = append(m.p.Fields, cType+field)
+	m.p.Args = append(m.p.Args, "fastc_f->"+field)
+	m.p.Sets = append(m.p.Sets, "f."+field+" = "+value)
+}
+
+func (m *matcher) address(field, value string) {
+	m.field("void *", field, "unsafe.Pointer("+value+")")
+	m.p.Pointers = true
+}
+
+// handle passes an address of C's as a number. The collector must not look at (struct ctx *)1.
+func (m *matcher) handle(field, value string) {
+	m.p.Fields = append(m.p.Fields, "uintptr_t "+field)
+	m.p.Args = append(m.p.Args, "(void *)fastc_f->"+field)
+	m.p.Sets = append(m.p.Sets, "f."+field+" = C.uintptr_t(uintptr(unsafe.Pointer("+value+")))")
+}
+
+func (m *matcher) numberSize(c dwarf.Type) { m.p.Numbers = append(m.p.Numbers, m.facts.FactsOf(c)...) }
+
+// place returns a field for a value from C, and the Go expression that reads it.
+func (m *matcher) place(g *decl.GoType, field string) (declared, value string) {
+	from := "f." + field
+	switch g.Kind {
+	case decl.GoNumber:
+		return g.Num.CName() + " " + field, g.Name + "(" + from + ")"
+	case decl.GoBool:
+		return "_Bool " + field, g.Name + "(" + from + ")"
+	case decl.GoMirror:
+		return g.Decl.CText() + " " + field, "*(*" + g.Name + ")(unsafe.Pointer(&" + from + "))"
+	case decl.GoArray:
+		declared, _ := m.place(g.Elem, field)
+		if declared == "" {
+			return "", ""
+		}
+		return declared + "[" + strconv.FormatInt(g.Len, 10) + "]",
+			"*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
+	case decl.GoPointer:
+		if g.Elem.Kind == decl.GoOpaque {
+			return "uintptr_t " + field, "*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
+		}
+	}
+	return "", ""
+}
+
+func (m *matcher) begin(q decl.Param, g *decl.GoType, c dwarf.Type, field string, a decl.Arg) {
+	refuse := func(what, do string) { m.bad.Add(a.At, what, do) }
+	switch a.Kind {
+	case decl.ArgLen, decl.ArgCap:
+		if g.Kind != decl.GoNumber || g.Num.Class == decl.Float || g.Num.Size < 4 {
+			refuse(fmt.Sprintf("%s for %s, which is %s", a, q.Name, g), "write a parameter in place of "+a.String())
+			return
+		}
+		fields, args := len(m.p.Fields), len(m.p.Args)
+		m.length(0, a, cc.Unqualified(c), field)
+		if len(m.p.Args) > args {
+			m.p.Fields, m.p.Args = m.p.Fields[:fields], m.p.Args[:args]
+		}
+	case decl.ArgParam:
+		p := m.f.Param(a.Text)
+		if p.Typ.String() != q.Typ.String() {
+			refuse(fmt.Sprintf("%s begins as %s, which is %s and not %s", q.Name, a, p.Typ, q.Typ),
+				"declare "+a.Text+" "+q.Typ.String())
+			return
+		}
+		switch g.Kind {
+		case decl.GoNumber:
+			m.p.Sets = append(m.p.Sets, "f."+field+" = C."+g.Num.CName()+"("+a.Text+")")
+		case decl.GoBool:
+			m.p.Sets = append(m.p.Sets, "f."+field+" = C._Bool("+a.Text+")")
+		case decl.GoPointer:
+			m.p.Sets = append(m.p.Sets, "f."+field+" = C.uintptr_t(uintptr(unsafe.Pointer("+a.Text+")))")
+		default:
+			m.p.Sets = append(m.p.Sets, "*(*"+g.String()+")(unsafe.Pointer(&f."+field+")) = "+a.Text)
+		}
+	default:
+		what := m.literal(a, c)
+		last := len(m.p.Args) - 1
+		cast := ""
+		if g.Kind == decl.GoPointer {
+			cast = "(uintptr_t)"
+		}
+		m.p.Begins = append(m.p.Begins, "fastc_f->"+field+" = "+cast+m.p.Args[last])
+		m.p.Args = m.p.Args[:last]
+		if what != "" {
+			refuse(what+" for "+q.Name+", which is "+m.facts.Describe(c), "write a value of that type")
+		}
+	}
 }

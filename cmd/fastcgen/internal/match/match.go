@@ -1,3 +1,21 @@
+// Package match compares each declared function and type with C's, the third stage of fastcgen.
+//
+// For a function it makes a [Plan]: the fields of the frame, the Go statements that fill them, the
+// arguments of the C call, and the Go expressions that read the results.
+//
+//	func Divide(a, b int32) (q, r int32, err error)      //fastc:call v_div(a, b, &q, &r)
+//
+//	Go: sets            the frame            C: args            C writes, Go reads: values
+//	f.arg0 = C.int32_t(a)   int32_t arg0    fastc_f->arg0
+//	f.arg1 = C.int32_t(b)   int32_t arg1    fastc_f->arg1
+//	                        int32_t out2    &fastc_f->out2      int32(f.out2)
+//	                        int32_t out3    &fastc_f->out3      int32(f.out3)
+//
+// For a struct it makes a [Mirror], a Go struct whose fields have C's offsets.
+//
+// Invariant: Go and C mean the same bits. The generated file asserts this again, because C may
+// change. Each refusal names an edit that gets further, so match tries an edit before it suggests it
+// ([CanMirror]).
 package match
 
 import (
@@ -9,17 +27,16 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// Result is what a declaration file and C agree on: how each declared type and each function is
-// laid out.
+// Result is how each declared type and each function is laid out.
 type Result struct {
-	Types   []*decl.GoType // in the order of their declarations
+	Types   []*decl.GoType
 	Mirrors []*Mirror
 	Plans   []*Plan
 	names   *resolver
 }
 
-// Match compares the declarations with C. foreign are the types that the package's other files
-// declare. The result is nil where what is wrong leaves nothing to go on with.
+// Match compares the declarations with C. foreign has the types of the package's other files. The
+// result is nil if the problems leave nothing to go on with.
 func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result, decl.Problems) {
 	r, mirrors := newResolver(facts, d, foreign)
 	if len(r.bad) > 0 {
@@ -39,8 +56,7 @@ func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result,
 	return m, r.bad
 }
 
-// Resolve returns what a type of the declaration file stands for. ok is false when it has a name
-// that is not known.
+// Resolve returns the type behind a name of the declaration file. ok is false for an unknown name.
 func (m *Result) Resolve(t *decl.GoType) (res *decl.GoType, ok bool) { return m.names.resolve(t, 0) }
 
 // Length returns the number of elements of an array.
@@ -49,8 +65,8 @@ func (m *Result) Length(t *decl.GoType) int64 {
 	return g.Len
 }
 
-// unused refuses opaque types that no function takes or gives, because C makes up a struct for a
-// misspelt name.
+// unused refuses opaque types that no function uses, because C makes up a struct for a misspelt
+// name.
 func (r *resolver) unused(d *decl.File) {
 	used := map[*decl.Type]bool{}
 	var note func(t *decl.GoType)
@@ -78,7 +94,7 @@ func (r *resolver) unused(d *decl.File) {
 	}
 }
 
-// floats finds floating-point constants of C in Go code: cgo gives them with six decimals.
+// floats finds floating-point constants of C in Go code, because cgo rounds them to six decimals.
 func (r *resolver) floats(d *decl.File) {
 	var uses []decl.Name
 	for _, c := range d.Consts {
@@ -97,12 +113,12 @@ func (r *resolver) floats(d *decl.File) {
 	}
 }
 
-// newResolver decides what the declared types are, and then lays out the mirrors, which may hold
-// types that are declared later.
+// newResolver decides what the declared types are, and then lays out the mirrors. A mirror may hold
+// a type that is declared later.
 func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
 	r := &resolver{facts: facts, declared: map[string]*decl.GoType{}, foreign: foreign}
 	var mirrors []*Mirror
-	for _, t := range d.Types { // enums and opaque types first: mirrors use them
+	for _, t := range d.Types {
 		r.declare(t)
 	}
 	for _, t := range d.Types {
@@ -157,9 +173,8 @@ func (r *resolver) declare(t *decl.Type) {
 	r.order = append(r.order, g)
 }
 
-// match makes a function's plan. It goes through the arguments of the C call. Each adds to Args
-// once, and to Fields and Sets only if Go hands a value over. The plan is nil if something was
-// refused.
+// match makes a function's plan, or nil if something was refused. Each argument adds to Args once.
+// It adds to Fields and Sets only if Go hands a value over.
 func (r *resolver) match(f *decl.Func) *Plan {
 	m := &matcher{r, f, &Plan{Func: f, Outs: map[string]string{}}, nil}
 	b, _ := r.facts.Bare(r.facts.Funcs[f.Call.CName])

@@ -16,8 +16,8 @@ type Mirror struct {
 	Decl    *decl.Type
 	Size    int64
 	Align   int64
-	Lines   []string // of the struct
-	Offsets []Field  // for the assertions
+	Lines   []string
+	Offsets []Field
 	Numbers []cc.Fact
 }
 
@@ -25,7 +25,7 @@ type Mirror struct {
 type Field struct {
 	GoPath, CPath string
 	Offset        int64
-	CType         string // for the assertion, empty for an anonymous struct
+	CType         string // empty for an anonymous struct
 }
 
 const opaque = "put //fastc:opaque above the type to pass pointers to it only"
@@ -43,16 +43,16 @@ func (r *resolver) mirror(t *decl.Type) *Mirror {
 	return mr
 }
 
-// fields makes the lines for the fields of s, which is at offset base in t, and says how Go aligns
-// s. A blank field of bytes fills each gap that C leaves and Go would not:
+// fields makes the lines for the fields of s, at offset base in t, and returns its alignment in Go.
+// A blank field of bytes fills each gap that C leaves and Go would not:
 //
 //	struct { char kind; __attribute__((aligned(8))) int n; }      Kind byte     offset 0
-//	                                                              _ [7]byte     1: n has to stand at 8
+//	                                                              _ [7]byte     1: n belongs at 8
 //	                                                              N int32       8
 //	                                                              _ [4]byte     12: C rounds the size up to 16
 //
-// Invariant: no field begins before end, and each begins at a multiple of its alignment in Go.
-// Other structs (packed, bit-fields, unions) have no mirror.
+// Invariant: no field begins before end, and each begins at a multiple of its alignment in Go. A
+// packed struct, a union or one with bit-fields has no mirror.
 func (r *resolver) fields(
 	t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64, indent string,
 ) (lines []string, align int64) {
@@ -115,7 +115,7 @@ func (r *resolver) fields(
 	return lines, align
 }
 
-// fieldType returns the Go type of a field with its size and alignment, or what is wrong with it.
+// fieldType returns a field's Go type, size and alignment, or what is wrong with it.
 func (r *resolver) fieldType(
 	t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64, indent string,
 ) (text string, size, align int64, what, do string) {
@@ -172,7 +172,7 @@ func (r *resolver) structField(
 	if b.Kind == "union" {
 		return "", 0, 0, "is a union, which Go does not have", opaque
 	}
-	if !r.mirrorable(t, b) { // or the advice would lead to that struct, and from there back
+	if !r.mirrorable(t, b) { // otherwise the advice would go round in a circle
 		return "", 0, 0, "is " + cc.TypeText(c, "") + ", of which Go can have no mirror", opaque
 	}
 	if g := r.structName(b); g != nil {
@@ -193,29 +193,26 @@ func (r *resolver) structField(
 	return "struct {\n" + strings.Join(lines, "\n") + "\n" + indent + "}", b.ByteSize, align, "", ""
 }
 
-// CanMirror reports whether a Go struct can be laid out as s, once the structs within it are
-// declared.
 func (r *resolver) mirrorable(t *decl.Type, s *dwarf.StructType) bool {
 	if s.Incomplete {
 		return false
 	}
-	try := &resolver{facts: r.facts, declared: r.declared, order: slices.Clone(r.order), stands: maps.Clone(r.stands)}
-	if try.stands == nil {
-		try.stands = map[string]dwarf.Type{}
+	try := &resolver{facts: r.facts, declared: r.declared, order: slices.Clone(r.order), assumed: maps.Clone(r.assumed)}
+	if try.assumed == nil {
+		try.assumed = map[string]dwarf.Type{}
 	}
-	try.stand(s)
+	try.assume(s)
 	try.fields(t, &Mirror{Decl: t}, s, "", "", 0, "")
 	return len(try.bad) == 0
 }
 
-// CanMirror reports whether a Go struct can be laid out as s, once the structs within it are
-// declared.
+// CanMirror reports whether a Go struct can be laid out as s, once the structs within are declared.
 func CanMirror(facts *cc.Facts, s *dwarf.StructType) bool {
 	return (&resolver{facts: facts}).mirrorable(&decl.Type{}, s)
 }
 
-// stand declares the structs within s that have no declaration.
-func (r *resolver) stand(s *dwarf.StructType) {
+// assume declares the structs within s that have no declaration.
+func (r *resolver) assume(s *dwarf.StructType) {
 	for _, f := range s.Field {
 		c := f.Type
 		b, _ := r.facts.Bare(c)
@@ -236,22 +233,19 @@ func (r *resolver) stand(s *dwarf.StructType) {
 			if inner.StructName == "" {
 				t.CName = cc.TypeText(cc.Unqualified(c), "")
 			}
-			r.stands[t.CText()] = inner
+			r.assumed[t.CText()] = inner
 			r.order = append(r.order, &decl.GoType{Kind: decl.GoMirror, Name: "_", Decl: t})
 		}
-		r.stand(inner)
+		r.assume(inner)
 	}
 }
 
-// layoutOf returns size and alignment of a mirror that another one holds. What is wrong with it is
-// said where it is declared.
 func (r *resolver) layoutOf(g *decl.GoType) *Mirror {
 	try := *r
 	try.bad = nil
 	return try.mirror(g.Decl)
 }
 
-// fieldName makes an exported Go name of a C field's: in_use is InUse, user_id is UserID.
 func fieldName(c string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(c, "_") {
@@ -265,7 +259,7 @@ func fieldName(c string) string {
 	name := b.String()
 	switch {
 	case !decl.CIdentifier.MatchString(name) && (name == "" || name[0] > '9'):
-		return "" // letters that C has by extension
+		return ""
 	case name[0] < 'A':
 		return "X" + name
 	}

@@ -4,6 +4,10 @@ import (
 	"debug/dwarf"
 	"fmt"
 	"go/ast"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
@@ -11,16 +15,16 @@ import (
 
 type resolver struct {
 	facts    *cc.Facts
-	declared map[string]*decl.GoType // by Go name
-	order    []*decl.GoType          // the same
-	foreign  map[string]ast.Expr     // types of the package's other files
-	stands   map[string]dwarf.Type   // types that mirrorable declares, by their text in C
+	declared map[string]*decl.GoType
+	order    []*decl.GoType
+	foreign  map[string]ast.Expr
+	assumed  map[string]dwarf.Type // types that mirrorable declares, by their text in C
 	bad      decl.Problems
 }
 
 func (r *resolver) cType(t *decl.Type) dwarf.Type {
 	c := r.facts.Types[t.CText()]
-	if s := r.stands[t.CText()]; s != nil {
+	if s := r.assumed[t.CText()]; s != nil {
 		c = s
 	}
 	b, _ := r.facts.Bare(c)
@@ -29,8 +33,8 @@ func (r *resolver) cType(t *decl.Type) dwarf.Type {
 
 const maxDepth = 16
 
-// resolve replaces the names in a type by what they stand for. ok is false if one is unknown.
-// maxDepth bounds the circles that Go files which do not compile may have.
+// resolve replaces the names in a type. ok is false if one is unknown. maxDepth bounds the circles
+// of Go files that do not compile.
 func (r *resolver) resolve(t *decl.GoType, depth int) (res *decl.GoType, ok bool) {
 	if t.Kind != decl.GoNamed {
 		c := *t
@@ -71,7 +75,7 @@ func (r *resolver) resolve(t *decl.GoType, depth int) (res *decl.GoType, ok bool
 	return t, false
 }
 
-// structName returns the declared type that mirrors a C struct, nil when there is none.
+// structName returns the declared type that mirrors a C struct, or nil.
 func (r *resolver) structName(c dwarf.Type) *decl.GoType {
 	for _, g := range r.order {
 		if (g.Kind == decl.GoMirror || g.Kind == decl.GoOpaque) && r.cType(g.Decl) == c {
@@ -82,7 +86,7 @@ func (r *resolver) structName(c dwarf.Type) *decl.GoType {
 }
 
 // sameData reports whether Go's g and C's c are the same bytes, because nothing converts what is
-// behind an address. C must not ask for an alignment that Go's memory may not have.
+// behind an address. C must not ask for more alignment than Go's memory has.
 func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
 	b, aligned := r.facts.Bare(c)
 	switch g.Kind {
@@ -94,7 +98,7 @@ func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
 		return ok && b.Size() == 1
 	case decl.GoMirror:
 		return aligned <= 8 && r.cType(g.Decl) == b
-	case decl.GoOpaque: // which C puts into memory, however it is aligned
+	case decl.GoOpaque: // C allocates it
 		return r.cType(g.Decl) == b
 	case decl.GoArray:
 		a, ok := b.(*dwarf.ArrayType)
@@ -122,7 +126,7 @@ func (m *matcher) asVoid(name string) bool {
 	return false
 }
 
-// nameless refuses signatures with types that generated code cannot write.
+// nameless refuses types that generated code cannot write.
 func (m *matcher) nameless() bool {
 	before := len(m.bad)
 	note := func(where string, t dwarf.Type) {
@@ -137,7 +141,6 @@ func (m *matcher) nameless() bool {
 	return len(m.bad) > before
 }
 
-// element refuses what a slice, array or pointer may not hold.
 func (m *matcher) element(g *decl.GoType) (bad, do string) {
 	e := g.Elem
 	for e.Kind == decl.GoArray {
@@ -165,4 +168,144 @@ func (m *matcher) points(g *decl.GoType, c dwarf.Type) bool {
 		return m.sameData(&decl.GoType{Kind: decl.GoArray, Len: g.Len, Elem: g.Elem}, c)
 	}
 	return false
+}
+
+// literal passes a literal or a constant of C, and returns what is wrong. C would convert it
+// without a word. So literal compares a literal with the type's range, and has C assert
+// (type)(CONSTANT) == (CONSTANT).
+func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
+	b, _ := m.facts.Bare(c)
+	n, isNumber := m.facts.Number(c)
+	_, isBool := b.(*dwarf.BoolType)
+	_, isPtr := b.(*dwarf.PtrType)
+	text, ok := a.Text, true
+	switch a.Kind {
+	case decl.ArgInt:
+		if ok = isNumber && n.Class == decl.Float; ok {
+			text, ok = floatText(a.Text, n)
+		} else if ok = isNumber && fits(a.Text, n); ok {
+			text = intText(a.Text)
+		}
+	case decl.ArgFloat:
+		if ok = isNumber && n.Class == decl.Float; ok {
+			text, ok = floatText(a.Text, n)
+		}
+	case decl.ArgBool:
+		ok = isBool
+		text = map[string]string{"true": "1", "false": "0"}[text]
+	case decl.ArgNil:
+		ok = isPtr
+		text = "(void *)0"
+	case decl.ArgC:
+		ok = m.constantFits(a.Text, c)
+		if t := cc.TypeText(cc.Unqualified(c), ""); ok && isNumber && !cc.Anonymous(c) {
+			m.p.Fits = append(m.p.Fits, fmt.Sprintf("_Static_assert(__builtin_choose_expr(__builtin_constant_p(%s), "+
+				"(%s)(%s) == (%s), 1), %q);",
+				a.Text, t, a.Text, a.Text, a.Text+" does not fit "+t))
+		}
+	}
+	m.p.Args = append(m.p.Args, text)
+	if !ok {
+		return a.String()
+	}
+	return ""
+}
+
+func (m *matcher) constantFits(name string, c dwarf.Type) bool {
+	b, _ := m.facts.Bare(c)
+	has, _ := m.facts.Bare(m.facts.Consts[name])
+	n, isNumber := m.facts.Number(b)
+	k, fromNumber := m.facts.Number(has)
+	switch {
+	case isNumber:
+		return fromNumber && (k.Class != decl.Float || n.Class == decl.Float)
+	case has == nil:
+		return false
+	}
+	switch b.(type) {
+	case *dwarf.BoolType:
+		_, isBool := has.(*dwarf.BoolType)
+		return isBool || fromNumber && k.Class != decl.Float
+	case *dwarf.PtrType:
+		switch has.(type) {
+		case *dwarf.PtrType, *dwarf.ArrayType:
+			return true
+		}
+	}
+	return false
+}
+
+func fits(text string, n cc.Number) bool {
+	bits := int(n.Size * 8)
+	var err error
+	switch {
+	case n.PlainChar || n.Wide:
+		_, err = strconv.ParseUint(text, 10, bits-1)
+	case n.Class == decl.Unsigned:
+		_, err = strconv.ParseUint(text, 10, bits)
+	default:
+		_, err = strconv.ParseInt(text, 10, bits)
+	}
+	return err == nil
+}
+
+func intText(text string) string {
+	if text == strconv.FormatInt(math.MinInt64, 10) { // in C a minus and a number, which is too big
+		return "(-9223372036854775807 - 1)"
+	}
+	if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+		return text + "ULL"
+	}
+	return text
+}
+
+func floatText(text string, n cc.Number) (s string, ok bool) {
+	s = strings.ReplaceAll(text, "_", "")
+	digits, negative := strings.CutPrefix(s, "-")
+	if i, isInt := new(big.Int).SetString(digits, 0); isInt {
+		s = i.String() + ".0"
+		if negative {
+			s = "-" + s
+		}
+	}
+	_, err := strconv.ParseFloat(s, int(n.Size*8))
+	return s, err == nil
+}
+
+func (m *matcher) length(i int, a decl.Arg, c dwarf.Type, field string) {
+	g, ok := m.resolve(m.f.Param(a.Text).Typ, 0)
+	pointed := ok && g.Kind == decl.GoPointer && g.Elem.Kind == decl.GoArray
+	if !ok || g.Kind != decl.GoSlice && g.Kind != decl.GoArray && !pointed &&
+		(g.Kind != decl.GoString || a.Kind == decl.ArgCap) {
+		do := "write " + a.Text + " in place of " + a.String()
+		if ok && g.Kind == decl.GoString {
+			do = "write len(" + a.Text + ")"
+		}
+		m.bad.Add(a.At, fmt.Sprintf("%s, and %s is %s", a, a.Text, g), do)
+		return
+	}
+	if elem := g.Elem; elem != nil && m.asVoid(a.Text) {
+		if pointed {
+			elem = elem.Elem
+		}
+		if elem.Kind != decl.GoBool && (elem.Kind != decl.GoNumber || elem.Num.Size != 1) {
+			m.bad.Add(a.At, fmt.Sprintf("%s, and %s gets %s, a %s, as a pointer to void: C counts bytes there, Go "+
+				"elements", a, m.f.Call.CName, a.Text, g),
+				"declare "+a.Text+" []byte")
+			return
+		}
+	}
+	n, ok := m.facts.Number(c)
+	if !ok || n.Class == decl.Float || n.Enum != nil || n.Size < 4 {
+		m.bad.Add(a.At, fmt.Sprintf("%s for argument %d of %s, which is %s", a, i+1, m.f.Call.CName,
+			m.facts.Describe(c)),
+			"pass a parameter there: "+m.suggest(c))
+		return
+	}
+	m.numberSize(c)
+	m.field(n.CName()+" ", field, "C."+n.CName()+"("+a.String()+")")
+	if n.Size == 4 {
+		bits := map[decl.Class]int{decl.Signed: 31, decl.Unsigned: 32}[n.Class]
+		m.p.Checks = append(m.p.Checks, fmt.Sprintf("%s <= %d", a, uint64(1)<<bits-1))
+	}
 }

@@ -7,26 +7,25 @@ import (
 	"strings"
 )
 
-// graph holds which function calls which, according to the assembly of several compiled files.
+// graph is the call graph of several files of assembly.
 type graph struct {
-	nodes map[string]*node // functions, by key
-	taken map[string]bool  // keys of names that code or data hold the address of
-	weak  map[string]bool  // names that the linker may leave undefined
-	units int              // files read so far
+	nodes map[string]*node
+	taken map[string]bool // names whose address code or data holds
+	weak  map[string]bool
+	units int
 
-	found func(symbol string) (Kind, bool) // says what an undefined symbol is
+	found func(symbol string) (Kind, bool)
 }
 
 type node struct {
-	name     string          // its key also has the number of its file if it is static
-	calls    map[string]bool // keys
-	indirect bool            // it calls through a pointer
+	name     string // its key also has the file's number if it is static
+	calls    map[string]bool
+	indirect bool
 }
 
-// unit is one file of assembly while the graph reads it.
 type unit struct {
 	*graph
-	function, global map[string]bool // by name
+	function, global map[string]bool
 }
 
 func (g *graph) add(text string) {
@@ -112,14 +111,13 @@ func (u *unit) instruction(at *node, op, rest string) {
 	u.take(rest)
 }
 
-// take notes the names in operands, registers too. reach follows only functions.
+// take notes the names in operands, and registers, which reach skips.
 func (u *unit) take(operands string) {
 	for _, name := range symbols(operands) {
 		u.taken[u.key(name)] = true
 	}
 }
 
-// symbols returns what may be names in operands, without the relocation behind an @.
 func symbols(operands string) []string {
 	var names []string
 	for part := range strings.FieldsFuncSeq(operands, func(r rune) bool {
@@ -134,7 +132,6 @@ func symbols(operands string) []string {
 	return names
 }
 
-// statement cuts a line of assembly into its first word and the rest, without comments.
 func statement(l string) (word, rest string) {
 	word, rest, _ = strings.Cut(strings.ReplaceAll(strings.TrimSpace(l), "\t", " "), " ")
 	rest, _, _ = strings.Cut(rest, " #")
@@ -142,20 +139,20 @@ func statement(l string) (word, rest string) {
 	return word, strings.TrimSpace(rest)
 }
 
-// step is a place that was reached, and from where.
+// step is a place that was reached.
 type step struct {
 	key     string
 	from    *step
-	pointer bool // by a pointer
+	pointer bool
 	sure    bool // no step up to here is by a pointer
 }
 
 // reach returns the ways from a function to the undefined symbols that it reaches, the nearest
 // first.
 //
-// All calls by name come first. If one of the functions on the way calls through a pointer, the
-// pointer may lead to every function whose address is taken. A function of the C library that calls
-// its argument, such as qsort, counts as a call through a pointer.
+// All calls by name come first. If a function on the way calls through a pointer, that may lead to
+// every function whose address is taken. A function of the C library that calls its argument, such
+// as qsort, counts as a call through a pointer.
 func (g *graph) reach(from string) (undefined []*step) {
 	seen := map[string]bool{}
 	var queue []*step
@@ -169,7 +166,7 @@ func (g *graph) reach(from string) (undefined []*step) {
 		from = static
 	}
 	push(from, nil, false)
-	var calling *step // calls through a pointer
+	var calling *step
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
@@ -198,7 +195,7 @@ func (g *graph) reach(from string) (undefined []*step) {
 	return undefined
 }
 
-// way writes one: -> for a call, ~> for one through a pointer that may go there.
+// way writes one: -> for a call, ~> for a call through a pointer that may go there.
 func (g *graph) way(s *step) string {
 	name := s.key
 	if n := g.nodes[s.key]; n != nil {
@@ -213,5 +210,5 @@ func (g *graph) way(s *step) string {
 	return g.way(s.from) + " -> " + name
 }
 
-// sorted makes what is found the same in each run.
+// sorted makes the order the same in each run.
 func sorted(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }

@@ -7,16 +7,18 @@
 //   - a call of the C library that may block;
 //   - any other function outside these files, such as one of a linked library.
 //
-// A call through a pointer may go to any function whose address some of this code takes, and to any
-// function that Go exports. A library function may call anything at all. So no warning is no proof.
+// A call through a pointer may go to any function whose address this code takes, and to any
+// function that Go exports. A library function may call anything. So no warning is not a proof.
 package reach
 
 import (
 	"cmp"
 	"context"
+	"debug/elf"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
@@ -37,20 +39,20 @@ const (
 type Finding struct {
 	Func    *decl.Func
 	Kind    Kind
-	Sure    bool     // by calls of functions by their names; otherwise a pointer may lead there
-	Symbols []string // the most telling one first
-	Way     string   // to the first of them
+	Sure    bool // by calls by name; otherwise through a pointer
+	Symbols []string
+	Way     string
 }
 
 // Report is what a search found.
 type Report struct {
 	Findings []Finding
-	Unseen   []string // what could not be looked into, with places
+	Unseen   []string
 	at       string
 }
 
 // Search looks into source, which holds the preamble and the shims, and into the package's C files.
-// shim is the name of a function in source.
+// shim is a function in source.
 func Search(
 	ctx context.Context, tc *cc.Toolchain, pkg *cc.Package, d *decl.File, source, shim string,
 ) *Report {
@@ -69,7 +71,7 @@ func Search(
 		g.add(text)
 	}
 	look("the preamble", source, "-x", "c", "-")
-	if g.units > 0 && g.nodes[shim] == nil { // Mach-O's assembly has other marks
+	if g.units > 0 && g.nodes[shim] == nil { // Mach-O's assembly has other directives
 		unseen("the C compiler writes assembly that is not for ELF: run fastcgen on Linux to see what may block")
 		return r
 	}
@@ -82,14 +84,14 @@ func Search(
 	return r
 }
 
-// outside is what the graph does not have.
+// outside knows the functions that the graph does not have.
 type outside struct {
-	exports map[string]bool // functions of Go, by their names in C
-	known   map[string]bool // functions of the C library
-	weak    map[string]bool // functions that code does without
+	exports map[string]bool
+	known   map[string]bool
+	weak    map[string]bool
 }
 
-// kind returns what a function outside is. ok is false if a leaf may call it.
+// kind says what an undefined symbol is. ok is false if a leaf may call it.
 func (o *outside) kind(symbol string) (k Kind, ok bool) {
 	name := libcName(symbol)
 	switch {
@@ -104,8 +106,8 @@ func (o *outside) kind(symbol string) (k Kind, ok bool) {
 	return Library, len(o.known) > 0 && !o.known[symbol] && !o.weak[symbol] && !ofCompiler
 }
 
-// findings says what a function reaches, one finding for each kind. Ways through a pointer are left
-// out if there is another way of that kind.
+// findings returns one finding for each kind. It leaves out ways through a pointer if there is
+// another way of that kind.
 func (g *graph) findings(f *decl.Func, o *outside) []Finding {
 	found := [Library + 1][]*step{}
 	lands := false
@@ -137,7 +139,6 @@ func (g *graph) findings(f *decl.Func, o *outside) []Finding {
 	return list
 }
 
-// telling ranks a step by what its symbol tells a reader, the most telling first.
 func telling(s *step) int { return slices.Index(blockingCalls, libcName(s.key)) }
 
 // String says what the function reaches, without a place or advice.
@@ -158,11 +159,10 @@ func (f Finding) String() string {
 	return name + may + symbols + by + ", which is outside this package"
 }
 
-// Warnings writes a report for standard error: a warning for each function and kind, and one for
-// all functions outside the package.
+// Warnings returns a warning for each function and kind, and one for all functions of libraries.
 func (r *Report) Warnings() []string {
 	list := slices.Clone(r.Unseen)
-	var callers, called []string // of libraries
+	var callers, called []string
 	for _, f := range r.Findings {
 		slow, do := f.Func.AlwaysSlow(), "put //fastc:slow above it"
 		switch {
@@ -195,4 +195,98 @@ func (r *Report) Warnings() []string {
 			r.at, Some(slices.Compact(called)), Some(callers)))
 	}
 	return list
+}
+
+// blockingCalls are functions of the C library that may wait for something other than the
+// processor, the most telling first. malloc and free are not among them, because they hold their
+// lock for nanoseconds and most libraries use them.
+var blockingCalls = strings.Fields(`
+	pwrite write pread read fsync fdatasync pwritev writev preadv readv fwrite fread fflush fputs fgets
+	open openat fopen creat close sync syncfs msync flock lockf fcntl ioctl sendfile splice
+	freopen fdopen fclose fgetc getc getchar getline getdelim fputc putc putchar puts
+	printf fprintf vprintf vfprintf dprintf vdprintf perror scanf fscanf vscanf vfscanf
+	opendir readdir closedir rename unlink mkdir rmdir stat lstat fstat access dlopen dlsym
+
+	pthread_mutex_lock pthread_mutex_timedlock pthread_cond_wait pthread_cond_timedwait pthread_rwlock_rdlock
+	pthread_rwlock_wrlock pthread_join pthread_barrier_wait pthread_spin_lock pthread_once
+	mtx_lock mtx_timedlock cnd_wait cnd_timedwait thrd_join call_once
+	sem_wait sem_timedwait semop futex syscall
+
+	nanosleep clock_nanosleep sleep usleep thrd_sleep poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2
+	kqueue kevent connect accept accept4 recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg
+	pause sigsuspend sigwait sigwaitinfo sigtimedwait alarm
+	wait waitpid wait3 wait4 waitid system popen pclose fork vfork
+	getaddrinfo getnameinfo gethostbyname gethostbyaddr getpwnam getpwuid getgrnam getgrgid
+	mq_send mq_receive msgrcv msgsnd getrandom getentropy`)
+
+// A function that reaches one of jumps and none of landings leaves the frames of Go above it.
+var (
+	jumps    = []string{"longjmp", "_longjmp", "siglongjmp"}
+	landings = []string{"setjmp", "_setjmp", "sigsetjmp"}
+)
+
+// callers are functions of the C library that call an argument.
+var callers = strings.Fields(`qsort qsort_r bsearch lfind lsearch tsearch tfind tdelete twalk twalk_r tdestroy
+	ftw nftw fts_open scandir glob atexit on_exit signal sigaction pthread_create pthread_once pthread_key_create
+	pthread_atfork call_once thrd_create tss_create dl_iterate_phdr makecontext clone`)
+
+func isCallback(symbol string) bool {
+	return symbol == "crosscall2" || strings.HasPrefix(symbol, "_cgoexp_") || strings.HasPrefix(symbol, "_cgo_")
+}
+
+// libcName undoes what headers and compilers do to names: __read_chk is read, open64 is open,
+// __isoc99_scanf is scanf.
+func libcName(symbol string) string {
+	s, _, _ := strings.Cut(symbol, "@")
+	s = strings.TrimPrefix(s, "__isoc99_")
+	s = strings.TrimPrefix(s, "__isoc23_")
+	s = strings.TrimPrefix(strings.TrimSuffix(s, "_chk"), "__")
+	if short := strings.TrimSuffix(s, "64"); slices.Contains(blockingCalls, short) {
+		return short
+	}
+	return s
+}
+
+// cLibrary returns what the C library exports, or nothing if none of its files can be read.
+func cLibrary(ctx context.Context, tc *cc.Toolchain) map[string]bool {
+	all := map[string]bool{}
+	for _, file := range []string{"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libc.so"} {
+		out, err := tc.Run(ctx, "", append(slices.Clone(tc.CC), "-print-file-name="+file)...)
+		if err != nil {
+			continue
+		}
+		f, err := elf.Open(strings.TrimSpace(out))
+		if err != nil {
+			continue
+		}
+		symbols, _ := f.DynamicSymbols()
+		f.Close()
+		for _, s := range symbols {
+			all[s.Name] = all[s.Name] || s.Section != elf.SHN_UNDEF
+		}
+	}
+	return all
+}
+
+func exports(pkg *cc.Package) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range pkg.Files {
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				if name, ok := strings.CutPrefix(c.Text, "//export "); ok {
+					names[strings.TrimSpace(name)] = true
+				}
+			}
+		}
+	}
+	return names
+}
+
+// Some lists names, the first few of many.
+func Some(names []string) string {
+	const most = 3
+	if len(names) <= most+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

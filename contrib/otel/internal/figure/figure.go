@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Figure is a metric as a function of statistics of type S.
+// Figure is a metric as a function of statistics.
 type Figure[S any] struct {
 	name, unit, help string
 	kind             Kind

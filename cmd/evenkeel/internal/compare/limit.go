@@ -1,0 +1,223 @@
+package compare
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/tailstat"
+)
+
+// Limit is a -fail-if.
+type Limit struct {
+	Text   string
+	Figure string
+	Ratio  float64 // to the base's
+	Less   bool    // exceeded below Ratio, not above it
+}
+
+// Limits belong to one command.
+type Limits []Limit
+
+const changeLimitForm = "write it as 'FIGURE > +N%' or 'FIGURE < -N%', such as 'p99.9 > +20%' or 'requests/s < -10%'"
+
+// ParseLimit reads FIGURE > +N% and FIGURE < -N%. Figures may contain these signs.
+func ParseLimit(s string) (Limit, error) {
+	l := Limit{Text: s}
+	i := strings.LastIndexAny(s, "<>")
+	if i < 0 {
+		return l, fmt.Errorf("neither < nor > in it; %s", changeLimitForm)
+	}
+	l.Figure, l.Less = strings.TrimSpace(s[:i]), s[i] == '<'
+	if err := checkFigures([]string{l.Figure}); err != nil {
+		return l, err
+	}
+	number := strings.TrimSpace(s[i+1:])
+	digits, ok := strings.CutSuffix(number, "%")
+	if !ok {
+		return l, fmt.Errorf("%q does not end in %%; %s", number, changeLimitForm)
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	switch {
+	case err != nil || math.IsNaN(percent) || math.Abs(percent) > 1e6:
+		return l, fmt.Errorf("%q is not a change; %s", number, changeLimitForm)
+	case l.Less && !(percent < 0 && percent > -100):
+		return l, fmt.Errorf("below %s: what falls changes by less than 0%% and more than -100%%; %s", number,
+			changeLimitForm)
+	case !l.Less && percent < 0:
+		return l, fmt.Errorf("above %s: what rises changes by 0%% or more; %s", number, changeLimitForm)
+	}
+	l.Ratio = 1 + percent/100
+	return l, nil
+}
+
+// Figures returns the limited figures, each once.
+func (l Limits) Figures() (names []string) {
+	for _, x := range l {
+		if !slices.Contains(names, x.Figure) {
+			names = append(names, x.Figure)
+		}
+	}
+	return names
+}
+
+// Decided reports whether each limit is decided.
+func (l Limits) Decided(c *Comparison) bool {
+	return !slices.ContainsFunc(l, func(x Limit) bool {
+		return slices.ContainsFunc(c.findings(x), func(f finding) bool {
+			return f.outcome == outcomeUnknown
+		})
+	})
+}
+
+// Undecided returns the limit that needs most rounds, and how many. 0: each is decided.
+func (l Limits) Undecided(c *Comparison) (most Limit, rounds int) {
+	for _, x := range l {
+		for _, f := range c.findings(x) {
+			if f.rounds > rounds {
+				most, rounds = x, f.rounds
+			}
+		}
+	}
+	return most, rounds
+}
+
+// Check returns cli.ErrLimit if a limit is exceeded, else cli.ErrInconclusive if one is
+// inconclusive.
+func (l Limits) Check(c *Comparison) (lines []string, err error) {
+	for _, x := range l {
+		for _, f := range c.findings(x) {
+			what := "kept"
+			switch {
+			case f.outcome == outcomeExceeded:
+				what, err = "exceeded", cli.ErrLimit
+			case f.outcome == outcomeUnknown:
+				what = "inconclusive"
+				if err == nil {
+					err = cli.ErrInconclusive
+				}
+			}
+			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.Text, what, f.text))
+		}
+	}
+	return lines, err
+}
+
+// Flags choose what to judge.
+type Flags struct {
+	Base    string
+	Figures string
+	FailIf  Limits
+}
+
+func (j *Flags) Register(fs *flag.FlagSet) {
+	fs.StringVar(&j.Base, "base", "", "`label` that ratios refer to (default: the first)")
+	fs.Func("fail-if", "exit with 3 if a figure surely changed by more than this `limit`, such as 'p99 > +20%' or "+
+		"'requests/s < -10%', and with 4 if that is inconclusive; repeatable", cli.Each(&j.FailIf, ParseLimit))
+	fs.StringVar(&j.Figures, "figures", "", "judge these `figures` alone, by their names in the table, separated by "+
+		"commas; fewer figures have narrower intervals")
+}
+
+// Check also fills in the figures of -fail-if.
+func (j *Flags) Check() error {
+	limited := j.FailIf.Figures()
+	if j.Figures == "" {
+		j.Figures = strings.Join(limited, ",")
+	}
+	if i := slices.IndexFunc(limited, func(n string) bool { return !slices.Contains(j.Names(), n) }); i >= 0 {
+		return fmt.Errorf("-fail-if is about %s, which -figures does not name", limited[i])
+	}
+	if err := checkFigures(j.Names()); err != nil {
+		return fmt.Errorf("-figures: %w", err)
+	}
+	return nil
+}
+
+// Names returns the chosen figures, or nil.
+func (j *Flags) Names() (names []string) {
+	if j.Figures == "" {
+		return nil
+	}
+	for n := range strings.SplitSeq(j.Figures, ",") {
+		names = append(names, strings.TrimSpace(n))
+	}
+	return names
+}
+
+func (j *Flags) Apply(c *Comparison) error {
+	if j.Figures != "" {
+		if err := c.setFigures(j.Names()); err != nil {
+			return fmt.Errorf("-figures: %w", err)
+		}
+	}
+	if j.Base == "" {
+		return nil
+	}
+	if err := c.setBase(j.Base); err != nil {
+		return fmt.Errorf("-base: %w", err)
+	}
+	return nil
+}
+
+type outcome uint8
+
+const (
+	outcomeKept outcome = iota
+	outcomeExceeded
+	outcomeUnknown // the limit lies within the interval, or there is no interval
+)
+
+type finding struct {
+	outcome outcome
+	text    string
+
+	// 0: not known or not needed; over tailstat.MaxNeeded: no number would decide
+	rounds int
+}
+
+func (c *Comparison) findings(l Limit) (list []finding) {
+	row := c.Row(l.Figure)
+	for k := range c.Columns {
+		if k == c.Base {
+			continue
+		}
+		f := finding{outcome: outcomeUnknown, text: "not known of two runs of each at least, with as many requests " +
+			"as it needs"}
+		if row != nil && row.results[k] != nil {
+			f = c.check(l, k, row.results[k])
+		}
+		f.text = fmt.Sprintf("%s of %q: %s", l.Figure, c.Columns[k].Label, f.text)
+		list = append(list, f)
+	}
+	return list
+}
+
+func (c *Comparison) check(l Limit, column int, r *tailstat.Result) finding {
+	bounds := Bounds(r)
+	if bounds == "" {
+		return finding{outcome: outcomeUnknown, text: c.whyInconclusive(column, r)}
+	}
+	is := fmt.Sprintf("%s of %q's, within %s", textfmt.Ratio(r.Ratio), c.Columns[c.Base].Label, bounds)
+	beyond, kept := r.Within.Low > l.Ratio, r.Within.High <= l.Ratio
+	if l.Less {
+		beyond, kept = r.Within.High < l.Ratio, r.Within.Low >= l.Ratio
+	}
+	switch {
+	case beyond:
+		return finding{outcome: outcomeExceeded, text: is}
+	case kept:
+		return finding{outcome: outcomeKept, text: is}
+	}
+	// As noisy runs decide if they show as large a change from 1.
+	text := is + "; the limit lies there"
+	if n, ok := r.Needed(math.Exp(math.Abs(math.Log(r.Ratio / l.Ratio)))); ok {
+		return finding{outcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n), n}
+	}
+	text = fmt.Sprintf("%s; %s runs of each would not tell", text, textfmt.Count(tailstat.MaxNeeded))
+	return finding{outcomeUnknown, text, tailstat.MaxNeeded + 1}
+}

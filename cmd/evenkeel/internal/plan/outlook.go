@@ -1,0 +1,324 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"evenkeel.dev/gcgate/capacity"
+)
+
+// They index [lookAhead]'s result.
+const (
+	GOGC100 = iota
+	GOGC400
+	Gated
+)
+
+// An Outlook is what a way of collecting needs. Zero is not known.
+type Outlook struct {
+	Way string `json:"way"`
+
+	// Needed replicas keep 15% of their processors free. The other figures are for Replicas.
+	Needed   Range `json:"needed,omitzero"`
+	Replicas Range `json:"replicas,omitzero"`
+
+	// Memory is in bytes for one replica. TooLarge means above its limit.
+	Memory      Range `json:"memory"`
+	MemoryInAll Range `json:"memory_in_all,omitzero"`
+	TooLarge    bool  `json:"too_large,omitempty"`
+
+	// CPU is in seconds per request, with the collector's share.
+	CPU       Range `json:"cpu_per_request,omitzero"`
+	Collector Range `json:"collector_share,omitzero"`
+
+	// Headroom is the factor by which the load may grow up to 85% of the processors.
+	Headroom Range `json:"headroom,omitzero"`
+
+	// Turns keep the load at [capacity.EasyLoad]. TurnLoad is for the turns given. Of Gated only.
+	Turns    Range `json:"turns,omitzero"`
+	TurnLoad Range `json:"turn_load,omitzero"`
+
+	// Wait is the last replica's, in seconds. Spare is its time from the trigger to the hard
+	// threshold. Of Gated only.
+	Wait  Range   `json:"wait,omitzero"`
+	Spare float64 `json:"spare,omitzero"`
+}
+
+func lookAhead(s load, o limits) ([]Outlook, error) {
+	s, err := s.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o.Turns = max(o.Turns, 1)
+	return []Outlook{s.stock(o, "GOGC=100", 1), s.stock(o, "GOGC=400", 4), s.gated(o)}, nil
+}
+
+func (s load) stock(o limits, way string, growth float64) Outlook {
+	heap := max((1+growth)*s.Live, growth*runtimeFloor)
+	collector := s.marking(heap - s.Live)
+	collector.High *= markNearKnee
+	all := s.Work.add(collector)
+	out := Outlook{Way: way}
+	if !s.Work.IsZero() {
+		out.Needed = replicas(all.Times(1 / (knee * float64(s.Procs))))
+	}
+	out.Replicas = out.count(o)
+	out.use(s, o, collector, heap, heap)
+	if !s.Work.IsZero() && !out.Replicas.IsZero() {
+		out.Headroom = o.headroom(out.Replicas, all).Times(knee * float64(s.Procs))
+	}
+	return out
+}
+
+const runtimeFloor = 4 << 20 // the least goal at GOGC=100; it grows with GOGC
+
+func (s load) gated(o limits) Outlook {
+	out := Outlook{Way: "gated"}
+	trigger := s.trigger(o, float64(o.Replicas))
+	if !s.Work.IsZero() {
+		// The trigger and the number of replicas depend on each other.
+		trigger = s.trigger(o, math.MaxFloat64)
+		for range 8 {
+			out.Needed = s.gatedReplicas(o, s.marking(capacity.Room(s.Live, trigger, gateJitter)))
+			trigger = s.trigger(o, out.count(o).High)
+		}
+	}
+	out.Replicas = out.count(o)
+	room := capacity.Room(s.Live, trigger, gateJitter)
+	collector := s.marking(room)
+	rate := s.AllocRate / max(out.Replicas.Low, 1)
+	out.use(s, o, collector, trigger, trigger+rate*s.Held.High)
+	if !s.Work.IsZero() && !out.Replicas.IsZero() {
+		serving := Range{max(out.Replicas.Low-float64(o.Turns), 0), max(out.Replicas.High-float64(o.Turns), 0)}
+		carried, all := o.headroom(serving, s.Work), o.headroom(out.Replicas, s.Work.add(collector))
+		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(knee * float64(s.Procs))
+	}
+	low, high := durationOf(s.Held.Low), durationOf(s.Held.High)
+	out.TurnLoad = Range{
+		capacity.TurnLoad(s.AllocRate, room, low, o.Turns),
+		capacity.TurnLoad(s.AllocRate, room, high, o.Turns),
+	}
+	out.Turns = Range{
+		float64(capacity.TurnsFor(s.AllocRate, room, low, capacity.EasyLoad)),
+		float64(capacity.TurnsFor(s.AllocRate, room, high, capacity.EasyLoad)),
+	}
+	if n := out.Replicas; !n.IsZero() {
+		out.Wait = Range{
+			capacity.LongestWait(whole(n.Low), o.Turns, low).Seconds(),
+			capacity.LongestWait(whole(n.High), o.Turns, high).Seconds(),
+		}
+		hard := s.Live + gateHard*(trigger-s.Live)
+		if o.Memory > 0 { // it does not fall with the trigger
+			highest := max(trigger, gateShare*max(o.Memory-s.Beside, 0))
+			hard = min(s.Live+gateHard*(highest-s.Live), s.below(o, gateLast))
+		}
+		out.Spare = max(hard-trigger, 0) / capacity.CarriedRate(rate, whole(n.Low), o.Turns)
+	}
+	return out
+}
+
+const (
+	gateTrigger = 2   // times the live heap
+	gateHard    = 2.5 // times as far from the live heap as the trigger
+	gateFloor   = 32 << 20
+	gateFill    = 2
+	gateJitter  = 0.1
+	gateShare   = 0.5  // of the memory, for the trigger
+	gateMost    = 0.75 // of the way to the runtime's start, for the trigger
+	gateLast    = 0.9
+)
+
+func (s load) trigger(o limits, replicas float64) float64 {
+	trigger := max(gateTrigger*s.Live, gateFloor)
+	if o.Memory == 0 {
+		return trigger
+	}
+	heap := max(o.Memory-s.Beside, 0)
+	followed := s.Live + gateFill*s.AllocRate/max(replicas, 1)
+	trigger = max(trigger, min(followed, gateShare*heap))
+	return max(min(trigger, s.below(o, gateMost)), 1.25*s.Live)
+}
+
+func (s load) below(o limits, share float64) float64 {
+	return s.Live + share*(capacity.RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
+}
+
+func (s load) gatedReplicas(o limits, collector Range) Range {
+	full := knee * float64(s.Procs)
+	serving, all := s.Work.Times(1/full), s.Work.add(collector).Times(1/full)
+	k := float64(o.Turns)
+	return replicas(Range{max(serving.Low+k, all.Low), max(serving.High+k, all.High)})
+}
+
+func (s load) marking(room float64) Range {
+	return s.MarkPerByte.Times(s.Live * s.AllocRate / max(room, 1))
+}
+
+func (out *Outlook) count(o limits) Range {
+	if o.Replicas > 0 {
+		return exactly(float64(o.Replicas))
+	}
+	return out.Needed
+}
+
+// The fewer needed replicas are for less work.
+func (o limits) headroom(replicas, work Range) Range {
+	if o.Replicas > 0 {
+		return Range{replicas.Low / work.High, replicas.High / work.Low}
+	}
+	a, b := replicas.Low/work.Low, replicas.High/work.High
+	return Range{min(a, b), max(a, b)}
+}
+
+func (out *Outlook) use(s load, o limits, collector Range, peakLow, peakHigh float64) {
+	out.Memory = Range{peakLow, peakHigh * spareMemory}.add(exactly(s.Beside))
+	out.TooLarge = o.Memory > 0 && out.Memory.Low > o.Memory
+	if !out.Replicas.IsZero() {
+		out.MemoryInAll = Range{out.Memory.Low * out.Replicas.Low, out.Memory.High * out.Replicas.High}
+	}
+	if s.Work.IsZero() {
+		return
+	}
+	if s.Requests > 0 {
+		out.CPU = s.Work.add(collector).Times(1 / s.Requests)
+	}
+	out.Collector = Range{collector.Low / (collector.Low + s.Work.High), collector.High / (collector.High + s.Work.Low)}
+}
+
+func replicas(r Range) Range {
+	return Range{max(math.Ceil(r.Low-1e-9), 1), max(math.Ceil(r.High-1e-9), 1)}
+}
+
+func whole(x float64) int { return int(min(x, 1e6)) }
+
+// load is what all replicas bear together, and the replica that was measured under it. Zero is not
+// known. AllocRate and Live have no default.
+type load struct {
+	AllocRate   float64 // bytes per second, of all replicas
+	Live        float64 // heap of one replica after a collection, in bytes
+	Requests    float64 // per second, of all replicas
+	Work        Range   // seconds of CPU per second for requests, of all replicas; see workAtKnee
+	MarkPerByte Range   // seconds of CPU to mark a live byte; default 0.75 to 2.4 ns
+	Beside      float64 // memory of one replica besides its heap's objects, in bytes
+	Procs       int     // processors of one replica; default 1
+	Held        Range   // seconds that a collection holds the turn; default the marking, and 30 to 85 ms
+}
+
+// limits say what to compare for.
+type limits struct {
+	Replicas int     // up to 1,000,000; default 0: as many as each way needs
+	Turns    int     // replicas that may collect at once, up to 1,000,000; default 1
+	Memory   float64 // of one replica, in bytes; default 0: no limit
+}
+
+func refuse(field, format string, args ...any) error {
+	return fmt.Errorf("%s: "+format, append([]any{field}, args...)...)
+}
+
+// Queues grow fast above it.
+const knee = 0.85
+
+const (
+	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU per live byte
+	turnLow, turnHigh = 0.030, 0.085    // without the marking
+
+	// At a higher load a request takes less CPU.
+	idleFrom, kneeShare = 1. / 3, 124. / 181
+
+	markNearKnee = 1.3 // near saturation, of the marking
+
+	spareMemory = 1.22 // of the heap's size, because spans are partly free
+)
+
+// workAtKnee takes measured seconds of CPU per second on procs processors.
+func workAtKnee(measured float64, procs float64) Range {
+	if !(measured > 0 && procs > 0) {
+		return Range{}
+	}
+	cost := func(load float64) float64 {
+		load = min(max(load, idleFrom), knee)
+		return 1 - (1-kneeShare)*(load-idleFrom)/(knee-idleFrom)
+	}
+	return Range{measured * cost(knee) / cost(measured/procs), measured}
+}
+
+func (s load) withDefaults() (load, error) {
+	for _, f := range []struct {
+		field string
+		value float64
+		need  bool
+	}{
+		{"AllocRate", s.AllocRate, true},
+		{"Live", s.Live, true},
+		{"Requests", s.Requests, false},
+		{"Beside", s.Beside, false},
+	} {
+		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
+			return s, refuse(f.field, "%g is out of range: use a figure above 0", f.value)
+		}
+	}
+	for field, r := range map[string]Range{"Work": s.Work, "MarkPerByte": s.MarkPerByte, "Held": s.Held} {
+		if err := r.check(field); err != nil {
+			return s, err
+		}
+	}
+	if s.Work.Low == 0 && s.Work.High > 0 {
+		return s, refuse("Work", "%g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
+			s.Work.Low, s.Work.High)
+	}
+	if s.Procs < 0 {
+		return s, refuse("Procs", "%d is negative: use how many processors a replica has", s.Procs)
+	}
+	s.Procs = max(s.Procs, 1)
+	if s.MarkPerByte.IsZero() {
+		s.MarkPerByte = Range{markLow, markHigh}
+	}
+	if s.Held.IsZero() {
+		s.Held = s.MarkPerByte.Times(s.Live / float64(s.Procs)).add(Range{turnLow, turnHigh})
+	}
+	return s, nil
+}
+
+func (o limits) check() error {
+	switch {
+	case o.Replicas < 0 || o.Replicas > 1e6:
+		return refuse("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
+	case o.Turns < 0 || o.Turns > 1e6:
+		return refuse("Turns", "%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
+	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
+		return refuse("Memory", "%g is out of range: use bytes, or 0 for no limit", o.Memory)
+	}
+	return nil
+}
+
+func durationOf(s float64) time.Duration {
+	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
+}
+
+// A Range holds a figure. The zero Range is not known.
+type Range struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+func exactly(x float64) Range { return Range{x, x} }
+
+// IsZero reports whether the figure is not known.
+func (r Range) IsZero() bool { return r == Range{} }
+
+// Times multiplies with a figure that is not negative.
+func (r Range) Times(x float64) Range { return Range{r.Low * x, r.High * x} }
+
+func (r Range) add(s Range) Range { return Range{r.Low + s.Low, r.High + s.High} }
+
+func (r Range) check(field string) error {
+	if !(r.Low >= 0 && r.High >= r.Low && r.High <= math.MaxFloat64) {
+		return refuse(field, "%g to %g is not a range: use figures that are not negative, the lower one first",
+			r.Low, r.High)
+	}
+	return nil
+}
