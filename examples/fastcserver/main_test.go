@@ -96,7 +96,8 @@ func testRunOnce(t *testing.T, path string) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for _, want := range []string{
-		"/cgo/20/1\n", "/blockcall/20/1\n", "/yield/20/1\n", "/adaptive/20/1\n", "/go/20/1\n", "/many/cgo\n", "/many/fast\n",
+		"/cgo/20/1\n", "/blockcall/20/1\n", "/yield/20/1\n", "/adaptive/20/1\n", "/go/20/1\n",
+		"/many/cgo\n", "/many/fast\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
