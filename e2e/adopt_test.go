@@ -23,8 +23,8 @@ import (
 
 var goFence = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// TestReadmeAdoption follows the README's go mod lines in a module of somebody else's, whose
-// program is the first one of the gate's guide: it serves, and ends when it is asked to.
+// TestReadmeAdoption follows the README's go mod lines in another module, whose program is the
+// first one of the gate's guide.
 func TestReadmeAdoption(t *testing.T) {
 	testutil.Slow(t, "builds and starts services")
 	readme, err := os.ReadFile("../README.md")
@@ -45,7 +45,7 @@ func TestReadmeAdoption(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, addr := t.TempDir(), freePort(t)
-	text := strings.ReplaceAll(string(program[1]), "/run/hello", dir) // the folder that systemd would make
+	text := strings.ReplaceAll(string(program[1]), "/run/hello", dir) // systemd would make it
 	text = strings.ReplaceAll(text, "127.0.0.1:8081", addr)
 	for name, text := range map[string]string{
 		"go.mod":     "module example.com/service\n\ngo 1.26\n",
@@ -61,8 +61,8 @@ func TestReadmeAdoption(t *testing.T) {
 	for _, l := range lines {
 		commands = append(commands, strings.Fields(strings.ReplaceAll(l[1], "/path/to/clone", clone)))
 	}
-	// go test builds and vets what has no tests: with -vet=all as go vet does, and with what it
-	// knows of the standard library from this test's own run, which go vet works out again.
+	// go test also builds and vets packages without tests, and reuses what it knows of the standard
+	// library.
 	commands = append(commands, []string{"go", "test", testutil.RaceFlag, "-vet=all", "./..."},
 		[]string{"go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", "service", "."})
 	for _, args := range commands {
@@ -75,7 +75,7 @@ func TestReadmeAdoption(t *testing.T) {
 	runService(t, filepath.Join(dir, "service"), addr)
 }
 
-// runService starts the guide's program, asks its gate how it is, and ends it.
+// runService starts the guide's program, reads its gate's page, and ends it.
 func runService(t *testing.T, program, addr string) {
 	t.Helper()
 	var printed bytes.Buffer
@@ -114,8 +114,8 @@ func runService(t *testing.T, program, addr string) {
 	}
 }
 
-// TestGuideSnippets compiles the Go programs of the gate's guide, and those of the pages of
-// adopt/, as they stand, each as a package of the module whose dependencies it takes.
+// TestGuideSnippets compiles the Go programs of the gate's guide and of adopt/, each in the module
+// of its dependencies.
 func TestGuideSnippets(t *testing.T) {
 	testutil.Slow(t, "builds and starts services")
 	pages, err := filepath.Glob("../docs/adopt/*.md")
@@ -137,7 +137,7 @@ func TestGuideSnippets(t *testing.T) {
 			module := ".."
 			for _, name := range modules {
 				if bytes.Contains(snippet, []byte(`"evenkeel.dev/`+name)) {
-					module = filepath.Join("..", name) // the longest is the last
+					module = filepath.Join("..", name)
 				}
 			}
 			if overlays[module] == nil {
@@ -157,7 +157,6 @@ func TestGuideSnippets(t *testing.T) {
 	}
 }
 
-// compileSnippets compiles files as if they were in a module.
 func compileSnippets(t *testing.T, module string, files map[string]string) {
 	dir := t.TempDir()
 	module, err := filepath.Abs(module)

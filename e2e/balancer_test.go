@@ -24,8 +24,7 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// server returns the path of a balancer's program. Where it is required, a missing one is a
-// failure.
+// server returns the path of a balancer's program. If it is required, a missing one fails the test.
 func server(t *testing.T, name string) string {
 	t.Helper()
 	testutil.Slow(t, "starts "+name)
@@ -38,7 +37,7 @@ func server(t *testing.T, name string) string {
 	return ""
 }
 
-// startServer runs a program that writes its log to stderr, and waits until addr accepts.
+// startServer runs a program, and waits until addr accepts.
 func startServer(t *testing.T, addr string, env []string, bin string, args ...string) *child.Child {
 	t.Helper()
 	args = append(append([]string{"-c", `echo starting; exec env "$@" 2>&1`, "sh"}, env...),
@@ -59,7 +58,6 @@ func startServer(t *testing.T, addr string, env []string, bin string, args ...st
 	return p
 }
 
-// eventually waits until ok, or ends the test.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	eventuallyWithin(t, stopTimeout, what, ok)
@@ -74,11 +72,10 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, ok func() 
 	}
 }
 
-// ports are those that freeServerPort has given out.
 var ports sync.Map
 
-// freeServerPort returns a port for a server that is started later. It is none of those that the
-// kernel gives to connections, nor that cmd/evenkeel's tests take (20000 on), so that nobody has it meanwhile.
+// freeServerPort returns a port that the kernel gives to no connection, and that cmd/evenkeel's
+// tests do not take (20000 on).
 func freeServerPort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
@@ -96,25 +93,24 @@ func freeServerPort(t *testing.T) string {
 	return ""
 }
 
-// portOnly returns the port of an address.
 func portOnly(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 
-// markHeader marks requests that replicas count apart.
+// markHeader is on requests that replicas count apart.
 const markHeader = "X-Mark"
 
-// replica is an HTTP server in this process that says its name, its method and the body.
+// replica is an HTTP server that answers with its name, the method and the body.
 type replica struct {
 	port    string
-	refuse  atomic.Bool  // answer 503 before anything else, as a gate under Shed does
-	die     atomic.Bool  // run the request, and close the connection without an answer
+	refuse  atomic.Bool  // answer 503 at once, as a gate under Shed does
+	die     atomic.Bool  // run the request, and close the connection
 	ran     atomic.Int64 // requests that were not refused
 	refused atomic.Int64
 	marked  atomic.Int64 // requests with markHeader
-	control atomic.Int64 // requests with the header of GCI
-	kill    func()       // ends it with its connections
+	control atomic.Int64 // requests with GCI's header
+	kill    func()
 }
 
-// startReplica serves until the test ends; health may be nil.
+// startReplica serves until the test ends. health may be nil.
 func startReplica(t *testing.T, name string, health http.Handler) *replica {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -142,7 +138,7 @@ func startReplica(t *testing.T, name string, health http.Handler) *replica {
 		}
 		r.ran.Add(1)
 		if r.die.Load() {
-			panic(http.ErrAbortHandler) // net/http closes the connection, and logs nothing
+			panic(http.ErrAbortHandler)
 		}
 		body, _ := io.ReadAll(req.Body)
 		fmt.Fprintf(w, "%s %s %s", name, req.Method, body)
@@ -154,7 +150,6 @@ func startReplica(t *testing.T, name string, health http.Handler) *replica {
 	return r
 }
 
-// caller sends requests to a balancer.
 type caller struct {
 	url    string
 	client http.Client
@@ -169,7 +164,7 @@ func newCaller(t *testing.T, port string) *caller {
 	return c
 }
 
-// call sends one request, and returns an error for any other answer than its own.
+// call sends one request, and wants its own answer.
 func (c *caller) call(method, mark string) error {
 	body := ""
 	if method == http.MethodPost {
@@ -195,7 +190,7 @@ func (c *caller) call(method, mark string) error {
 	return nil
 }
 
-// calls sends n marked requests from four callers at a time, and reports those that fail.
+// calls sends n marked requests, four at a time.
 func (c *caller) calls(t *testing.T, n int, method string) {
 	t.Helper()
 	var left, failed atomic.Int64
@@ -216,8 +211,7 @@ func (c *caller) calls(t *testing.T, n int, method string) {
 	}
 }
 
-// runsOnce proves that a POST which a replica has run and left without an answer is not run
-// again by the other.
+// runsOnce proves that a POST that one replica has run without an answer is not run by the other.
 func (c *caller) runsOnce(t *testing.T, a, b *replica) {
 	t.Helper()
 	a.die.Store(true)
@@ -233,11 +227,10 @@ func (c *caller) runsOnce(t *testing.T, a, b *replica) {
 	b.die.Store(false)
 }
 
-// loadPause is what each of the two that send in the background waits between two requests: some
-// hundred requests a second are in each moment of a drain, and more are work for the race detector.
+// loadPause leaves some hundred requests a second, so that each drain has some.
 const loadPause = 4 * time.Millisecond
 
-// load sends GETs until the test ends, and reports those that fail.
+// load sends GETs until the test ends.
 func (c *caller) load(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -22,20 +22,18 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// browserTimeout bounds the start of the browser, and all that one test does in it: only what
-// hangs meets it.
+// browserTimeout bounds the browser's start, and one test in it.
 const browserTimeout = 5 * time.Minute
 
-// chrome is the browser of all tests. The first that needs it starts it: that takes more of a
-// processor than what a test does in it. TestMain ends it.
+// chrome is the browser of all tests, because its start takes longer than most of them. TestMain
+// ends it.
 var chrome struct {
 	sync.Once
-	ctx context.Context // nil: it was not started
+	ctx context.Context
 	end func()
 	err error
 }
 
-// startChrome starts headless Chromium with a new profile.
 func startChrome(path string) {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
@@ -47,11 +45,10 @@ func startChrome(path string) {
 	)
 	ctx, end := chromedp.NewExecAllocator(context.Background(), opts...)
 	chrome.ctx, _ = chromedp.NewContext(ctx)
-	chrome.end = end // it waits for the process and removes the profile
+	chrome.end = end
 	chrome.err = chromedp.Do(chrome.ctx)
 }
 
-// endChrome returns when the browser has ended, if there is one.
 func endChrome() error {
 	if chrome.ctx == nil {
 		return nil
@@ -63,9 +60,7 @@ func endChrome() error {
 	return nil
 }
 
-// browser opens a tab of the browser, that has cookies and storage of its own, and returns the context that
-// chromedp takes. The test fails if a page logs an error: a blocked style sheet, a missing
-// file, an exception.
+// browser opens a tab with its own cookies and storage. The test fails if a page logs an error.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	path := chromium(t)
@@ -95,8 +90,7 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// chromium returns the browser's path. Where the browser is required, a missing one is a
-// failure.
+// chromium returns the browser's path. If it is required, a missing one fails the test.
 func chromium(t *testing.T) string {
 	t.Helper()
 	testutil.Slow(t, "starts a browser")
@@ -109,7 +103,6 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// do runs actions and ends the test if one fails.
 func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(ctx, actions...); err != nil {
@@ -117,7 +110,6 @@ func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.V
 	}
 }
 
-// read runs an action and returns its value, or ends the test.
 func read[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T {
 	t.Helper()
 	v, err := chromedp.Run(ctx, action)
@@ -127,14 +119,12 @@ func read[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T
 	return v
 }
 
-// texts returns the text of each element that matches a CSS selector.
 func texts(t *testing.T, ctx context.Context, selector string) []string {
 	t.Helper()
 	return read(t, ctx, chromedp.Evaluate[[]string](
 		fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.textContent.trim())`, selector)))
 }
 
-// screen is what a screenshot is taken on.
 type screen struct {
 	name   string
 	width  int64
@@ -149,8 +139,8 @@ var screens = []screen{
 	{"phone-dark", 390, 844, "dark"},
 }
 
-// shoot takes a screenshot of the open page on each screen where somebody wants to look at them,
-// and fails if the page is wider than a screen.
+// shoot takes a screenshot on each screen if screenshots are wanted, and fails if the page is
+// wider.
 func shoot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	dir := os.Getenv("EVENKEEL_SHOTS")
@@ -163,7 +153,7 @@ func shoot(t *testing.T, ctx context.Context, name string) {
 	}
 	for _, s := range screens {
 		if dir == "" && s.scheme == "dark" {
-			continue // it is as wide in both
+			continue
 		}
 		do(t, ctx, chromedp.EmulateViewport(s.width, s.height))
 		if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -186,11 +176,11 @@ func shoot(t *testing.T, ctx context.Context, name string) {
 	}
 }
 
-// TestWidths: at 500 pixels the last column of each table of an explanation is on the screen, without
-// scrolling; at 1280 the tables of the slowest requests use the right third of the page.
+// TestWidths tests that tables are not cut at 500 pixels, and that the slowest requests use the
+// width at 1280.
 func TestWidths(t *testing.T) {
 	testutil.Long(t, "more widths of pages")
-	chromium(t) // or skip now
+	chromium(t)
 	page := filepath.Join(t.TempDir(), "why.html")
 	cmd := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "explain", "-html", page,
 		"../bench/results/search-locked-2026-11-22.trace.gz")
@@ -200,7 +190,7 @@ func TestWidths(t *testing.T) {
 	ctx := browser(t)
 	const (
 		open = `document.querySelectorAll('details').forEach(d => d.open = true)`
-		// where the last cells that are shown end, by table, in pixels of the screen's width
+		// where the last cells that are shown end, by table, in pixels
 		ends = `[...document.querySelectorAll('table')].flatMap(table => [...table.rows].map(row => {
 			const shown = [...row.cells].filter(c => c.getClientRects().length > 0);
 			const last = shown.at(-1);
@@ -237,14 +227,13 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// viewerListens is what go tool trace says when its pages can be opened.
 var viewerListens = regexp.MustCompile(`Trace viewer is listening on http://127\.0\.0\.1:([0-9]+)`)
 
-// TestViewer follows a link of the page into go tool trace, which marks the request's time; and the viewer of
-// Chrome's that go tool trace brings reads what -perfetto writes, all of it and without a warning.
+// TestViewer follows a link of the page into go tool trace, which marks the request's time.
+// Chrome's viewer reads all that -perfetto writes.
 func TestViewer(t *testing.T) {
 	testutil.Long(t, "go tool trace takes half a minute of a processor for its pages")
-	chromium(t) // or skip now
+	chromium(t)
 	dir := t.TempDir()
 	packed, err := os.ReadFile("../bench/results/search-locked-2026-11-22.trace.gz")
 	if err != nil {

@@ -27,25 +27,23 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// alone is net/http without httpd, as a way to serve.
+// alone is net/http without httpd.
 const alone = "nethttp"
 
-// fileSize is that of what clients up- and download.
 const fileSize = 1 << 20
 
-// served is an http.Server that the clients of other people talk to.
+// served is a server for other people's clients.
 type served struct {
-	plain   string // its URL without TLS: HTTP/1, and HTTP/2 by prior knowledge
-	secure  string // and with it: HTTP/1 and HTTP/2
-	cert    string // a PEM file: whom clients are to trust
-	file    []byte // what it has at /file, and
-	path    string // a copy for clients to send
-	digest  string // what it says of that
+	plain   string // URL: HTTP/1, and HTTP/2 by prior knowledge
+	secure  string // URL with TLS
+	cert    string // a PEM file that clients trust
+	file    []byte // the content of /file
+	path    string // a copy of file
+	digest  string // of file
 	streams sync.Map
 }
 
-// onServers runs a test against httpd on each backend that is available; in make check also against
-// net/http alone, so that what the test wants is what net/http does.
+// onServers tests httpd on each backend, and in make check also net/http alone, as a control.
 func onServers(t *testing.T, test func(t *testing.T, s *served)) {
 	ways := []string{aio.BackendEpoll.String(), aio.BackendIOUring.String()}
 	if testutil.Checking() {
@@ -56,7 +54,6 @@ func onServers(t *testing.T, test func(t *testing.T, s *served)) {
 	}
 }
 
-// serveClients serves until the test ends, by net/http or by httpd on a backend.
 func serveClients(t *testing.T, way string) *served {
 	t.Helper()
 	serve := func(srv *http.Server, ln net.Listener) error { return srv.Serve(ln) }
@@ -81,7 +78,7 @@ func serveClients(t *testing.T, way string) *served {
 		}
 	}
 
-	from := httptest.NewUnstartedServer(nil) // for its certificate
+	from := httptest.NewUnstartedServer(nil)
 	from.StartTLS()
 	from.Close()
 	s := &served{file: make([]byte, fileSize)}
@@ -99,10 +96,10 @@ func serveClients(t *testing.T, way string) *served {
 		}
 	}
 
-	// clients go away as they like
+	// clients may go away
 	srv := &http.Server{Handler: s.handler(), Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0)}
 	srv.TLSConfig = from.TLS.Clone()
-	srv.TLSConfig.NextProtos = []string{"h2", "http/1.1"} // net/http looks at these, whichever listener it serves first
+	srv.TLSConfig.NextProtos = []string{"h2", "http/1.1"} // net/http reads these for each listener
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetHTTP2(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
@@ -127,10 +124,8 @@ func serveClients(t *testing.T, way string) *served {
 	return s
 }
 
-// digest is what /digest answers to a body.
 func digest(b []byte) string { return fmt.Sprintf("%d %x", len(b), sha256.Sum256(b)) }
 
-// handler is what clients ask.
 func (s *served) handler() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -181,7 +176,7 @@ func (s *served) handler() http.Handler {
 	return m
 }
 
-// stream returns where it is told that the client has an event.
+// stream is told that the client has an event.
 func (s *served) stream(name string) chan struct{} {
 	c, _ := s.streams.LoadOrStore(name, make(chan struct{}, 1))
 	return c.(chan struct{})
@@ -189,7 +184,8 @@ func (s *served) stream(name string) chan struct{} {
 
 func (s *served) seen(name string) { s.stream(name) <- struct{}{} }
 
-// events sends three events, each when the client has said that it has the one before: so none may wait in a buffer.
+// events sends each of three events when the client has the one before, so that none may wait in a
+// buffer.
 func (s *served) events(w http.ResponseWriter, r *http.Request) {
 	seen := s.stream(r.URL.Query().Get("stream"))
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -204,7 +200,7 @@ func (s *served) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tool returns the path of a client that only some machines have, or skips.
+// tool returns the path of a client, or skips.
 func tool(t *testing.T, name, from string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -214,7 +210,6 @@ func tool(t *testing.T, name, from string) string {
 	return path
 }
 
-// out runs a client to its end and returns what it says.
 func out(t *testing.T, args ...string) string {
 	t.Helper()
 	var said bytes.Buffer
@@ -226,14 +221,13 @@ func out(t *testing.T, args ...string) string {
 	return said.String()
 }
 
-// needsCheck skips what make test has no time for.
 func needsCheck(t *testing.T) {
 	t.Helper()
 	testutil.Long(t, "takes longer than the other clients")
 }
 
-// TestClientsOfPython: http.client and urllib; in make check also what .ci/setup has installed,
-// requests and httpx, of which the latter speaks HTTP/2.
+// TestClientsOfPython has http.client and urllib, and in make check also requests and httpx, which
+// speaks HTTP/2.
 func TestClientsOfPython(t *testing.T) {
 	python := tool(t, "python3", "python3")
 	onServers(t, func(t *testing.T, s *served) {
@@ -260,8 +254,7 @@ func TestClientsOfPython(t *testing.T) {
 	})
 }
 
-// TestH2load: thousands of requests, some of them at once on each connection: by pipelining in
-// HTTP/1.1, by streams in HTTP/2.
+// TestH2load sends thousands of requests, by pipelining in HTTP/1.1 and by streams in HTTP/2.
 func TestH2load(t *testing.T) {
 	needsCheck(t)
 	bin := tool(t, "h2load", "nghttp2-client")
@@ -291,7 +284,7 @@ func TestH2load(t *testing.T) {
 	})
 }
 
-// TestNghttp: trailers of a request and of an answer, and 100-continue, over HTTP/2.
+// TestNghttp tests trailers and 100-continue over HTTP/2.
 func TestNghttp(t *testing.T) {
 	needsCheck(t)
 	bin := tool(t, "nghttp", "nghttp2-client")

@@ -17,23 +17,23 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// transfer is a request of curl, and what becomes of it.
+// transfer is a request of curl.
 type transfer struct {
 	path    string
-	options string // lines of a configuration file of curl; FILE stands for the file to send
-	status  string // 200, unless it is said
-	body    string // of the answer; "": it is not looked at
-	header  string // an expression that the headers and trailers of all answers match
-	connect bool   // a new connection was made for it
-	// HTTP/1 alone has it; or curl 7.88 fails now and then by HTTP/2, with net/http too: it sends a body again
+	options string // lines of curl's configuration; FILE is the file to send
+	status  string // default 200
+	body    string // of the answer; "": any
+	header  string // matches the headers and trailers
+	connect bool   // it needs a new connection
+	// HTTP/1 alone: curl 7.88 sometimes sends a body again by HTTP/2, with net/http too
 	first bool
 }
 
-// transfers are made one after the other, by one curl.
+// One curl makes transfers one after the other.
 func transfers(s *served, proto string) []transfer {
 	trailer := `(?is)Trailer: X-Sum\r.*X-Sum: 4\r`
 	if proto == "HTTP/2.0" {
-		trailer = `(?i)Trailer: X-Sum\r` // curl ends by the body's length, and leaves the rest
+		trailer = `(?i)Trailer: X-Sum\r`
 	}
 	hello := func(n string) string { return "hello " + n + " by " + proto }
 	const waits = "header = \"Expect: 100-continue\"\nexpect100-timeout = 600\ndata-binary = \"@FILE\""
@@ -75,8 +75,8 @@ func transfers(s *served, proto string) []transfer {
 	return slices.DeleteFunc(all, func(x transfer) bool { return x.first && proto == "HTTP/2.0" })
 }
 
-// TestClientsOfCurl: keep-alive, up- and downloads, 100-continue, chunks, redirects, ranges,
-// trailers, ends of connections and streams, by HTTP/1.0, 1.1 and 2, without TLS and with it.
+// TestClientsOfCurl tests keep-alive, up- and downloads, 100-continue, chunks, redirects, ranges,
+// trailers and ends, by HTTP/1.0, 1.1 and 2, with TLS and without.
 func TestClientsOfCurl(t *testing.T) {
 	bin := tool(t, "curl", "curl")
 	onServers(t, func(t *testing.T, s *served) {
@@ -89,7 +89,7 @@ func TestClientsOfCurl(t *testing.T) {
 			t.Run(c.option+strings.TrimRight(c.url, "0123456789"), func(t *testing.T) {
 				all := transfers(s, c.proto)
 				if c.option == "http2-prior-knowledge" {
-					// curl 7.88 cannot use such a connection twice, for a redirect either
+					// curl 7.88 cannot use such a connection twice
 					for i, x := range all {
 						x.connect = true
 						if i > 0 && !strings.Contains(x.options, "FILE") && !testutil.Checking() ||
@@ -109,7 +109,7 @@ func TestClientsOfCurl(t *testing.T) {
 			[]transfer{{path: "/hello?n=1", body: "hello 1 by HTTP/1.1", connect: true}})
 		curl(t, bin, s, "http1.0", s.plain, "HTTP/1.0", []transfer{
 			{path: "/hello?n=1", body: "hello 1 by HTTP/1.0", connect: true},
-			{path: "/trailers", body: "body", connect: true}, // without chunks the end of the connection ends it
+			{path: "/trailers", body: "body", connect: true},
 			{path: "/digest", options: "header = \"Connection: keep-alive\"\ndata-binary = \"@FILE\"", body: "POST " +
 				s.digest, header: `Connection: keep-alive\r`, connect: true},
 			{path: "/file", options: `header = "Connection: keep-alive"`, body: string(s.file)},
@@ -117,7 +117,6 @@ func TestClientsOfCurl(t *testing.T) {
 	})
 }
 
-// curl makes transfers with one process.
 func curl(t *testing.T, bin string, s *served, option, url, proto string, transfers []transfer) {
 	t.Helper()
 	dir := t.TempDir()
@@ -158,7 +157,6 @@ func curl(t *testing.T, bin string, s *served, option, url, proto string, transf
 	}
 }
 
-// curlEvents takes events as they come.
 func curlEvents(t *testing.T, bin string, s *served, option, url string) {
 	t.Helper()
 	var complaint bytes.Buffer

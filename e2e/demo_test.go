@@ -15,11 +15,10 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// demoLines is how many lines make demo prints at most, with those of go build.
+// demoLines bounds what make demo prints.
 const demoLines = 40
 
-// startDemo runs the three programs of make demo for a moment, with a folder for temporary files
-// of its own, and returns when a line matches.
+// startDemo runs the demo's programs briefly, and returns when a line matches.
 func startDemo(t *testing.T, until string) (c *child.Child, out, temp string) {
 	t.Helper()
 	evenkeel := build(t, "../cmd/evenkeel")
@@ -31,7 +30,7 @@ func startDemo(t *testing.T, until string) (c *child.Child, out, temp string) {
 	return c, out, temp
 }
 
-// leavesNothing wants the demo's end to leave no process and no temporary file.
+// leavesNothing wants no process and no temporary file.
 func leavesNothing(t *testing.T, temp string) {
 	t.Helper()
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
@@ -42,7 +41,7 @@ func leavesNothing(t *testing.T, temp string) {
 		t.Fatal(err)
 	}
 	for _, name := range commands {
-		text, _ := os.ReadFile(name) // a process may have ended
+		text, _ := os.ReadFile(name)
 		for _, program := range []string{"search", "hello"} {
 			if strings.HasPrefix(string(text), filepath.Join(binDir, program)+"\x00") {
 				t.Errorf("a process is left: %q", strings.ReplaceAll(string(text), "\x00", " "))
@@ -51,7 +50,6 @@ func leavesNothing(t *testing.T, temp string) {
 	}
 }
 
-// TestDemo runs the demo to its end, and looks for what each part is to show.
 func TestDemo(t *testing.T) {
 	testutil.Slow(t, "builds and starts services")
 	c, out, temp := startDemo(t, "^4. What next")
@@ -73,7 +71,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the demo does not print %q:\n%s", want, text)
 		}
 	}
-	const ofBuild = 6 // five modules and a line of make
+	const ofBuild = 6
 	if n := strings.Count(text, "\n"); n > demoLines-ofBuild {
 		t.Errorf("%d lines, more than %d", n, demoLines-ofBuild)
 	}
@@ -86,7 +84,6 @@ func TestDemo(t *testing.T) {
 	leavesNothing(t, temp)
 }
 
-// TestDemoInterrupted interrupts each part.
 func TestDemoInterrupted(t *testing.T) {
 	testutil.Slow(t, "builds and starts services")
 	for _, part := range []string{"1", "2", "3"} {

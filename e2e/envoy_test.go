@@ -17,8 +17,8 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// startEnvoy runs Envoy with deploy/envoy/envoy.yaml on free ports, before the replicas at these; edit may
-// change the configuration. Envoy comes from PyPI, which a machine need not reach: without it the test skips.
+// startEnvoy runs Envoy with deploy/envoy/envoy.yaml before these replicas, or skips. edit may
+// change the configuration.
 func startEnvoy(t *testing.T, edit func(string) string, portA, portB string) *caller {
 	t.Helper()
 	bin := envoy(t)
@@ -32,7 +32,7 @@ func startEnvoy(t *testing.T, edit func(string) string, portA, portB string) *ca
 		{"port_value: 8000", "port_value: " + port},
 		{"port_value: 8081", "port_value: " + portA},
 		{"port_value: 8082", "port_value: " + portB},
-		{"timeout: 1s\n      interval", "timeout: 20s\n      interval"}, // a stall of the machine is no failure
+		{"timeout: 1s\n      interval", "timeout: 20s\n      interval"}, // for a stall of the machine
 	} {
 		text = replace(t, text, r[0], r[1])
 	}
@@ -48,10 +48,9 @@ func startEnvoy(t *testing.T, edit func(string) string, portA, portB string) *ca
 	return newCaller(t, port)
 }
 
-// envoy returns the path of Envoy's program, or skips.
 func envoy(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"envoy", "../.bin/python/bin/envoy"} { // the second is what .ci/setup installs
+	for _, name := range []string{"envoy", "../.bin/python/bin/envoy"} { // the second one is .ci/setup's
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -60,13 +59,13 @@ func envoy(t *testing.T) string {
 	return ""
 }
 
-// slowly lets Envoy poll as where answers tell it.
+// slowly lets Envoy poll slowly.
 func slowly(t *testing.T, text string) string {
 	return replace(t, text, "interval: 0.010s # 0.500s where", "interval: 0.100s # 0.500s where")
 }
 
-// TestEnvoyDrains: of the requests sent after Drain has returned nearly none reaches the replica, none fails
-// ever, and after Ready it gets its share.
+// TestEnvoyDrains tests that nearly no request reaches a drained replica, that none fails, and that
+// the replica gets its share after Ready.
 func TestEnvoyDrains(t *testing.T) {
 	s := &health.Handler{Fall: 1, Rise: 1}
 	a, b := startReplica(t, "a", s), startReplica(t, "b", new(health.Handler))
@@ -81,7 +80,7 @@ func TestEnvoyDrains(t *testing.T) {
 		}
 		before := a.marked.Load()
 		c.calls(t, 100, http.MethodGet)
-		if n := a.marked.Load() - before; n > 8 { // Envoy's workers hear of it a moment after the thread that polls
+		if n := a.marked.Load() - before; n > 8 { // Envoy's workers hear of it later than its main thread
 			t.Errorf("%d of 100 requests reached the drained replica", n)
 		}
 		if err := s.Ready(t.Context()); err != nil {
@@ -98,7 +97,7 @@ func TestEnvoyDrains(t *testing.T) {
 	}
 }
 
-// TestEnvoyServesWhenAllAreOut: where no replica is in service Envoy panics, and sends requests to all.
+// TestEnvoyServesWhenAllAreOut tests Envoy's panic mode.
 func TestEnvoyServesWhenAllAreOut(t *testing.T) {
 	signals := [2]*health.Handler{{Fall: 1, Rise: 1}, {Fall: 1, Rise: 1}}
 	a, b := startReplica(t, "a", signals[0]), startReplica(t, "b", signals[1])
@@ -120,7 +119,7 @@ func TestEnvoyRunsNoPostTwice(t *testing.T) {
 	startEnvoy(t, nil, a.port, b.port).runsOnce(t, a, b)
 }
 
-// TestEnvoyKeepsItsHeaderToItself: an Envoy before this one would take the whole of it out.
+// TestEnvoyKeepsItsHeaderToItself protects an Envoy before this one.
 func TestEnvoyKeepsItsHeaderToItself(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/health" {
@@ -139,10 +138,10 @@ func TestEnvoyKeepsItsHeaderToItself(t *testing.T) {
 	}
 }
 
-// TestEnvoyTwoAtOnce: two replicas that are asked to collect at once, time and again, fail no request behind the
-// real Envoy, and with the right settings nearly none overlaps a collection.
+// TestEnvoyTwoAtOnce has two replicas collect at once, time and again. No request fails, and with
+// the right settings nearly none overlaps a collection.
 func TestEnvoyTwoAtOnce(t *testing.T) {
-	envoy(t) // or skip before anything is started
+	envoy(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name      string
@@ -150,7 +149,7 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 		rounds    int
 		edit      func(*testing.T, string) string
 		followed  bool
-		slow      bool // each turn is held for seconds
+		slow      bool // turns last for seconds
 	}{
 		{"polled", false, 20, func(_ *testing.T, text string) string { return text }, true, false},
 		{"in answers", true, 10, slowly, true, false},
@@ -191,8 +190,7 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 					now.Overlapped, now.IgnoredDrains)
 			}
 			if met*20 > uint64(sent) {
-				// each of Envoy's threads hears of a drain when it runs, and on a busy machine may
-				// wait for that beyond the announcement
+				// on a busy machine Envoy's threads may hear of a drain too late
 				t.Errorf("%d of %d requests met a collection", met, sent)
 			}
 			if warned := strings.Contains(logs, "requests keep coming") &&
@@ -203,18 +201,17 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 	}
 }
 
-// noPanic has Envoy answer 503 where all are away, which turns see to.
+// noPanic has Envoy answer 503 if all replicas are out.
 func noPanic(t *testing.T, text string) string {
 	return replace(t, text, "healthy_panic_threshold: { value: 1 }", "healthy_panic_threshold: { value: 0 }")
 }
 
-// slowlyBack has Envoy want three good answers, where the gate was told of one.
 func slowlyBack(t *testing.T, text string) string {
 	text = replace(t, text, "      healthy_threshold: 1", "      healthy_threshold: 3")
 	return replace(t, text, "      interval: 0.010s", "      interval: 0.200s")
 }
 
-// defaults has no settings for hosts but the checks' interval.
+// defaults keeps only the checks' interval.
 func defaults(t *testing.T, text string) string {
 	block := regexp.MustCompile(`(?m)^    common_lb_config:\n(      .*\n)+`)
 	if !block.MatchString(text) {

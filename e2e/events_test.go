@@ -17,10 +17,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestReportEvents measures a service, makes up what happened meanwhile, and uses the lanes of
-// the page.
+// TestReportEvents measures a service, makes up events, and uses the lanes of the page.
 func TestReportEvents(t *testing.T) {
-	chromium(t) // or skip now
+	chromium(t)
 	evenkeel, search := build(t, "../cmd/evenkeel"), build(t, "../examples/search")
 	ctx := browser(t)
 	dir := t.TempDir()
@@ -41,7 +40,7 @@ func TestReportEvents(t *testing.T) {
 	}
 	do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+page),
 		chromedp.WaitVisible(chromedp.CSS("#lanes-0")))
-	box(t, ctx, "#lanes-0") // scrolls to it
+	box(t, ctx, "#lanes-0")
 	shoot(t, ctx, "events")
 	do(t, ctx, chromedp.EmulateViewport(1280, 900))
 
@@ -109,7 +108,6 @@ func TestReportEvents(t *testing.T) {
 	})
 }
 
-// command runs a program to its end and returns what it printed.
 func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
@@ -119,7 +117,7 @@ func command(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// windowStart reads when the first run of a run.json began.
+// windowStart returns when the first run began.
 func windowStart(t *testing.T, name string) time.Time {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -135,7 +133,7 @@ func windowStart(t *testing.T, name string) time.Time {
 	return f.Runs[0].Load.Started
 }
 
-// writeEvents makes up events around the time of a run that lasts three seconds.
+// writeEvents makes up events around a run of three seconds.
 func writeEvents(t *testing.T, name string, began time.Time) {
 	t.Helper()
 	var b strings.Builder
@@ -167,8 +165,7 @@ func writeEvents(t *testing.T, name string, began time.Time) {
 	}
 }
 
-// pointAtState moves the pointer to a share of a state's width, at a share of the lanes'
-// height, and returns what the tooltip says.
+// pointAtState moves the pointer over a state, and returns the tooltip's text.
 func pointAtState(t *testing.T, ctx context.Context, selector string, share, height float64) string {
 	t.Helper()
 	lanes := box(t, ctx, "#lanes-0 .hit")

@@ -22,12 +22,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wholeRequests is how evenkeel explain says how many requests it looked at.
 var wholeRequests = regexp.MustCompile(`(?m)^([0-9,]+) whole requests? `)
 
-// explained loads the search service, takes its trace with evenkeel explain, and returns what that
-// printed and the page it wrote. Where a trace holds few requests, as on a busy machine, it takes
-// a longer one.
+// explained traces the search service under load, and returns the report and its page. If a trace
+// has few requests, it takes a longer one.
 func explained(t *testing.T) (text, page string) {
 	t.Helper()
 	evenkeel := build(t, "../cmd/evenkeel")
@@ -60,7 +58,6 @@ func explained(t *testing.T) (text, page string) {
 	}
 }
 
-// ask sends requests until ctx ends.
 func ask(ctx context.Context, url string) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -76,13 +73,12 @@ func ask(ctx context.Context, url string) {
 		}
 		_, _ = io.Copy(io.Discard, res.Body)
 		res.Body.Close()
-		time.Sleep(10 * time.Millisecond) // a trace of a second has hundreds of requests
+		time.Sleep(10 * time.Millisecond) // for hundreds of requests in a second
 	}
 }
 
-// TestExplain explains the search service under load, and uses the page.
 func TestExplain(t *testing.T) {
-	chromium(t) // or skip now
+	chromium(t)
 	out, page := explained(t)
 	ctx := browser(t)
 	do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+page),
@@ -160,8 +156,8 @@ func TestExplain(t *testing.T) {
 	})
 }
 
-// fetches is a script that asks for all that a page can ask for, and returns what is wrong. A body of unknown length
-// Chromium sends by HTTP/2 alone.
+// fetches asks for all that a page can ask for, and returns what is wrong. Chromium sends a body of
+// unknown length by HTTP/2 alone.
 const fetches = `(async () => {
 	const wrong = []
 	const same = (what, got, want) => {
@@ -215,7 +211,7 @@ const fetches = `(async () => {
 	return wrong
 })()`
 
-// TestClientsOfChromium: what a page asks for, by HTTP/1.1 and, with TLS, by HTTP/2.
+// TestClientsOfChromium tests HTTP/1.1 and, with TLS, HTTP/2.
 func TestClientsOfChromium(t *testing.T) {
 	needsCheck(t)
 	onServers(t, func(t *testing.T, s *served) {
@@ -227,7 +223,7 @@ func TestClientsOfChromium(t *testing.T) {
 			if _, err := chromedp.Call(ctx,
 				security.SetIgnoreCertificateErrors,
 				security.SetIgnoreCertificateErrorsParams{Ignore: true}); err != nil {
-				t.Fatal(err) // the certificate is that of package httptest
+				t.Fatal(err) // httptest's certificate
 			}
 			do(t, ctx, chromedp.Navigate(c.url+"/"))
 			script := fmt.Sprintf("const proto = %q, hop = %q, want = %q; ", c.proto, c.hop, s.digest) + fetches

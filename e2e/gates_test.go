@@ -31,29 +31,27 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// gatedEnv makes this binary a replica with a gate, which lives until it is killed.
+// gatedEnv makes this binary a replica with a gate.
 const gatedEnv = "EVENKEEL_E2E_GATED"
 
-// gatedSetup is what a replica shall be.
 type gatedSetup struct {
 	Name            string
-	Shed            bool   // policy Shed, in the place of Drain
-	Turns           string // path of the lock; "" for none
+	Shed            bool   // instead of Drain
+	Turns           string // path; "": none
 	Health          *struct{ Fall, Rise int }
-	InAnswers       bool          // the balancer is told in answers, too
-	Mark            time.Duration // how long a collection takes; 0: the real collector's, of a tiny heap
+	InAnswers       bool          // tell the balancer in answers
+	Mark            time.Duration // length of a collection; 0: a real one, of a tiny heap
 	Agent           string        // port
 	HAProxy         string        // as haproxy.ParseRuntimeAPI reads it
 	AnnounceTimeout time.Duration
 }
 
-// gatedStats is what a replica tells of itself.
 type gatedStats struct {
 	Polls                                             int64
 	Collections, Announced, Overlapped, IgnoredDrains uint64
 }
 
-// runGated serves: / counted by the gate, /health, /collect and /stats.
+// runGated serves / behind the gate, /health, /collect and /stats.
 func runGated(setup string) error {
 	var s gatedSetup
 	if err := json.Unmarshal([]byte(setup), &s); err != nil {
@@ -134,7 +132,6 @@ func runGated(setup string) error {
 	return http.Serve(l, mux)
 }
 
-// countedListener counts what it accepts.
 type countedListener struct {
 	net.Listener
 	n *atomic.Int64
@@ -148,11 +145,10 @@ func (l countedListener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// gated is a running replica with a gate.
 type gated struct {
 	*child.Child
-	*replica // its port
-	client   http.Client
+	*replica
+	client http.Client
 }
 
 func startGated(t *testing.T, s gatedSetup) *gated {
@@ -168,7 +164,7 @@ func startGated(t *testing.T, s gatedSetup) *gated {
 	return g
 }
 
-// get asks the replica itself, not by the balancer.
+// get does not go through the balancer.
 func (g *gated) get(t *testing.T, path string) []byte {
 	t.Helper()
 	resp, err := g.client.Get("http://127.0.0.1:" + g.port + path)
@@ -192,15 +188,15 @@ func (g *gated) stats(t *testing.T) (s gatedStats) {
 	return s
 }
 
-// polled waits until it was polled n times more.
+// polled waits for n polls.
 func (g *gated) polled(t *testing.T, n int64) {
 	t.Helper()
 	was := g.stats(t).Polls
 	eventually(t, fmt.Sprintf("%d polls", n), func() bool { return g.stats(t).Polls >= was+n })
 }
 
-// together asks both replicas to collect at once so many times while requests come by c, and
-// reports those that fail. It returns how many were sent, when the balancer has sent some more.
+// together has both replicas collect at once, while requests come by c. It returns how many were
+// sent.
 func together(t *testing.T, c *caller, rounds int, replicas [2]*gated, meanwhile func()) int64 {
 	t.Helper()
 	var sent, failed atomic.Int64
@@ -218,7 +214,7 @@ func together(t *testing.T, c *caller, rounds int, replicas [2]*gated, meanwhile
 				if err := c.call(http.MethodGet, ""); err != nil && failed.Add(1) == 1 {
 					t.Error(err)
 				}
-				time.Sleep(loadPause) // by what they get, gates see that they are in service again
+				time.Sleep(loadPause) // gates see that they are back in service by their requests
 			}
 		})
 	}
@@ -247,10 +243,10 @@ func together(t *testing.T, c *caller, rounds int, replicas [2]*gated, meanwhile
 	return sent.Load()
 }
 
-// wide is an AnnounceTimeout that no stall of the machine makes too short.
+// wide is longer than a stall of the machine.
 const wide = 10 * time.Second
 
-// rounds is how many of n there are: a third in make test, all in make check.
+// rounds returns a third of n, or n in make check.
 func rounds(n int) int {
 	if testutil.Checking() {
 		return n
@@ -258,9 +254,8 @@ func rounds(n int) int {
 	return max(n/3, 1)
 }
 
-// TestHAProxyTwoAtOnce: two replicas that are asked to collect at once, time and again, fail no
-// request behind the real HAProxy, however it polls. Where its polls are too slow for the
-// signal to be used the log says so.
+// TestHAProxyTwoAtOnce has two replicas collect at once, time and again. No request fails, however
+// HAProxy polls. If its polls are too slow, the log says so.
 func TestHAProxyTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	const line = "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1"
@@ -268,13 +263,13 @@ func TestHAProxyTwoAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		health options
-		line   string // in the place of line
-		says   bool   // http-check send-state stays
+		line   string // instead of line
+		says   bool   // keep http-check send-state
 		within time.Duration
 		rounds int
-		polls  int64  // to wait for meanwhile
-		silent string // what the log says; "" where the signal must be used
-		long   bool   // in make check alone
+		polls  int64  // to wait for
+		silent string // the log says so; "": the signal is used
+		long   bool   // only in make check
 	}{
 		{"as deployed", options{}, line, true, wide, 30, 0, "", false},
 		{
@@ -295,7 +290,7 @@ func TestHAProxyTwoAtOnce(t *testing.T) {
 		{"all defaults", options{}, "check", true, 0, 30, 2, "cannot be used now", false}, // every 2 s
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // they wait for HAProxy most of the time
+			t.Parallel() // mostly they wait
 			if c.long {
 				testutil.Long(t, "it polls for many seconds; gcgate/health has the like in a model's time")
 			}
@@ -351,8 +346,7 @@ func TestHAProxyTwoAtOnceByRuntimeAPI(t *testing.T) {
 	h.twoAtOnce(t, replicas, rounds(30), 0, "")
 }
 
-// TestHAProxyServesWhenAllAreOut: where no replica is in service the backup servers of the
-// configurations serve.
+// TestHAProxyServesWhenAllAreOut tests the backup servers.
 func TestHAProxyServesWhenAllAreOut(t *testing.T) {
 	for _, config := range []string{"health.cfg", "agent-check.cfg"} { // RuntimeAPI does not drain the last one
 		t.Run(config, func(t *testing.T) {
@@ -382,17 +376,16 @@ func TestHAProxyServesWhenAllAreOut(t *testing.T) {
 	}
 }
 
-// TestHAProxyServesWhenOneDiesBesideADrain: a replica that is killed while the other is drained is
-// not the only one that gets requests.
+// TestHAProxyServesWhenOneDiesBesideADrain kills a replica while the other one is drained.
 func TestHAProxyServesWhenOneDiesBesideADrain(t *testing.T) {
 	for _, config := range []string{"runtime-api.cfg", "agent-check.cfg"} {
 		t.Run(config, func(t *testing.T) {
 			t.Parallel()
 			h := startHAProxy(t, config, nil, nil, nil)
 			var signal gcgate.Signal = &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
-			beside := haproxy.ErrLastServer // of a Drain beside one that is down
+			beside := haproxy.ErrLastServer // a Drain's error while the other one is down
 			if config == "agent-check.cfg" {
-				signal, beside = h.serveAgent(t), nil // it does not know
+				signal, beside = h.serveAgent(t), nil
 			}
 			if err := signal.(gcgate.Checker).Check(t.Context()); err != nil {
 				t.Fatal(err)
@@ -415,12 +408,11 @@ func TestHAProxyServesWhenOneDiesBesideADrain(t *testing.T) {
 	}
 }
 
-// startGatedHAProxy runs two replicas with gates, and HAProxy before them.
 func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(string) string) (*haproxyServer,
 	[2]*gated,
 ) {
 	t.Helper()
-	server(t, "haproxy") // or skip before anything is started
+	server(t, "haproxy")
 	a.Name, b.Name = "a", "b"
 	h := &haproxyServer{agent: cmp.Or(a.Agent, "1"), agentB: cmp.Or(b.Agent, "1")}
 	if addr, _, ok := strings.Cut(a.HAProxy, ","); ok {
@@ -429,7 +421,7 @@ func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(s
 	replicas := [2]*gated{startGated(t, a), startGated(t, b)}
 	h.a, h.b = replicas[0].replica, replicas[1].replica
 	h.run(t, config, func(text string) string {
-		// the gates must do without
+		// the backups
 		text = regexp.MustCompile(`(?m)^ *server \S+-anyway .*\n`).ReplaceAllString(text, "")
 		if edit != nil {
 			text = edit(text)
@@ -439,7 +431,6 @@ func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(s
 	return h, replicas
 }
 
-// replace replaces what must be there.
 func replace(t *testing.T, text, old, by string) string {
 	t.Helper()
 	if !strings.Contains(text, old) {
@@ -448,7 +439,7 @@ func replace(t *testing.T, text, old, by string) string {
 	return strings.Replace(text, old, by, 1)
 }
 
-// twoAtOnce is together, and looks whether the signal was used, or why not.
+// twoAtOnce is together, and looks whether the signal was used.
 func (h *haproxyServer) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, polls int64, silent string) {
 	t.Helper()
 	if silent == "" && h.admin == "" {
@@ -478,8 +469,7 @@ func (h *haproxyServer) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, 
 	}
 }
 
-// TestNginxTwoAtOnce is the same behind nginx, which stays away for up to two seconds after a
-// refusal.
+// TestNginxTwoAtOnce is the same behind nginx, which leaves a replica out for two seconds.
 func TestNginxTwoAtOnce(t *testing.T) {
 	server(t, "nginx")
 	t.Parallel()
@@ -489,7 +479,7 @@ func TestNginxTwoAtOnce(t *testing.T) {
 	replicas := [2]*gated{startGated(t, a), startGated(t, b)}
 	n := 2
 	if testutil.Checking() {
-		n = 30 // as behind HAProxy; each takes seconds
+		n = 30
 	}
 	together(t, startNginx(t, replicas[0].replica, replicas[1].replica), n, replicas, nil)
 }

@@ -20,17 +20,16 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// guideTimeout bounds one block of commands: only what hangs meets it.
+// guideTimeout bounds one block.
 const guideTimeout = 5 * time.Minute
 
-// TestGuides runs the commands of the README, the guides and the examples' pages: each block that
-// is fenced with "sh", in a copy of the repository, in a network namespace of its own, so that
-// every port is free. The blocks of a page run in order and find the files of those before them.
-// Durations and counts are shortened, and make only says what it would do. Words after "sh" say
-// what a block needs:
+// TestGuides runs each block that is fenced with "sh" of the README, the guides and the examples'
+// pages, in a copy of the repository and a network namespace of its own. The blocks of a page run
+// in order. Durations and counts are shortened, and make only prints. Words after "sh" say what a
+// block needs:
 //
 //	serves=ADDR    it lasts: it is interrupted when something listens there
-//	beside=ADDR    a service under load listens there meanwhile; several with commas
+//	beside=ADDR    a service under load listens there; several with commas
 //	by=DIR/TEST    the test that runs it, its folder from the repository's top
 //	untested=WHY   it cannot be run here, with hyphens between words
 func TestGuides(t *testing.T) {
@@ -57,7 +56,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// guidePages returns the pages with commands for readers, from the repository's top.
+// guidePages returns the pages with commands.
 func guidePages(top string) (pages []string, err error) {
 	for _, pattern := range []string{
 		"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/*/*.md", "examples/*/README.md",
@@ -78,15 +77,14 @@ func guidePages(top string) (pages []string, err error) {
 	return pages, nil
 }
 
-// block is a fenced block of commands.
 type block struct {
-	line     int // of the page, from 1, at which the fence opens
+	line     int // of the fence
 	needs    map[string]string
 	commands string
 }
 
-// guideBlocks returns the blocks of a page that are fenced with "sh". A block that could be
-// commands and is fenced with nothing is an error: it would not be run.
+// guideBlocks returns the blocks that are fenced with "sh". A block with no word is an error,
+// because it would not be run.
 func guideBlocks(page string) (blocks []block, err error) {
 	text, err := os.ReadFile(page)
 	if err != nil {

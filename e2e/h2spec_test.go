@@ -16,9 +16,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// TestH2spec runs all of h2spec's cases, the strict ones too, of RFC 9113 (as 7540) and HPACK,
-// against net/http and against httpd on each backend, without TLS and with it: what fails is the
-// same. A case that ends otherwise is run again by both, as some of them wait for a time.
+// TestH2spec runs h2spec's cases of RFC 9113 (as 7540) and HPACK against net/http and httpd. The
+// same ones fail. A case that differs runs again, because some depend on time.
 func TestH2spec(t *testing.T) {
 	needsCheck(t)
 	bin := tool(t, "h2spec", "it from github.com/summerwind/h2spec")
@@ -64,7 +63,7 @@ func TestH2spec(t *testing.T) {
 	}
 }
 
-// h2specCases runs cases, all of them without a section, and returns how each ended.
+// h2specCases runs all cases, or those of sections, and returns how each ended.
 func h2specCases(t *testing.T, bin, url string, sections []string) map[string]string {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.xml")
@@ -76,7 +75,7 @@ func h2specCases(t *testing.T, bin, url string, sections []string) map[string]st
 		args = append(args, "--tls", "--insecure")
 	}
 	said, err := exec.CommandContext(t.Context(), bin, args...).CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // it is 1 where a case fails
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // 1 if a case fails
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(report)

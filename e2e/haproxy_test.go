@@ -23,22 +23,20 @@ import (
 	"evenkeel.dev/gcgate/health"
 )
 
-// signalTimeout is what a signal gets here, so that no stall of the machine is too long; a gate
-// waits for 100 ms.
+// signalTimeout is longer than a stall of the machine.
 const signalTimeout = time.Minute
 
-// haproxyServer is a running HAProxy with the replicas a and b behind it.
+// haproxyServer has the replicas a and b behind it.
 type haproxyServer struct {
 	*child.Child
 	*caller
 	a, b   *replica
-	admin  string // port of the stats socket
-	agent  string // port where HAProxy asks for a's agent-check
-	agentB string // and for b's
+	admin  string // port of the runtime socket
+	agent  string // port of a's agent-check
+	agentB string
 }
 
-// startHAProxy runs HAProxy in master-worker mode with a configuration of deploy/haproxy, whose
-// text edit may change.
+// startHAProxy runs HAProxy in master-worker mode. edit may change the configuration.
 func startHAProxy(t *testing.T, config string, edit func(string) string, healthA, healthB http.Handler) *haproxyServer {
 	t.Helper()
 	h := &haproxyServer{
@@ -49,7 +47,6 @@ func startHAProxy(t *testing.T, config string, edit func(string) string, healthA
 	return h
 }
 
-// run starts it, and returns when it accepts.
 func (h *haproxyServer) run(t *testing.T, config string, edit func(string) string) {
 	t.Helper()
 	bin := server(t, "haproxy")
@@ -57,7 +54,7 @@ func (h *haproxyServer) run(t *testing.T, config string, edit func(string) strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a stall of the machine is no failure
+	// for a stall of the machine
 	text = []byte(replace(t, string(text), "timeout check 1s", "timeout check 20s"))
 	if edit != nil {
 		text = []byte(edit(string(text)))
@@ -74,7 +71,6 @@ func (h *haproxyServer) run(t *testing.T, config string, edit func(string) strin
 	}, bin, "-W", "-db", "-f", path)
 }
 
-// serving waits until a gets requests.
 func (h *haproxyServer) serving(t *testing.T) {
 	t.Helper()
 	eventually(t, "requests reach replica a", func() bool {
@@ -84,8 +80,7 @@ func (h *haproxyServer) serving(t *testing.T) {
 	})
 }
 
-// drains proves that s drains replica a for real: of those sent after Drain has returned, none
-// reaches it, and no request fails, ever.
+// drains proves that no request reaches replica a after Drain, and that none fails.
 func (h *haproxyServer) drains(t *testing.T, s gcgate.Signal) {
 	t.Helper()
 	do := func(what string, f func(context.Context) error) {
@@ -132,7 +127,7 @@ func TestHAProxyAgentCheckDrains(t *testing.T) {
 	h.drains(t, s)
 }
 
-// With agent-send HAProxy writes before it reads: a close must not reset its connection.
+// With agent-send HAProxy writes first. A close must not reset its connection.
 func TestHAProxyAgentCheckThatSendsDrains(t *testing.T) {
 	h := startHAProxy(t, "agent-check.cfg", func(s string) string {
 		return strings.Replace(s, "agent-inter", `agent-send "be/a\n" agent-inter`, 1)
@@ -158,7 +153,7 @@ func TestHAProxyHealthCheckDrains(t *testing.T) {
 	h.drains(t, s)
 }
 
-// HAProxy's defaults are fall 3 and rise 2.
+// These are HAProxy's defaults.
 func TestHAProxyHealthCheckWithFallAndRiseDrains(t *testing.T) {
 	s := &health.Handler{Fall: 3, Rise: 2}
 	h := startHAProxy(t, "health.cfg", func(s string) string {
@@ -177,14 +172,14 @@ func TestHAProxyReloadWhileDrainedIsMendedByRepeatingDrain(t *testing.T) {
 	old := h.worker(t)
 	var sent time.Time
 	eventually(t, "a new worker answers", func() bool {
-		// HAProxy 2.6 loses a signal that comes in the first moments of the master.
+		// HAProxy 2.6 loses a signal in the master's first moments.
 		if time.Since(sent) > 3*time.Second {
 			sent = time.Now()
 			h.Signal(syscall.SIGUSR2)
 		}
 		return h.worker(t) != old
 	})
-	h.serving(t) // the new worker does not know of the drain
+	h.serving(t)
 	if err := s.Drain(t.Context(), time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +194,7 @@ func TestHAProxyReloadWhileDrainedIsMendedByRepeatingDrain(t *testing.T) {
 	h.serving(t)
 }
 
-// worker returns the process id of the worker that answers.
+// worker returns the process id of the worker.
 func (h *haproxyServer) worker(t *testing.T) string {
 	t.Helper()
 	if m := regexp.MustCompile(`(?m)^Pid: (\d+)`).FindStringSubmatch(h.ask(t, "show info")); m != nil {
@@ -209,7 +204,6 @@ func (h *haproxyServer) worker(t *testing.T) string {
 	return ""
 }
 
-// ask sends a command to the stats socket.
 func (h *haproxyServer) ask(t *testing.T, command string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", "127.0.0.1:"+h.admin)
@@ -231,7 +225,7 @@ func TestHAProxyErrorsAreTold(t *testing.T) {
 		if !strings.Contains(s, admin) {
 			t.Fatal("the configuration has another stats socket than this test knows")
 		}
-		// The port of an agent that nobody runs serves for a socket at a lower level.
+		// The unused agent port serves for a socket of a lower level.
 		s = strings.Replace(s, admin, `stats socket "ipv4@127.0.0.1:${A_AGENT_PORT}" level operator`+"\n    "+admin, 1)
 		return s + "\nbackend lone\n    server a \"127.0.0.1:${A_PORT}\"\n"
 	}, nil, nil)
@@ -278,7 +272,7 @@ func TestHAProxyMaintenanceOfTheOperatorStays(t *testing.T) {
 	h.serving(t)
 }
 
-// Draining the last server would make HAProxy answer 503 to everybody.
+// If the last server drained, HAProxy would answer 503.
 func TestHAProxyServesWhileTheOtherReplicaIsDown(t *testing.T) {
 	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
 	s := &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
@@ -299,8 +293,8 @@ func TestHAProxyRunsNoPostTwice(t *testing.T) {
 	h.runsOnce(t, h.a, h.b)
 }
 
-// A process that was killed while it was away, and runs without a gate now, gets requests again: a
-// peer with a gate puts it back.
+// A process was killed while it was drained, and runs without a gate now. A peer with a gate puts
+// it back.
 func TestHAProxyPutsBackWhoWasLeftDrained(t *testing.T) {
 	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
 	h.serving(t)

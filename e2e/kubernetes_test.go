@@ -27,7 +27,6 @@ import (
 
 const loadJob = "../deploy/kubernetes/load-job.yaml"
 
-// job is what the test reads of the manifest.
 type job struct {
 	Spec struct {
 		CompletionMode           string
@@ -48,8 +47,8 @@ type job struct {
 	}
 }
 
-// TestLoadJobIsKnown has kubectl read the manifest as the types of its API, without a cluster: a
-// field that it does not know is lost on the way.
+// TestLoadJobIsKnown has kubectl read the manifest without a cluster. It loses fields that it does
+// not know.
 func TestLoadJobIsKnown(t *testing.T) {
 	text, err := os.ReadFile(loadJob)
 	if err != nil {
@@ -93,7 +92,7 @@ func TestLoadJobIsKnown(t *testing.T) {
 	}
 }
 
-// lostFields returns the fields of want that has does not have as they are. The image is another.
+// lostFields returns the fields of want that differ in has, except the image.
 func lostFields(path string, want, has any) (lost []string) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -117,7 +116,7 @@ func lostFields(path string, want, has any) (lost []string) {
 	return lost
 }
 
-// args are what the pod of an index runs, as the kubelet fills them in, but for the rate, the time and the URL.
+// args are what the pod of an index runs, except the rate, the time and the URL.
 func (j *job) args(index int, start time.Time, url string) (args []string) {
 	container := j.Spec.Template.Spec.Containers[0]
 	env := map[string]string{}
@@ -145,8 +144,7 @@ func (j *job) args(index int, start time.Time, url string) (args []string) {
 	return args
 }
 
-// run runs the pods as processes, and keeps their logs as 0.json and so on; false where one of them
-// came after the start.
+// run runs the pods as processes, and keeps their logs. It returns false if one missed the start.
 func (j *job) run(t *testing.T, evenkeel, dir, url string, start time.Time) bool {
 	t.Helper()
 	late := make([]bool, j.Spec.Completions)
@@ -158,7 +156,7 @@ func (j *job) run(t *testing.T, evenkeel, dir, url string, start time.Time) bool
 			cmd.Stdout, cmd.Stderr = &out, &errOut
 			err := cmd.Run()
 			late[i] = err != nil && strings.Contains(errOut.String(), " is over since ")
-			if !late[i] && (err != nil || errOut.Len() > 0) { // a log has both
+			if !late[i] && (err != nil || errOut.Len() > 0) {
 				t.Errorf("%s: %v\n%s", cmd, err, errOut.String())
 			}
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".json")), out.Bytes(), 0o644); err != nil {
@@ -170,8 +168,7 @@ func (j *job) run(t *testing.T, evenkeel, dir, url string, start time.Time) bool
 	return !slices.Contains(late, true)
 }
 
-// TestLoadJob runs what the pods of the manifest run, as processes of this machine. The sum of what they print has each
-// request that the service saw, once.
+// TestLoadJob runs the pods as processes. Their sum has each request of the service once.
 func TestLoadJob(t *testing.T) {
 	testutil.Slow(t, "builds and starts services")
 	text, err := os.ReadFile(loadJob)
@@ -193,7 +190,7 @@ func TestLoadJob(t *testing.T) {
 	defer service.Close()
 	evenkeel, dir := build(t, "../cmd/evenkeel"), t.TempDir()
 	for lead := time.Second; !j.run(t, evenkeel, dir, service.URL, time.Now().Add(lead)) && !t.Failed(); lead *= 2 {
-		if lead > stopTimeout { // on a busy machine they take long to start
+		if lead > stopTimeout { // on a busy machine they start late
 			t.Fatalf("the processes did not start within %v", lead)
 		}
 		requests.Store(0)
@@ -232,7 +229,6 @@ func TestLoadJob(t *testing.T) {
 	}
 }
 
-// loadResult reads the one run of a run.json.
 func loadResult(t *testing.T, name string) *loadgen.Result {
 	t.Helper()
 	text, err := os.ReadFile(name)

@@ -17,7 +17,7 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// startNginx runs nginx with deploy/nginx/nginx.conf on free ports.
+// startNginx uses deploy/nginx/nginx.conf.
 func startNginx(t *testing.T, a, b *replica) *caller {
 	t.Helper()
 	bin := server(t, "nginx")
@@ -46,7 +46,7 @@ func startNginx(t *testing.T, a, b *replica) *caller {
 	if err := os.WriteFile(path, []byte(conf), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	os.Chmod(dir, 0o755) // its workers may run as another user
+	os.Chmod(dir, 0o755) // for workers of another user
 	startServer(t, "127.0.0.1:"+port, nil, bin,
 		"-p", dir, "-c", path, "-e", "stderr", "-g", "daemon off; pid "+filepath.Join(dir, "pid")+";")
 	return newCaller(t, port)
@@ -64,7 +64,7 @@ func TestNginxRetriesWhatAReplicaRefuses(t *testing.T) {
 				if x, y := a.ran.Load()-ranA, b.ran.Load()-ranB; x != 0 || y != 100 {
 					t.Errorf("of 100 requests %d ran where they are refused and %d on the other replica", x, y)
 				}
-				if n := a.refused.Load(); n == 0 || n >= 50 { // a half each, if nginx did not leave it out
+				if n := a.refused.Load(); n == 0 || n >= 50 { // a half, unless nginx left it out
 					t.Errorf("the replica refused %d requests, want some, until nginx leaves it out for a second", n)
 				}
 				a.refuse.Store(false)
@@ -86,14 +86,14 @@ func TestNginxRunsNoPostTwice(t *testing.T) {
 	startNginx(t, a, b).runsOnce(t, a, b)
 }
 
-// stopTimeout bounds what a test waits for: only what hangs meets it.
+// stopTimeout ends what hangs.
 const stopTimeout = time.Minute
 
-var binDir string // of what build has built; TestMain makes and removes it
+var binDir string // TestMain makes and removes it
 
 func TestMain(m *testing.M) {
 	if setup := os.Getenv(gatedEnv); setup != "" {
-		fmt.Fprintln(os.Stderr, runGated(setup)) // it serves until it is killed
+		fmt.Fprintln(os.Stderr, runGated(setup)) // until it is killed
 		os.Exit(1)
 	}
 	os.Exit(func() int {
@@ -112,15 +112,13 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// build compiles the package in dir, a folder relative to this one, unless a test before this one
-// did, as this test is built, and returns the binary.
+// build compiles the package in dir once, as this test is built.
 func build(t *testing.T, dir string) string {
 	t.Helper()
 	bin := filepath.Join(binDir, filepath.Base(dir))
 	if _, err := os.Stat(bin); err == nil {
 		return bin
 	}
-	// no test debugs it
 	cmd := exec.CommandContext(t.Context(), "go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", bin, ".")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -129,8 +127,7 @@ func build(t *testing.T, dir string) string {
 	return bin
 }
 
-// start runs bin and returns, with the first submatch, when a line of its stdout matches
-// ready. The whole group is killed when the test ends.
+// start runs bin, and returns the submatch when a line of its stdout matches ready.
 func start(t *testing.T, ready *regexp.Regexp, bin string, args ...string) (c *child.Child, match string) {
 	t.Helper()
 	c, err := child.Start(t.Context(), child.Options{
@@ -150,7 +147,7 @@ func start(t *testing.T, ready *regexp.Regexp, bin string, args ...string) (c *c
 	return c, c.Match
 }
 
-// stop asks the program to end, as a service manager would, and returns its exit code.
+// stop returns the exit code.
 func stop(t *testing.T, c *child.Child) int {
 	t.Helper()
 	if err := c.Stop(); err != nil {

@@ -32,11 +32,9 @@ import (
 
 const deployPrometheus = "../deploy/prometheus"
 
-// analysed bounds the wait for what a recorder says: beside a busy machine its analysis gets a
-// small part of a processor.
+// analysed bounds the wait for a recorder's analysis on a busy machine.
 const analysed = 10 * time.Minute
 
-// TestAlertRules runs the case of each rule.
 func TestAlertRules(t *testing.T) {
 	promtool := server(t, "promtool")
 	for _, args := range [][]string{
@@ -49,7 +47,8 @@ func TestAlertRules(t *testing.T) {
 	}
 }
 
-// observed is a service with a gate, whose heap is none, a recorder, all of whose requests are slow, and a watcher.
+// observed is a service with a gate over a simulated heap, a recorder of all requests, and a
+// watcher.
 type observed struct {
 	*httptest.Server
 	gate    *gcgate.Gate
@@ -125,7 +124,6 @@ func startPrometheus(t *testing.T, target string) *prom {
 	return &prom{"http://" + addr}
 }
 
-// get asks the API, and reads the data of its answer into v.
 func (p *prom) get(t *testing.T, path string, query url.Values, v any) error {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/api/v1/"+path+"?"+query.Encode(), nil)
@@ -142,7 +140,7 @@ func (p *prom) get(t *testing.T, path string, query url.Values, v any) error {
 		Data          any
 	}{Data: v}
 	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		return fmt.Errorf("status %d: %w", res.StatusCode, err) // while it starts
+		return fmt.Errorf("status %d: %w", res.StatusCode, err) // it is starting
 	}
 	if answer.Status != "success" {
 		return fmt.Errorf("%s: %s", res.Status, answer.Error)
@@ -150,14 +148,13 @@ func (p *prom) get(t *testing.T, path string, query url.Values, v any) error {
 	return nil
 }
 
-// samples returns how many an expression has now.
 func (p *prom) samples(t *testing.T, expr string) (int, error) {
 	var data struct{ Result []any }
 	err := p.get(t, "query", url.Values{"query": {expr}}, &data)
 	return len(data.Result), err
 }
 
-// panels returns the expressions of the dashboard, as Grafana asks them.
+// panels returns the dashboard's expressions.
 func panels(t *testing.T) (list []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(deployPrometheus, "dashboard.json"))
@@ -179,11 +176,10 @@ func panels(t *testing.T) (list []string) {
 	return list
 }
 
-// TestPrometheus: a Prometheus server scrapes a service with a gate, a recorder and a watcher,
-// evaluates all rules, has samples for the expressions of the dashboard, and the exemplars of slow
-// requests.
+// TestPrometheus has a Prometheus server scrape a service, evaluate all rules, and answer the
+// dashboard's expressions. Slow requests have exemplars.
 func TestPrometheus(t *testing.T) {
-	server(t, "prometheus") // or skip now
+	server(t, "prometheus")
 	s := startObserved(t)
 	p := startPrometheus(t, strings.TrimPrefix(s.URL, "http://"))
 	work := func() { // something for each figure

@@ -16,15 +16,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// freePort returns an address on loopback that nobody listens at.
+// freePort returns a free address on loopback.
 func freePort(t *testing.T) string {
 	t.Helper()
 	return "127.0.0.1:" + freeServerPort(t)
 }
 
-// TestReport measures the search service in two ways, as make demo does, and uses the page.
+// TestReport measures the search service in two ways, and uses the page.
 func TestReport(t *testing.T) {
-	chromium(t) // or skip now
+	chromium(t)
 	evenkeel, search := build(t, "../cmd/evenkeel"), build(t, "../examples/search")
 	ctx := browser(t)
 	page := filepath.Join(t.TempDir(), "page.html")
@@ -111,7 +111,7 @@ func TestReport(t *testing.T) {
 
 type rect struct{ X, Y, Width, Height float64 }
 
-// box scrolls the first match of a selector into view and returns where it is on the screen.
+// box scrolls to a selector's first match, and returns where it is.
 func box(t *testing.T, ctx context.Context, selector string) rect {
 	t.Helper()
 	return read(t, ctx, chromedp.Evaluate[rect](fmt.Sprintf(`(() => {
@@ -122,11 +122,10 @@ func box(t *testing.T, ctx context.Context, selector string) rect {
 	})()`, selector)))
 }
 
-// TestRecorderPage: what a recorder shows of a night is all on the screen, wide or narrow, and has
-// colours of its own where the reader wants it dark. Its policy blocks nothing of it: the browser
-// would log that.
+// TestRecorderPage tests a recorder's page, wide, narrow and dark. The browser logs what its policy
+// blocks.
 func TestRecorderPage(t *testing.T) {
-	chromium(t) // or skip now
+	chromium(t)
 	page := filepath.Join(t.TempDir(), "night.html")
 	cmd := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "report", "-html", page,
 		"../internal/history/testdata/history.json")

@@ -19,8 +19,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// restartsConfig has HAProxy send to two replicas, and ask the other one where a connection is
-// refused or closed without an answer.
+// restartsConfig has HAProxy ask the other replica if one refuses or closes a connection.
 const restartsConfig = `
 defaults
     mode http
@@ -41,8 +40,7 @@ backend be
     server b "127.0.0.1:${B_PORT}"
 `
 
-// TestRestarts shuts two servers of package httpd down and starts them again, one at a time, under
-// load behind HAProxy: no request fails. In make soak it is a million requests and 50 times.
+// TestRestarts restarts two servers of httpd behind HAProxy, one at a time. No request fails.
 func TestRestarts(t *testing.T) {
 	requests, restarts := 1200, 6
 	if testutil.Soak() > 0 {
@@ -100,7 +98,6 @@ func TestRestarts(t *testing.T) {
 		result.Latency.Quantile(.99), result.Latency.Max())
 }
 
-// restarted is a server at one port.
 type restarted struct {
 	port  string
 	ran   atomic.Int64

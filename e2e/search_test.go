@@ -23,7 +23,7 @@ func TestSearch(t *testing.T) {
 	shoot(t, ctx, "form")
 
 	t.Run("all feeds", func(t *testing.T) {
-		// The boxes are ticked to begin with.
+		// The boxes are ticked.
 		do(t, ctx, chromedp.Navigate(url), chromedp.SendKeys(chromedp.CSS("#term"), "president"), submit())
 		wantFeeds(t, sections(t, texts(t, ctx, "h2")), "CNN", "BBC", "NYT")
 		marks := texts(t, ctx, "li mark")
@@ -53,7 +53,7 @@ func TestSearch(t *testing.T) {
 			chromedp.SendKeys(chromedp.CSS("#term"), "STORM"), submit())
 		wantFeeds(t, sections(t, texts(t, ctx, "h2")), "BBC")
 
-		// The page keeps what was chosen: ticking one more and pressing again adds a feed.
+		// The page keeps what was chosen.
 		do(t, ctx, chromedp.Click(chromedp.CSS("#cnn")), submit())
 		wantFeeds(t, sections(t, texts(t, ctx, "h2")), "CNN", "BBC")
 		if term := read(t, ctx, chromedp.Value(chromedp.CSS("#term"))); term != "STORM" {
@@ -94,7 +94,6 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchFailedFeed has one real feed, which is not there.
 func TestSearchFailedFeed(t *testing.T) {
 	p, url := start(t, searchListens, build(t, "../examples/search"), "-addr", "127.0.0.1:0", "-feeds",
 		"cnn=http://127.0.0.1:1/")
@@ -112,7 +111,6 @@ func TestSearchFailedFeed(t *testing.T) {
 	}
 }
 
-// submit presses the button and waits for the page that follows.
 func submit() chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS("#go")))
@@ -120,7 +118,7 @@ func submit() chromedp.Action[chromedp.Void] {
 	})
 }
 
-// sections reads the headings of the results, "BBC 37", as feed and number of hits.
+// sections reads headings such as "BBC 37".
 func sections(t *testing.T, headings []string) map[string]int {
 	t.Helper()
 	got := make(map[string]int)

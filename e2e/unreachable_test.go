@@ -16,7 +16,6 @@ import (
 	"evenkeel.dev/gcgate/haproxy"
 )
 
-// logText is a log for several goroutines.
 type logText struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -34,13 +33,13 @@ func (l *logText) String() string {
 	return l.b.String()
 }
 
-// TestHAProxyThatCannotBeReached: one replica's balancer has no such server, or one of its two
-// HAProxy processes is gone. The other replica goes on collecting by turns.
+// TestHAProxyThatCannotBeReached has a balancer without the server, or one of two HAProxy processes
+// gone. The other replica still collects by turns.
 func TestHAProxyThatCannotBeReached(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		server string // of the first replica
-		second string // HAProxy: "", "absent", or "killed" after it has acknowledged a drain
+		server string
+		second string // HAProxy: "", "absent", or "killed" after a drain
 		says   string // in the first replica's log
 	}{
 		{"wrong name", "wrong", "", "no such server in this backend"},
@@ -70,7 +69,7 @@ func TestHAProxyThatCannotBeReached(t *testing.T) {
 				}
 				second.run(t, "runtime-api.cfg", nil)
 				a, b = append(a, at(second.admin, "a")), append(b, at(second.admin, "b"))
-				// it has acknowledged the drain by then
+				// it has acknowledged the drain
 				kill, rounds, announce = sync.OnceFunc(second.Kill), 1, 10*time.Second
 			}
 			path := filepath.Join(t.TempDir(), "turn")
@@ -78,7 +77,7 @@ func TestHAProxyThatCannotBeReached(t *testing.T) {
 			var gates [2]*gcgate.Gate
 			for i, signals := range [][]gcgate.Signal{a, b} {
 				heap := gcgatetest.NewHeap()
-				heap.Rate = 0 // it collects when it is asked to
+				heap.Rate = 0 // collects only if asked
 				g, err := gcgate.Start(t.Context(), gcgate.Options{
 					Signals: signals, Turns: gcgate.FileTurns{Path: path}, Collector: heap,
 					AnnounceTimeout: announce, Logger: slog.New(slog.NewTextHandler(logs[i], nil)),

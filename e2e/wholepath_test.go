@@ -18,16 +18,15 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestWholePath runs the script of examples/wholepath with the real HAProxy, by httpd and by
-// net/http: both replicas answer through it, what an idle connection has is seen in their metrics,
-// as are gate, recorder and httpd, and an interrupt ends all that the script began.
+// TestWholePath runs the script of examples/wholepath with HAProxy. Both replicas answer, their
+// metrics show idle connections, and an interrupt ends all.
 func TestWholePath(t *testing.T) {
 	server(t, "haproxy")
 	build(t, "../cmd/evenkeel")
 	build(t, "../examples/wholepath")
 	for _, c := range []struct {
-		flag string // of the script
-		each bool   // idle connection has a goroutine
+		flag string
+		each bool
 	}{{"", false}, {"-nethttp", true}} {
 		t.Run("httpd"+c.flag, func(t *testing.T) {
 			if c.each {
@@ -41,7 +40,7 @@ func TestWholePath(t *testing.T) {
 				args = append(args, c.flag)
 			}
 			script, _ := start(t, regexp.MustCompile("^they serve until Ctrl-C"), "env", args...)
-			t.Cleanup(func() { _ = script.Stop() }) // else its children stay; it has ended, if the test is good
+			t.Cleanup(func() { _ = script.Stop() }) // or its children stay
 			out, _ := script.Output()
 			found := regexp.MustCompile(
 				`ports (\d+) and (\d+), answer behind HAProxy at (http://\S+)(?s:.*)\nmetrics: (\S+) and (\S+);`,
@@ -85,7 +84,7 @@ func TestWholePath(t *testing.T) {
 				}
 			}
 			eventually(t, "requests reach both replicas, their gates and their recorders", func() bool {
-				for range 20 { // one of them may be away to collect
+				for range 20 { // one may be drained
 					if body := get(url); !strings.Contains(body, " readings, state ") {
 						t.Fatalf("the answer %q", body)
 					}
@@ -106,7 +105,7 @@ func TestWholePath(t *testing.T) {
 				hold(t, "127.0.0.1:"+replicas[0])
 			}
 			if c.each {
-				if now := sample(0, "go_goroutines"); now < was+idle*3/4 { // some of those before may have ended
+				if now := sample(0, "go_goroutines"); now < was+idle*3/4 { // others may have ended
 					t.Errorf("%v goroutines, %v before %d connections: they are not net/http's", now, was, idle)
 				}
 			} else {
@@ -139,7 +138,7 @@ func TestWholePath(t *testing.T) {
 	}
 }
 
-// hold asks once over a connection that then stays open until the test ends.
+// hold keeps a connection open after a request.
 func hold(t *testing.T, addr string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)

@@ -39,7 +39,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: error %v, want one about %s", tt.o, err, tt.field)
 		}
 	}
-	turns, err := etcdturn.New(etcdturn.Options{}) // works, without an etcd too
+	turns, err := etcdturn.New(etcdturn.Options{}) // works without an etcd
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestRoundTrips counts the calls of a turn when the lease is there already.
+// TestRoundTrips counts the calls of a turn with a lease.
 func TestRoundTrips(t *testing.T) {
 	s := sharedServer(t)
 	var calls atomic.Int64
@@ -65,7 +65,6 @@ func TestRoundTrips(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	// So that the first slot is taken.
 	turnsuite.Take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: 3}))
 	turns := newTurns(t, etcdturn.Options{Client: client, K: 3})
 	defer turns.Close()
@@ -91,7 +90,7 @@ func newClient(t testing.TB, s *server) *clientv3.Client {
 	return client
 }
 
-// TestCloseKeepsTheClient tests that Close leaves nothing but the client, which Options has.
+// TestCloseKeepsTheClient tests that Close leaves nothing but the client of Options.
 func TestCloseKeepsTheClient(t *testing.T) {
 	s := sharedServer(t)
 	before := goleak.IgnoreCurrent()
@@ -101,11 +100,10 @@ func TestCloseKeepsTheClient(t *testing.T) {
 	if err := turns.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	// The client keeps its own goroutines while it is open: a stream, too, whose only watch was
-	// cancelled before it began.
+	// The client keeps its own goroutines while it is open.
 	verifyNoneOfOurs(t)
 	if leases, err := client.Leases(t.Context()); err != nil || len(leases.Leases) != 0 {
-		t.Errorf("leases left: %v, %v", leases, err) // and the client is open
+		t.Errorf("leases left: %v, %v", leases, err)
 	}
 	client.Close()
 	verifyNoLeak(t, before)
@@ -125,7 +123,6 @@ func BenchmarkTryAcquireRelease(b *testing.B) {
 	}
 }
 
-// queued returns the keys of those who wait, in order.
 func queued(t testing.TB, client *clientv3.Client) (keys []string) {
 	t.Helper()
 	answer, err := client.Get(t.Context(), "/evenkeel/gcgate/g/queue/", clientv3.WithPrefix(),
@@ -139,7 +136,6 @@ func queued(t testing.TB, client *clientv3.Client) (keys []string) {
 	return keys
 }
 
-// awaitQueued waits until so many wait.
 func awaitQueued(t testing.TB, client *clientv3.Client, n int) {
 	t.Helper()
 	for end := time.Now().Add(turnsuite.Patience); len(queued(t, client)) != n; time.Sleep(5 * time.Millisecond) {
@@ -149,7 +145,6 @@ func awaitQueued(t testing.TB, client *clientv3.Client, n int) {
 	}
 }
 
-// acquire is Acquire within turnsuite.Patience.
 func acquire(t testing.TB, turns *etcdturn.Turns) gcgate.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnsuite.Patience)
@@ -162,7 +157,7 @@ func acquire(t testing.TB, turns *etcdturn.Turns) gcgate.Lease {
 	return l
 }
 
-// TestHoldersWhileWaiting names who has the turn, also once that is another one.
+// TestHoldersWhileWaiting tests that Holders follows the turn.
 func TestHoldersWhileWaiting(t *testing.T) {
 	s := sharedServer(t)
 	client := newClient(t, s)
@@ -199,7 +194,7 @@ func TestHoldersWhileWaiting(t *testing.T) {
 	waiting.Wait()
 }
 
-// TestQueueOrder has some wait one after the other, and take their turns in that order.
+// TestQueueOrder tests that replicas take turns in the order of their arrival.
 func TestQueueOrder(t *testing.T) {
 	s := sharedServer(t)
 	client := newClient(t, s)
@@ -229,7 +224,7 @@ func TestQueueOrder(t *testing.T) {
 	awaitQueued(t, client, 0)
 }
 
-// TestQueueIsNotPassed: TryAcquire takes nothing from those who wait, though a slot is free.
+// TestQueueIsNotPassed tests that TryAcquire does not overtake the queue.
 func TestQueueIsNotPassed(t *testing.T) {
 	s := sharedServer(t)
 	client := newClient(t, s)
@@ -251,8 +246,7 @@ func TestQueueIsNotPassed(t *testing.T) {
 	turnsuite.Release(t, <-done)
 }
 
-// TestQueueGivesUp: a place is gone when its context has ended, when its Turns are closed, and when
-// its process is dead.
+// TestQueueGivesUp tests that a place ends with its context, its Turns, and its lease.
 func TestQueueGivesUp(t *testing.T) {
 	s := sharedServer(t)
 	client := newClient(t, s)
@@ -278,10 +272,10 @@ func TestQueueGivesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Revoke(t.Context(), clientv3.LeaseID(lease.Kvs[0].Lease)); err != nil { // as after its TTL
+	if _, err := client.Revoke(t.Context(), clientv3.LeaseID(lease.Kvs[0].Lease)); err != nil {
 		t.Fatal(err)
 	}
-	awaitQueued(t, client, 1) // it has come again, by itself
+	awaitQueued(t, client, 1)
 	if err := turns.Close(); err != nil {
 		t.Error(err)
 	}

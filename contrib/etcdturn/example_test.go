@@ -11,8 +11,7 @@ import (
 	"evenkeel.dev/gcgate/httpgate"
 )
 
-// Example takes turns with the other replicas of a search service. It is not run: it needs
-// an etcd.
+// Example is not run, because it needs an etcd.
 func Example() {
 	turns, err := etcdturn.New(etcdturn.Options{
 		Endpoints: []string{"etcd-1:2379", "etcd-2:2379", "etcd-3:2379"},
@@ -22,7 +21,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer turns.Close()
-	// And Signals: what the balancer reads.
+	// Also set Signals.
 	gate, err := gcgate.Start(context.Background(), gcgate.Options{Turns: turns})
 	if err != nil {
 		log.Fatal(err)

@@ -16,8 +16,7 @@ import (
 	"evenkeel.dev/internal/turnsuite"
 )
 
-// timeToLive returns the seconds that the lease of the one holder has left; 0 or less: nobody holds
-// the turn.
+// timeToLive returns the seconds that the holder's lease has left. 0 or less: no holder.
 func timeToLive(t testing.TB, client *clientv3.Client) int64 {
 	t.Helper()
 	keys, err := client.Get(t.Context(), "/evenkeel/gcgate/g/0")
@@ -34,15 +33,15 @@ func timeToLive(t testing.TB, client *clientv3.Client) int64 {
 	return lease.TTL
 }
 
-// TestFirstKeepAliveIsLate: a turn is kept for its TTL, although the client gives a lease up of
-// which it hears nothing in its first seconds.
+// TestFirstKeepAliveIsLate tests that a turn lasts for its TTL. The client gives a lease up if its
+// first answer is late.
 func TestFirstKeepAliveIsLate(t *testing.T) {
 	s := sharedServer(t)
 	var deaf atomic.Bool
 	deaf.Store(true)
 	asked := make(chan struct{}, 1)
 	config := etcdturn.ClientConfig(s.addr)
-	config.DialTimeout = time.Millisecond // a second longer does the client wait
+	config.DialTimeout = time.Millisecond // the client waits a second longer
 	config.DialOptions = append(config.DialOptions,
 		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn,
 			method string, open grpc.Streamer, o ...grpc.CallOption,
@@ -70,7 +69,7 @@ func TestFirstKeepAliveIsLate(t *testing.T) {
 	t.Cleanup(func() { far.Close() })
 	l := turnsuite.Take(t, newTurns(t, etcdturn.Options{Client: far}))
 	select {
-	case <-asked: // the client has given up
+	case <-asked:
 	case <-l.Lost():
 		t.Fatal("lost within the TTL")
 	case <-time.After(turnsuite.Patience):
@@ -89,7 +88,7 @@ func TestFirstKeepAliveIsLate(t *testing.T) {
 	turnsuite.Release(t, l)
 }
 
-// TestKeyChanged does what an operator might do to the keys, and to the lease.
+// TestKeyChanged does what an operator might do.
 func TestKeyChanged(t *testing.T) {
 	s := sharedServer(t)
 	client := newClient(t, s)
@@ -105,7 +104,7 @@ func TestKeyChanged(t *testing.T) {
 			turnsuite.WantNotLost(t, l)
 			change()
 			turnsuite.WantLost(t, l)
-			turnsuite.Release(t, l) // takes nothing away from anyone
+			turnsuite.Release(t, l)
 			if name == "put" {
 				turnsuite.WantHeld(t, turns)
 				client.Delete(t.Context(), key)
@@ -115,7 +114,7 @@ func TestKeyChanged(t *testing.T) {
 	}
 }
 
-// TestLateRelease lets a Release through when the slot is somebody else's already.
+// TestLateRelease has a Release arrive when another replica has the slot.
 func TestLateRelease(t *testing.T) {
 	s := sharedServer(t)
 	p := newProxy(t, s.addr)

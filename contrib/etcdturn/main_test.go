@@ -36,7 +36,7 @@ func verifyNoLeak(t testing.TB, ignore goleak.Option) {
 	}
 }
 
-// verifyNoneOfOurs waits until no goroutine runs a method of this package, or was started by one.
+// verifyNoneOfOurs waits until no goroutine is of this package.
 func verifyNoneOfOurs(t testing.TB) {
 	t.Helper()
 	const ours = "evenkeel.dev/contrib/etcdturn.("
@@ -65,23 +65,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestTurns runs the suite of turns by leases of a server.
 func TestTurns(t *testing.T) {
 	turnsuite.Suite{
 		Start:  func(t testing.TB) turnsuite.Arbiter { return &arbiter{server: newServer(t)} },
 		Shared: func(t testing.TB) turnsuite.Arbiter { return &arbiter{server: sharedServer(t)} },
 		MaxK:   64,
 		Nowhere: func(t testing.TB) turnsuite.Turns {
-			// A port that is free now may be in use soon, so it is one that nobody uses.
+			// a port that no process gets
 			return newTurns(t, etcdturn.Options{Endpoints: []string{"127.0.0.1:1"}})
 		},
 	}.Run(t)
 }
 
-// arbiter is a server as the suite wants one.
 type arbiter struct {
 	*server
-	way *proxy // to the server, of the turns that are far; nil: none yet
+	way *proxy // of the turns that are far
 }
 
 func (a *arbiter) New(t testing.TB, o turnsuite.Options) turnsuite.Turns {
@@ -113,8 +111,7 @@ func (a *arbiter) Renewed(t testing.TB) func() bool {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// newTurns returns Turns in group g that are closed when the test ends. Their TTL is so long that
-// no stall of a busy machine ends a turn, unless o has another.
+// newTurns returns Turns in group g. No stall of a busy machine ends their default TTL.
 func newTurns(t testing.TB, o etcdturn.Options) *etcdturn.Turns {
 	t.Helper()
 	if o.TTL == 0 {
@@ -123,28 +120,26 @@ func newTurns(t testing.TB, o etcdturn.Options) *etcdturn.Turns {
 	if o.Group == "" {
 		o.Group = "g"
 	}
-	o.Logger = quiet
 	turns, err := etcdturn.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	turns.LogTo(quiet)
 	t.Cleanup(func() { turns.Close() })
 	return turns
 }
 
-// startTimeout bounds the start of etcd.
 const startTimeout = 20 * time.Second
 
-// server is an etcd of the test's own.
+// server is an etcd.
 type server struct {
-	addr string // of its clients, host:port
+	addr string
 	peer string
 	dir  string
-	cmd  *exec.Cmd // nil: not running
+	cmd  *exec.Cmd
 	log  *bytes.Buffer
 }
 
-// newServer starts an etcd on free ports, which is killed when the test ends.
 func newServer(t testing.TB) *server {
 	t.Helper()
 	need(t)
@@ -159,14 +154,14 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// shared is the etcd of the tests that do not kill theirs, once one of them has started it: each
-// start takes as much of a processor as a test. TestMain ends it.
+// shared is the etcd of the tests that do not kill theirs, because each start takes as long as a
+// test.
 var shared struct {
 	sync.Once
 	*server
 }
 
-// sharedServer returns an etcd in which there is nothing when the test begins.
+// sharedServer returns an etcd without keys.
 func sharedServer(t testing.TB) *server {
 	t.Helper()
 	need(t)
@@ -186,7 +181,6 @@ func sharedServer(t testing.TB) *server {
 	return shared.server
 }
 
-// wipe takes away what is in it.
 func (s *server) wipe(t testing.TB) {
 	t.Helper()
 	client, err := clientv3.New(etcdturn.ClientConfig(s.addr))
@@ -202,7 +196,6 @@ func (s *server) wipe(t testing.TB) {
 	}
 }
 
-// revokeAll ends all leases, as their TTL would.
 func revokeAll(t testing.TB, client *clientv3.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), turnsuite.Patience)
@@ -213,13 +206,12 @@ func revokeAll(t testing.TB, client *clientv3.Client) {
 	}
 	for _, l := range leases.Leases {
 		if _, err := client.Revoke(ctx, l.ID); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			// Its time may be over.
+			// it may have expired
 			t.Fatal(err)
 		}
 	}
 }
 
-// runTests runs those of this package, and kills the shared etcd at their end.
 func runTests(m *testing.M) int {
 	defer func() {
 		if s := shared.server; s != nil {
@@ -230,7 +222,6 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// need ends a test that must not start etcd, or cannot.
 func need(t testing.TB) {
 	t.Helper()
 	testutil.Slow(t, "starts etcd")
@@ -239,9 +230,8 @@ func need(t testing.TB) {
 	}
 }
 
-// freeAddr returns an address for a server that is started later. Its port is none of those that
-// the kernel gives to connections, nor that the tests of other packages take (10000 to 29999), so
-// that nobody has it meanwhile.
+// freeAddr returns a port that the kernel gives to no connection, and that no other package's tests
+// take (10000 to 29999).
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
@@ -259,7 +249,7 @@ var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(1000)) }
 
-// start runs etcd, with the data of before if it ran already, and waits until it is healthy.
+// start runs etcd, with the data of its last run, and waits until it is healthy.
 func (s *server) start(t testing.TB) {
 	t.Helper()
 	s.log = new(bytes.Buffer)
@@ -289,7 +279,6 @@ func (s *server) start(t testing.TB) {
 	t.Fatalf("etcd was not healthy after %v:\n%s", startTimeout, s.log)
 }
 
-// kill ends etcd without warning.
 func (s *server) kill() {
 	if s.cmd != nil {
 		s.cmd.Process.Kill()
@@ -298,20 +287,19 @@ func (s *server) kill() {
 	}
 }
 
-// proxy is a way to a server that can be made to swallow what passes.
+// proxy is a way to a server that can hold back what passes.
 type proxy struct {
 	addr string
 
 	mu       sync.Mutex
 	open     *sync.Cond
-	requests bool       // guarded by mu; swallowed while true
-	answers  bool       // guarded by mu; swallowed while true
-	holding  int        // guarded by mu; connections of which something is held back
-	conns    []net.Conn // guarded by mu
-	closed   bool       // guarded by mu
+	requests bool // guarded by mu
+	answers  bool // guarded by mu
+	holding  int  // connections; guarded by mu
+	conns    []net.Conn
+	closed   bool
 }
 
-// newProxy passes connections on to addr until the test ends.
 func newProxy(t testing.TB, addr string) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -353,7 +341,7 @@ func newProxy(t testing.TB, addr string) *proxy {
 	return p
 }
 
-// pass copies, but holds back what it has read while *stopped.
+// pass copies. While *stopped it holds back what it has read.
 func (p *proxy) pass(to, from net.Conn, stopped *bool) {
 	defer to.Close()
 	buf := make([]byte, 32<<10)
@@ -372,7 +360,6 @@ func (p *proxy) pass(to, from net.Conn, stopped *bool) {
 	}
 }
 
-// awaitHeld waits until something is held back.
 func (p *proxy) awaitHeld(t testing.TB) {
 	t.Helper()
 	for end := time.Now().Add(turnsuite.Patience); ; time.Sleep(time.Millisecond) {
@@ -388,7 +375,6 @@ func (p *proxy) awaitHeld(t testing.TB) {
 	}
 }
 
-// hold holds back requests or answers from now on.
 func (p *proxy) hold(requests, answers bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

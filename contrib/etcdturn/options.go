@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,9 +52,6 @@ type Options struct {
 	// rounded up to seconds. etcd's own minimum is usually 2 s. A holder that is stopped for longer
 	// loses the turn. Default: 0, which is 5 s. Limit: 1 minute.
 	TTL time.Duration
-
-	// Logger gets Warn for a lost turn. Default: nil, the gate's logger.
-	Logger *slog.Logger
 }
 
 func refuse(option, format string, args ...any) error {

@@ -11,14 +11,14 @@ import (
 	"evenkeel.dev/gcgate/httpgate"
 )
 
-// Example takes turns with the other pods of a search service. It is not run: it needs a cluster.
+// Example is not run, because it needs a cluster.
 func Example() {
 	turns, err := k8sturn.New(k8sturn.Options{Group: "search"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer turns.Close()
-	// And Signals: what the balancer reads.
+	// Also set Signals.
 	gate, err := gcgate.Start(context.Background(), gcgate.Options{Turns: turns})
 	if err != nil {
 		log.Fatal(err)

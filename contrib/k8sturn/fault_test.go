@@ -16,7 +16,8 @@ import (
 
 const lease0 = "gcgate-g-0"
 
-// TestClocks: a holder whose clock is hours off is believed for its duration, and no longer.
+// TestClocks tests that a holder whose clock is hours off keeps its turn for its duration, and no
+// longer.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]time.Time{
@@ -27,7 +28,7 @@ func TestClocks(t *testing.T) {
 			turns := newTurns(t, s, k8sturn.Options{})
 			turnsuite.Release(t, turnsuite.Take(t, turns))
 			stamp := at.UTC().Format("2006-01-02T15:04:05.000000Z")
-			begin := time.Now() // before the watch can tell
+			begin := time.Now()
 			s.change(t, lease0, map[string]any{"spec": map[string]any{
 				"holderIdentity": "another", "leaseDurationSeconds": 2., "acquireTime": stamp, "renewTime": stamp,
 			}})
@@ -39,11 +40,11 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestConnectionEndsAtRelease: a request on a connection that the server ends, kept open or new, is
-// sent once more, carried out or not: the slot is free when Release returns.
+// TestConnectionEndsAtRelease tests that a request is sent again if the server ends its connection.
+// The slot is free when Release returns.
 func TestConnectionEndsAtRelease(t *testing.T) {
 	for name, client := range map[string]*http.Client{
-		"kept": nil, // or new, where the watch has taken that one
+		"kept": nil, // or new, if the watch has that one
 		"new":  {Transport: &http.Transport{DisableKeepAlives: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,9 +58,8 @@ func TestConnectionEndsAtRelease(t *testing.T) {
 	}
 }
 
-// TestOvertaken: a request that nobody waited for is carried out before the next one of the same
-// process, which conflicts with it then. The turn that nobody has is freed, long before the
-// Duration.
+// TestOvertaken has a request that was given up arrive before the next one, which then conflicts.
+// The turn is freed long before the Duration.
 func TestOvertaken(t *testing.T) {
 	s := newServer(t)
 	turns := newTurns(t, s, k8sturn.Options{Duration: 5 * time.Minute})
@@ -94,8 +94,7 @@ func TestOvertaken(t *testing.T) {
 	turnsuite.Release(t, turnsuite.Take(t, newTurns(t, s, k8sturn.Options{})))
 }
 
-// keptDuration is the Duration of a turn that a test wants kept: a busy machine may stall for two
-// thirds of it.
+// keptDuration is for a turn that must not be lost in a stall of two thirds of it.
 const keptDuration = 9 * time.Second
 
 // TestRenewed holds a turn for longer than its Duration.
@@ -106,7 +105,7 @@ func TestRenewed(t *testing.T) {
 	l := turnsuite.Take(t, turns)
 	first := s.spec(lease0)["renewTime"]
 	seen := map[any]bool{}
-	for len(seen) < 4 { // each a third of the Duration after the other
+	for len(seen) < 4 {
 		turnsuite.WantHeld(t, near)
 		turnsuite.WantNotLost(t, l)
 		if at := s.spec(lease0)["renewTime"]; at != first {
@@ -117,7 +116,7 @@ func TestRenewed(t *testing.T) {
 	turnsuite.Release(t, l)
 }
 
-// TestLeaseChanged does what an operator might do to the Lease.
+// TestLeaseChanged does what an operator might do.
 func TestLeaseChanged(t *testing.T) {
 	s := newServer(t)
 	turns := newTurns(t, s, k8sturn.Options{Duration: keptDuration})
@@ -135,7 +134,7 @@ func TestLeaseChanged(t *testing.T) {
 			"leaseDurationSeconds": 300.,
 		}})
 		turnsuite.WantLost(t, l)
-		turnsuite.Release(t, l) // takes nothing away from anyone
+		turnsuite.Release(t, l)
 		turnsuite.WantHeld(t, turns)
 		s.change(t, lease0, map[string]any{"spec": map[string]any{"holderIdentity": nil}})
 		turnsuite.Release(t, turnsuite.Take(t, turns))
@@ -145,7 +144,7 @@ func TestLeaseChanged(t *testing.T) {
 		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
 		renewed := arbiter{s}.Renewed(t)
 		for ; !renewed(); time.Sleep(10 * time.Millisecond) {
-			turnsuite.WantNotLost(t, l) // it is renewed all the same
+			turnsuite.WantNotLost(t, l)
 		}
 		turnsuite.Release(t, l)
 		s.mu.Lock()
@@ -162,7 +161,7 @@ func TestLeaseChanged(t *testing.T) {
 	})
 }
 
-// TestLateRelease lets a Release through when the slot is somebody else's already.
+// TestLateRelease has a Release arrive when another replica has the slot.
 func TestLateRelease(t *testing.T) {
 	s := newServer(t)
 	far, near := newTurns(t, s, k8sturn.Options{Duration: time.Minute}), newTurns(t, s, k8sturn.Options{})
@@ -171,7 +170,7 @@ func TestLateRelease(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	turnsuite.WantNoAnswer(t, l.Release(ctx))
-	// The server carries it out later. Until then somebody else has taken the slot.
+	// Another replica has taken the slot.
 	s.change(t, lease0, map[string]any{"spec": map[string]any{
 		"holderIdentity":       "another",
 		"leaseDurationSeconds": 300.,
@@ -183,14 +182,13 @@ func TestLateRelease(t *testing.T) {
 	}
 }
 
-// TestLeaseWithoutLabel, as an operator or a restore leaves it: no list or watch shows it, and it
-// is taken all the same.
+// TestLeaseWithoutLabel tests that a Lease which no list or watch shows can be taken.
 func TestLeaseWithoutLabel(t *testing.T) {
 	s := newServer(t)
 	turnsuite.Release(t, turnsuite.Take(t, newTurns(t, s, k8sturn.Options{})))
 	noLabel := map[string]any{"evenkeel.dev/gcgate-group": nil}
 	s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": noLabel}})
-	turns := newTurns(t, s, k8sturn.Options{}) // another replica, or the same after a restart
+	turns := newTurns(t, s, k8sturn.Options{})
 	l := turnsuite.Take(t, turns)
 	if _, err := newTurns(t, s, k8sturn.Options{}).TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {
 		t.Errorf("a second one: %v", err)
@@ -198,7 +196,8 @@ func TestLeaseWithoutLabel(t *testing.T) {
 	turnsuite.Release(t, l)
 }
 
-// TestLeaseDeletedBeforeTheAnswer to its release: it is made again.
+// TestLeaseDeletedBeforeTheAnswer tests that a Lease which was deleted during its release is made
+// again.
 func TestLeaseDeletedBeforeTheAnswer(t *testing.T) {
 	s := newServer(t)
 	turns := newTurns(t, s, k8sturn.Options{})
@@ -210,7 +209,7 @@ func TestLeaseDeletedBeforeTheAnswer(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	s.remove(lease0)
-	time.Sleep(50 * time.Millisecond) // for the watch: where it is late this test shows nothing
+	time.Sleep(50 * time.Millisecond) // for the watch
 	s.hold(false, false)
 	if err := <-released; err != nil {
 		t.Error(err)
@@ -218,14 +217,12 @@ func TestLeaseDeletedBeforeTheAnswer(t *testing.T) {
 	turnsuite.Release(t, turnsuite.Take(t, turns))
 }
 
-// sick is a way to a server that answers with other codes than it does; 0: with its own.
 type sick struct {
 	reads, writes atomic.Int64
-	carriesOut    atomic.Bool  // a write is carried out, whatever its answer is
-	slow          atomic.Int64 // the nanoseconds that the answer to a write takes
+	carriesOut    atomic.Bool  // a write, whatever its answer is
+	slow          atomic.Int64 // nanoseconds until the answer to a write
 }
 
-// client returns one that goes this way.
 func (f *sick) client(s *server) *http.Client {
 	return &http.Client{Transport: &transport{
 		s,
@@ -249,7 +246,7 @@ func (f *sick) client(s *server) *http.Client {
 	}}
 }
 
-// wantRefused has a TryAcquire fail, and not because another one has the turn.
+// wantRefused wants a TryAcquire to fail with another error than ErrHeld.
 func wantRefused(t *testing.T, turns *k8sturn.Turns) {
 	t.Helper()
 	if _, err := turnsuite.TryAcquire(turns); err == nil || errors.Is(err, gcgate.ErrHeld) {
@@ -257,7 +254,6 @@ func wantRefused(t *testing.T, turns *k8sturn.Turns) {
 	}
 }
 
-// releaseInDoubt has the server fail, and a Release with it.
 func releaseInDoubt(t *testing.T, way *sick, l gcgate.Lease) {
 	t.Helper()
 	way.reads.Store(http.StatusInternalServerError)
@@ -267,8 +263,7 @@ func releaseInDoubt(t *testing.T, way *sick, l gcgate.Lease) {
 	}
 }
 
-// TestWritesFail while reads work: however often a turn is wanted, one loop looks at the Lease, and
-// ever more rarely.
+// TestWritesFail tests that one loop looks at a Lease in doubt, ever more rarely.
 func TestWritesFail(t *testing.T) {
 	for name, exists := range map[string]bool{"POST": false, "PATCH": true} {
 		t.Run(name, func(t *testing.T) {
@@ -294,8 +289,8 @@ func TestWritesFail(t *testing.T) {
 	}
 }
 
-// TestRefusedWhileInDoubt has a Release fail, and a TryAcquire refused that would have made use of
-// what it left: it is freed all the same, long before the Duration.
+// TestRefusedWhileInDoubt has a Release fail, and the next TryAcquire refused. The Lease is freed
+// long before the Duration.
 func TestRefusedWhileInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -314,8 +309,8 @@ func TestRefusedWhileInDoubt(t *testing.T) {
 	})
 }
 
-// TestTakenWhileInDoubt has a Release fail, and the next TryAcquire wait for its answer: what it
-// has taken is not released.
+// TestTakenWhileInDoubt has a Release fail, and the next TryAcquire succeed slowly. Its turn is not
+// released.
 func TestTakenWhileInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -330,14 +325,13 @@ func TestTakenWhileInDoubt(t *testing.T) {
 		way.slow.Store(0)
 		turnsuite.WantNotLost(t, next)
 		turnsuite.WantHeld(t, newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)}))
-		time.Sleep(2 * time.Minute) // renewed
+		time.Sleep(2 * time.Minute)
 		turnsuite.WantNotLost(t, next)
 		turnsuite.Release(t, next)
 	})
 }
 
-// TestInDoubtAgain has two TryAcquire in doubt, the second just before what the first one left is
-// given up.
+// TestInDoubtAgain has a second TryAcquire in doubt just before the first one is given up.
 func TestInDoubtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const duration = time.Minute
@@ -361,8 +355,8 @@ func TestInDoubtAgain(t *testing.T) {
 	})
 }
 
-// TestArrivesLate has a request that was given up long ago arrive just before the next one, which
-// it refuses then. The turn that nobody has is freed, long before the Duration.
+// TestArrivesLate has a request that was given up arrive just before the next one. The turn is
+// freed long before the Duration.
 func TestArrivesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -388,8 +382,8 @@ func TestArrivesLate(t *testing.T) {
 	})
 }
 
-// TestInDoubtDuringRelease has a TryAcquire in doubt while what the Release before it left is being
-// freed: so is what it leaves itself.
+// TestInDoubtDuringRelease has a TryAcquire in doubt while the Release before it is settled. Both
+// are settled.
 func TestInDoubtDuringRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -400,14 +394,14 @@ func TestInDoubtDuringRelease(t *testing.T) {
 			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
 				if r.Method == http.MethodPatch {
 					switch patches.Add(1) {
-					case 2: // in the background
+					case 2:
 						answer := serve()
 						<-freed
 						return answer, nil
-					case 3: // of TryAcquire
+					case 3:
 						serve()
 						fallthrough
-					case 1: // of Release
+					case 1:
 						return &http.Response{StatusCode: http.StatusInternalServerError, Body: http.NoBody}, nil
 					}
 				}

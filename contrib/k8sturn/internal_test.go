@@ -22,17 +22,19 @@ import (
 // A busy machine may keep Close from its answer for longer than a second.
 func init() { closeTimeout = time.Minute }
 
+// LogTo has Turns without a gate log to l.
+func (t *Turns) LogTo(l *slog.Logger) { t.gateLog.Store(l) }
+
 func TestLogIsTheGates(t *testing.T) {
-	turnsuite.LogIsTheGates(t, func(own *slog.Logger) (turnsuite.Turns, func() *slog.Logger) {
-		turns, err := New(Options{URL: "http://127.0.0.1:1", Client: &http.Client{}, Logger: own})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return turns, turns.log
-	})
+	turns, err := New(Options{URL: "http://127.0.0.1:1", Client: &http.Client{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turns.Close()
+	turnsuite.LogIsTheGates(t, turns, turns.log)
 }
 
-// pod lays out what the kubelet gives a pod, for a server.
+// pod writes the files that the kubelet gives a pod.
 func pod(t *testing.T, server *httptest.Server) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -51,8 +53,7 @@ func pod(t *testing.T, server *httptest.Server) (dir string) {
 	return dir
 }
 
-// TestInCluster asks a server with TLS as a pod does. When the token is refused, as one that has
-// expired is, the file is read again.
+// TestInCluster tests that the token's file is read again when the server refuses the token.
 func TestInCluster(t *testing.T) {
 	var valid atomic.Value // the token
 	valid.Store("first")
@@ -93,7 +94,6 @@ func TestInCluster(t *testing.T) {
 	}
 }
 
-// TestNoAccount says what is missing.
 func TestNoAccount(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()

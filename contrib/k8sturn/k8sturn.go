@@ -90,7 +90,7 @@ func (t *Turns) Check(ctx context.Context) error {
 // Attach implements [gcgate.Attacher].
 func (t *Turns) Attach(g *gcgate.Gate) { t.gateLog.Store(g.Logger()) }
 
-func (t *Turns) log() *slog.Logger { return cmp.Or(t.options.Logger, t.gateLog.Load(), slog.Default()) }
+func (t *Turns) log() *slog.Logger { return cmp.Or(t.gateLog.Load(), slog.Default()) }
 
 // TurnCount implements [gcgate.TurnCounter].
 func (t *Turns) TurnCount() int { return t.options.K }

@@ -27,7 +27,7 @@ func TestOptions(t *testing.T) {
 		{"URL", k8sturn.Options{URL: "127.0.0.1", Client: client}},
 		{"Group", k8sturn.Options{URL: url, Client: client, Group: "a/b"}},
 		{"Group", k8sturn.Options{URL: url, Client: client, Group: "A"}},
-		{"Group", k8sturn.Options{URL: url, Client: client, Group: strings.Repeat("a", 64)}}, // a label's value has 63
+		{"Group", k8sturn.Options{URL: url, Client: client, Group: strings.Repeat("a", 64)}},
 		{"Group", k8sturn.Options{URL: url, Client: client, Group: "a..b"}},
 		{"Group", k8sturn.Options{URL: url, Client: client, Group: "a.-b"}},
 		{"K", k8sturn.Options{URL: url, Client: client, K: -1}},
@@ -46,7 +46,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLease tests what the Lease says while the turn is held, and after that.
+// TestLease tests what the Lease has during and after the turn.
 func TestLease(t *testing.T) {
 	s := newServer(t)
 	l := turnsuite.Take(t, newTurns(t, s, k8sturn.Options{}))
@@ -60,10 +60,10 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestRoundTrips counts the requests of a turn, and of waiting for one.
+// TestRoundTrips counts the requests of a turn, and of a wait for one.
 func TestRoundTrips(t *testing.T) {
 	s := newServer(t)
-	o := k8sturn.Options{Duration: 5 * time.Minute} // a renewal would be a request more
+	o := k8sturn.Options{Duration: 5 * time.Minute} // without a renewal
 	turns, waits := newTurns(t, s, o), newTurns(t, s, o)
 	turnsuite.Release(t, turnsuite.Take(t, turns))
 	turnsuite.Release(t, turnsuite.Take(t, waits))
@@ -73,7 +73,7 @@ func TestRoundTrips(t *testing.T) {
 		}
 		return n
 	}
-	// What the other one did has to arrive first, else the first attempt is refused.
+	// What the other one did must arrive first, or the first attempt is refused.
 	l := turnsuite.Take(t, turns)
 	turnsuite.Release(t, l)
 	before := requests()
@@ -86,7 +86,7 @@ func TestRoundTrips(t *testing.T) {
 		if _, err := turnsuite.TryAcquire(waits); !errors.Is(err, gcgate.ErrHeld) {
 			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
 		} else if strings.Contains(err.Error(), "meanwhile") {
-			// It has heard of the release, and not yet of the holder since.
+			// It has heard of the release, but not of the next holder.
 			waited, before = 0, requests()
 		}
 	}
@@ -100,8 +100,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestForbidden says what to do, once the server has refused: TryAcquire waits for rights as it
-// does for the server.
+// TestForbidden tests the advice. TryAcquire waits for rights as it does for the server.
 func TestForbidden(t *testing.T) {
 	turns := newTurns(t, newServer(t), k8sturn.Options{Namespace: "another"})
 	if err := turns.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "watch, create and patch") {

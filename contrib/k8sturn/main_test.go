@@ -18,7 +18,6 @@ func TestMain(m *testing.M) {
 	leaks.Main(m)
 }
 
-// TestTurns runs the suite of turns by leases of a server.
 func TestTurns(t *testing.T) {
 	start := func(t testing.TB) turnsuite.Arbiter { return arbiter{newServer(t)} }
 	turnsuite.Suite{
@@ -29,7 +28,6 @@ func TestTurns(t *testing.T) {
 	}.Run(t)
 }
 
-// arbiter is a server as the suite wants one.
 type arbiter struct{ s *server }
 
 func (a arbiter) New(t testing.TB, o turnsuite.Options) turnsuite.Turns {
@@ -49,7 +47,6 @@ func (a arbiter) Renewed(testing.TB) func() bool {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// newTurns returns Turns in group g that are closed when the test ends.
 func newTurns(t testing.TB, s *server, o k8sturn.Options) *k8sturn.Turns {
 	t.Helper()
 	if o.Group == "" {
@@ -58,14 +55,12 @@ func newTurns(t testing.TB, s *server, o k8sturn.Options) *k8sturn.Turns {
 	if o.Client == nil {
 		o.Client = &http.Client{Transport: &http.Transport{}}
 	}
-	if o.Logger == nil {
-		o.Logger = quiet
-	}
 	o.URL = s.url
 	turns, err := k8sturn.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	turns.LogTo(quiet)
 	t.Cleanup(func() {
 		turns.Close()
 		o.Client.CloseIdleConnections()

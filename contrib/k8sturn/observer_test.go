@@ -23,8 +23,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestWatchEndsAtOnce while lists work, as for a service account that may not watch: the Leases are
-// listed ever more rarely, and the log has it once.
+// TestWatchEndsAtOnce tests a service account that may list and not watch. The Leases are listed
+// ever more rarely, and the log says so once.
 func TestWatchEndsAtOnce(t *testing.T) {
 	for name, code := range map[string]int{
 		"refused":   http.StatusForbidden,
@@ -39,7 +39,6 @@ func TestWatchEndsAtOnce(t *testing.T) {
 				serve := &transport{s: s}
 				var text bytes.Buffer
 				turns := newTurns(t, s, k8sturn.Options{
-					Logger: slog.New(slog.NewTextHandler(&text, nil)),
 					Client: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 						if r.URL.Query().Get("watch") != "" && !watches.Load() {
 							return &http.Response{StatusCode: code, Body: http.NoBody}, nil
@@ -47,6 +46,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 						return serve.RoundTrip(r)
 					})},
 				})
+				turns.LogTo(slog.New(slog.NewTextHandler(&text, nil)))
 				turnsuite.Release(t, turnsuite.Take(t, turns))
 				time.Sleep(during)
 				synctest.Wait()
@@ -56,7 +56,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 				if n := strings.Count(text.String(), "level=WARN"); n != 1 {
 					t.Errorf("%d warnings, want one", n)
 				}
-				turnsuite.Release(t, turnsuite.Take(t, turns)) // it goes without a watch, if need be
+				turnsuite.Release(t, turnsuite.Take(t, turns)) // works without a watch
 				watches.Store(true)
 				time.Sleep(during)
 				before := s.count(http.MethodGet)
@@ -69,8 +69,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestWatchComesAndGoes tests that the log has at most one line a minute, however often a watch
-// ends, and one when the watch works again.
+// TestWatchComesAndGoes tests that the log has at most one line a minute about the watch.
 func TestWatchComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -78,7 +77,6 @@ func TestWatchComesAndGoes(t *testing.T) {
 		serve := &transport{s: s}
 		var text bytes.Buffer
 		turns := newTurns(t, s, k8sturn.Options{
-			Logger: slog.New(slog.NewTextHandler(&text, nil)),
 			Client: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Query().Get("watch") != "" && refuses.Load() {
 					return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody}, nil
@@ -86,6 +84,7 @@ func TestWatchComesAndGoes(t *testing.T) {
 				return serve.RoundTrip(r)
 			})},
 		})
+		turns.LogTo(slog.New(slog.NewTextHandler(&text, nil)))
 		turnsuite.Release(t, turnsuite.Take(t, turns))
 		for range 5 { // two minutes
 			refuses.Store(true)
@@ -103,7 +102,7 @@ func TestWatchComesAndGoes(t *testing.T) {
 	})
 }
 
-// TestVersionsGoBack, as a restore of etcd has them.
+// TestVersionsGoBack, as after a restore of etcd.
 func TestVersionsGoBack(t *testing.T) {
 	const back = 50
 	t.Run("listed", func(t *testing.T) {
@@ -113,7 +112,7 @@ func TestVersionsGoBack(t *testing.T) {
 			turnsuite.Release(t, turnsuite.Take(t, turns))
 			s.restore(back)
 			s.endWatches()
-			time.Sleep(time.Second) // for the next list
+			time.Sleep(time.Second)
 			l, err := turnsuite.TryAcquire(turns)
 			if err != nil {
 				t.Fatal(err)
@@ -128,7 +127,7 @@ func TestVersionsGoBack(t *testing.T) {
 			turnsuite.Release(t, turnsuite.Take(t, turns))
 			synctest.Wait()
 			s.restore(back)
-			turnsuite.WantHeld(t, turns) // refused, and looked at
+			turnsuite.WantHeld(t, turns)
 			l, err := turnsuite.TryAcquire(turns)
 			if err != nil {
 				t.Fatal(err)
@@ -138,8 +137,7 @@ func TestVersionsGoBack(t *testing.T) {
 	})
 }
 
-// TestListOvertaken has a turn taken while a list is on its way that does not have it yet: it is
-// not lost by that.
+// TestListOvertaken has a turn taken during a list that does not have it. The turn is not lost.
 func TestListOvertaken(t *testing.T) {
 	for name, exists := range map[string]bool{"POST": false, "PATCH": true} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +174,7 @@ func TestListOvertaken(t *testing.T) {
 				synctest.Wait()
 				slowLists.Store(true)
 				s.endWatches()
-				time.Sleep(time.Second) // the list has begun
+				time.Sleep(time.Second)
 				close(writes)
 				l := <-took
 				close(lists)
@@ -191,11 +189,11 @@ func TestListOvertaken(t *testing.T) {
 	}
 }
 
-// transport leads to a server without a network, for tests in a bubble of synctest. What between
-// returns is the answer to a request that is no watch, which serve has the server carry out.
+// transport leads to a server without a network. between may change the answers to requests other
+// than watches.
 type transport struct {
 	s       *server
-	between func(r *http.Request, serve func() *http.Response) (*http.Response, error) // nil: nothing
+	between func(r *http.Request, serve func() *http.Response) (*http.Response, error) // may be nil
 }
 
 func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -226,15 +224,13 @@ func (tr *transport) watch(r *http.Request) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Body: body}
 }
 
-// stream is the answer to a watch.
 type stream struct{ io.Writer }
 
 func (stream) Header() http.Header { return http.Header{} }
 func (stream) WriteHeader(int)     {}
 func (stream) Flush()              {}
 
-// TestReleaseGoesWrong has a Release fail while its process wants the next turn, which is its own
-// then, and not what the one before left.
+// TestReleaseGoesWrong has a Release fail while the next turn is taken, which is not released.
 func TestReleaseGoesWrong(t *testing.T) {
 	for name, carriedOut := range map[string]bool{"request lost": false, "answer lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -266,10 +262,10 @@ func TestReleaseGoesWrong(t *testing.T) {
 				if err := <-released; !errors.Is(err, context.Canceled) {
 					t.Errorf("Release: %v, want Canceled", err)
 				}
-				if errors.Is(err, gcgate.ErrHeld) { // by the Release that was under way
+				if errors.Is(err, gcgate.ErrHeld) { // a Release was under way
 					next = turnsuite.Take(t, turns)
 				}
-				time.Sleep(time.Minute) // what goes on in the background has ended
+				time.Sleep(time.Minute) // for the background
 				turnsuite.WantNotLost(t, next)
 				turnsuite.WantHeld(t, near)
 				turnsuite.Release(t, next)
@@ -279,8 +275,7 @@ func TestReleaseGoesWrong(t *testing.T) {
 	}
 }
 
-// TestRefusedRenewal has a renewal refused, and the question that follows too: both are asked again
-// after a pause.
+// TestRefusedRenewal has a renewal and the question after it refused. Both are tried again.
 func TestRefusedRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 1000
@@ -304,14 +299,13 @@ func TestRefusedRenewal(t *testing.T) {
 		if n := refused.Load(); n < 2 || n > 20 {
 			t.Errorf("it asked %d times in %v, want every 250ms", n, keptDuration/3)
 		}
-		time.Sleep(2 * keptDuration) // renewed with the new version
+		time.Sleep(2 * keptDuration)
 		turnsuite.WantNotLost(t, l)
 		turnsuite.Release(t, l)
 	})
 }
 
-// TestRenewalThatHangs: a server that does not answer keeps nobody from hearing that the turn has
-// expired.
+// TestRenewalThatHangs tests that a server that does not answer does not delay Lost.
 func TestRenewalThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -348,10 +342,10 @@ func TestCloseDuringRelease(t *testing.T) {
 			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
 				if r.Method == http.MethodPatch {
 					switch patches.Add(1) {
-					case 1: // of Release
+					case 1:
 						<-closes
 						defer close(freed)
-					case 2: // of Close
+					case 2:
 						close(closes)
 						<-freed
 					}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -54,10 +53,6 @@ type Options struct {
 	// that is stopped for longer loses the turn. Default: 0, which is 10 s. Limit: 1 s to 5
 	// minutes.
 	Duration time.Duration
-
-	// Logger gets Warn for a lost turn and a server that does not answer. Default: nil, the gate's
-	// logger.
-	Logger *slog.Logger
 
 	ownClient bool
 }

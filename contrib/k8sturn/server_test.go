@@ -18,27 +18,26 @@ import (
 	"time"
 )
 
-// server is the part of a kube-apiserver that serves Leases: optimistic concurrency by
-// resourceVersion, merge patches, lists and watches by label, and what the validation of a Lease
-// refuses. It is no kube-apiserver: e2e/apiserver has one, which does not fail as it is told;
-// e2e/kubernetes/gate_test.go reads what is sent as the types of the API.
+// server is the part of a kube-apiserver that serves Leases: optimistic concurrency, merge patches,
+// lists and watches by label, and the validation of a Lease. e2e/apiserver has a real one, which
+// does not fail on demand. e2e/kubernetes decodes what is sent as the types of the API.
 type server struct {
 	url  string
 	http *httptest.Server
-	port *port // nil: it has no address
+	port *port // nil: no address
 
 	mu              sync.Mutex
 	moves           *sync.Cond
 	version         int                       // of the last change; guarded by mu
-	oldest          int                       // changes up to here are forgotten; guarded by mu
+	oldest          int                       // earlier changes are forgotten; guarded by mu
 	objects         map[string]map[string]any // by name; guarded by mu
 	changes         []change                  // guarded by mu
 	closed          bool                      // guarded by mu
-	requests        bool                      // held back while true; guarded by mu
-	answers         bool                      // held back while true; guarded by mu
-	drops           int                       // connections that end in the place of an answer; guarded by mu
-	counts          map[string]int            // requests by method, a watch is WATCH; guarded by mu
-	arrived, served int                       // requests: they are carried out in the order in which they came
+	requests        bool                      // held back; guarded by mu
+	answers         bool                      // held back; guarded by mu
+	drops           int                       // connections to end instead of an answer; guarded by mu
+	counts          map[string]int            // by method, or WATCH; guarded by mu
+	arrived, served int                       // requests, which are carried out in order
 }
 
 type change struct {
@@ -49,14 +48,12 @@ type change struct {
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
-// serverWithoutNet returns one that has no address: see transport.
 func serverWithoutNet() *server {
 	s := &server{url: "http://server", version: 100, objects: map[string]map[string]any{}, counts: map[string]int{}}
 	s.moves = sync.NewCond(&s.mu)
 	return s
 }
 
-// newServer starts one, which ends with the test.
 func newServer(t testing.TB) *server {
 	s := serverWithoutNet()
 	s.port = newPort(t)
@@ -72,14 +69,13 @@ func (s *server) up() {
 	s.url = s.http.URL
 }
 
-// down ends it as a crash would; what it had stays for up.
+// down ends it as a crash does, with its data kept.
 func (s *server) down() {
 	s.set(func() { s.closed, s.requests, s.answers = true, false, false })
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
 
-// set changes the server.
 func (s *server) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,13 +83,11 @@ func (s *server) set(change func()) {
 	s.moves.Broadcast()
 }
 
-// hold holds back requests or answers from now on. A request that was held back is carried out
-// later, whoever waits for it.
+// hold holds back requests or answers. A request that was held back is carried out later.
 func (s *server) hold(requests, answers bool) {
 	s.set(func() { s.requests, s.answers = requests, answers })
 }
 
-// count returns how many requests there were.
 func (s *server) count(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +132,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(answer)
 }
 
-// serve carries a request out. mu is held.
 func (s *server) serve(r *http.Request, body []byte) (code int, answer any) {
 	if !strings.HasPrefix(r.URL.Path, leases) {
 		return http.StatusForbidden, "leases in another namespace"
@@ -257,13 +250,11 @@ func (s *server) store(kind, name string, o map[string]any) (code int, answer an
 	return http.StatusOK, o
 }
 
-// withVersion returns an object with another version.
 func withVersion(o map[string]any, version int) map[string]any {
 	metadata := map[string]any{"resourceVersion": strconv.Itoa(version)}
 	return merge(o, map[string]any{"metadata": metadata}).(map[string]any)
 }
 
-// remove deletes an object, as an operator may.
 func (s *server) remove(name string) {
 	s.set(func() {
 		s.version++
@@ -273,7 +264,6 @@ func (s *server) remove(name string) {
 	})
 }
 
-// change patches an object, as an operator may.
 func (s *server) change(t testing.TB, name string, patch map[string]any) {
 	t.Helper()
 	s.set(func() {
@@ -284,7 +274,6 @@ func (s *server) change(t testing.TB, name string, patch map[string]any) {
 	})
 }
 
-// spec returns that of an object.
 func (s *server) spec(name string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,13 +281,12 @@ func (s *server) spec(name string) map[string]any {
 	return spec
 }
 
-// forget makes the versions so far too old for a watch, and ends those that run.
 func (s *server) forget() {
 	s.set(func() { s.oldest = s.version })
 	s.http.CloseClientConnections()
 }
 
-// restore takes the versions back by n, as a restore of etcd may; watches hear nothing of it.
+// restore takes the versions back by n, which watches do not hear of.
 func (s *server) restore(n int) {
 	s.set(func() {
 		s.version, s.changes = s.version-n, nil
@@ -309,21 +297,18 @@ func (s *server) restore(n int) {
 	})
 }
 
-// endWatches ends those that run, in a bubble.
 func (s *server) endWatches() {
 	s.set(func() { s.closed = true })
 	synctest.Wait()
 	s.set(func() { s.closed = false })
 }
 
-// selected reports whether an object has the label that is asked for.
 func selected(o map[string]any, r *http.Request) bool {
 	key, value, _ := strings.Cut(r.URL.Query().Get("labelSelector"), "=")
 	labels, _ := o["metadata"].(map[string]any)["labels"].(map[string]any)
 	return labels[key] == value
 }
 
-// serveWatch tells changes until the connection ends.
 func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
 	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	wake := time.AfterFunc(0, s.moves.Broadcast)
@@ -364,9 +349,8 @@ func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// port is one of this process for as long as the test lasts, whether a server listens on it or not:
-// else another process may have it when the server comes back. Who connects meanwhile is hung up
-// on.
+// port belongs to this process until the test ends, so that no other process takes it while its
+// server is down.
 type port struct {
 	net.Listener
 
@@ -414,7 +398,6 @@ func (p *port) pass(c net.Conn) {
 	}
 }
 
-// open returns a listener on the port. Only one may be open.
 func (p *port) open() net.Listener {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -422,7 +405,7 @@ func (p *port) open() net.Listener {
 	return p.door
 }
 
-// door is a listener on a port, which stays when it is closed.
+// door is a listener whose end leaves the port.
 type door struct {
 	port   *port
 	conns  chan net.Conn

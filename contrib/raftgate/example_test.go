@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// pair is a group of two in one process, where etcdraft.New or hashiraft.New stands for a real one.
+// pair is a group of two in one process.
 type pair struct {
 	id     string
 	leader *atomic.Value // of both
@@ -46,7 +46,7 @@ func ExampleNew() {
 		defer member.Close()
 		members[id] = member
 	}
-	heap := gcgatetest.NewHeap() // leave Collector out for the process's own
+	heap := gcgatetest.NewHeap() // the process's own without it
 	heap.Rate = 0
 	gate, err := gcgate.Start(ctx, gcgate.Options{
 		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{members["a"]}, Turns: members["a"], Replicas: 2,

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// group is a Raft group without a log, for bubbles of testing/synctest.
+// group is a Raft group without a log.
 type group struct {
 	t       testing.TB
 	ids     []string
@@ -31,14 +31,14 @@ type group struct {
 	mu        sync.Mutex
 	leader    string              // guarded by mu
 	behind    map[string]uint64   // guarded by mu
-	stalls    map[string]bool     // members that do nothing for now; guarded by mu
+	stalls    map[string]bool     // guarded by mu
 	gone      map[string]bool     // members whose process has ended; guarded by mu
-	frozen    map[string]bool     // successors that stall once they are told; guarded by mu
+	frozen    map[string]bool     // successors that stall when told; guarded by mu
 	transfers []string            // who took over, in order; guarded by mu
-	tried     []string            // to whom a transfer was begun; guarded by mu
+	tried     []string            // transfers to; guarded by mu
 	away      map[string]struct{} // who collects; guarded by mu
 	most      int                 // who did so at once; guarded by mu
-	asked     func()              // called when a member has answered; guarded by mu
+	asked     func()              // after each answer; guarded by mu
 	order     []string            // who began to collect; guarded by mu
 	old       string              // a member of before question.After; does not change
 	ledBy     []string            // who led then; guarded by mu
@@ -53,13 +53,12 @@ type member struct {
 	gate  *gcgate.Gate
 }
 
-// times of the model.
 const (
 	roundTrip    = time.Millisecond
 	transferTime = 2 * time.Millisecond
 )
 
-// newGroup returns a group of members without gates; the first one leads.
+// newGroup returns a group without gates, led by the first one.
 func newGroup(t testing.TB, ids ...string) *group {
 	g := &group{
 		t: t, ids: ids, leader: ids[0], members: map[string]*member{}, behind: map[string]uint64{},
@@ -68,7 +67,7 @@ func newGroup(t testing.TB, ids ...string) *group {
 	for _, id := range ids {
 		m := &member{group: g, id: id}
 		var err error
-		m.Member, err = raftgate.New(raftgate.Options{Raft: m, Ask: g.ask, Logger: quiet})
+		m.Member, err = raftgate.New(raftgate.Options{Raft: m, Ask: g.ask})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +77,7 @@ func newGroup(t testing.TB, ids ...string) *group {
 	return g
 }
 
-// start starts the gates of all members. set may change a member's heap and options before.
+// start starts the gates. set may change a heap and options.
 func (g *group) start(set func(*member, *gcgate.Options)) {
 	for _, id := range g.ids {
 		m := g.members[id]
@@ -86,7 +85,7 @@ func (g *group) start(set func(*member, *gcgate.Options)) {
 		o := gcgate.Options{
 			Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{m.Member}, Turns: m.Member, Collector: m.heap,
 			Logger: quiet, OnEvent: m.event, Period: -1,
-			IdleRatio: 2, // no request is counted, which is no idleness
+			IdleRatio: 2,
 		}
 		if set != nil {
 			set(m, &o)
@@ -98,17 +97,15 @@ func (g *group) start(set func(*member, *gcgate.Options)) {
 	}
 }
 
-// stop stops the gates.
 func (g *group) stop() {
 	for _, id := range g.ids {
 		if err := g.members[id].gate.Stop(context.Background()); err != nil {
 			g.t.Error(err)
 		}
 	}
-	time.Sleep(time.Second) // a collection that runs is not waited for
+	time.Sleep(time.Second) // a collection may be running
 }
 
-// event notes who collects.
 func (m *member) event(e gcgate.Event) {
 	g := m.group
 	g.mu.Lock()
@@ -123,14 +120,13 @@ func (m *member) event(e gcgate.Event) {
 	g.ledBy = append(g.ledBy, g.leader)
 }
 
-// set changes the model.
 func (g *group) set(change func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	change()
 }
 
-// miss has a member ask for the turn while another one does not answer, which may have it.
+// miss has a member ask while another one does not answer.
 func (g *group) miss(id, silent string) {
 	g.t.Helper()
 	g.set(func() { g.stalls[silent] = true })

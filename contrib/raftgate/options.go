@@ -3,7 +3,6 @@ package raftgate
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"evenkeel.dev"
@@ -26,9 +25,6 @@ type Options struct {
 	// times as long as its last answer took, up to ten times this. Default: 0, which is 15 ms.
 	// Limit: 10 s.
 	TransferTimeout time.Duration
-
-	// Logger gets Warn for members that do not answer. Default: nil, the gate's logger.
-	Logger *slog.Logger
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -1,7 +1,6 @@
 package raftgate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -127,10 +126,10 @@ func (m *Member) Stats() Stats {
 func (m *Member) Attach(g *gcgate.Gate) { m.gate.Store(g) }
 
 func (m *Member) log() *slog.Logger {
-	if g := m.gate.Load(); g != nil && m.options.Logger == nil {
+	if g := m.gate.Load(); g != nil {
 		return g.Logger()
 	}
-	return cmp.Or(m.options.Logger, slog.Default())
+	return slog.Default()
 }
 
 // String names the signal for the gate's log.

@@ -34,8 +34,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestRounds lets replicas of a log fill their heaps in step: all collect as often, never two at
-// once and none while it leads, and there is one transfer for three collections.
+// TestRounds fills heaps in step. All members collect as often, never two at once and none while it
+// leads, with one transfer for three collections.
 func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -66,12 +66,11 @@ func TestRounds(t *testing.T) {
 	})
 }
 
-// TestFollowersServeReads: reads that come to a follower while it collects are no drain that nobody
-// heeds, for which the group's only turn would be held for seconds.
+// TestFollowersServeReads tests that reads in a follower do not count as ignoring a drain.
 func TestFollowersServeReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
-		// 3.75 s from the trigger to the hard threshold.
+		// 3.75 s from trigger to hard limit.
 		g.start(func(m *member, _ *gcgate.Options) { m.heap.Rate = 20 << 20 })
 		ctx, cancel := context.WithCancel(t.Context())
 		var reads sync.WaitGroup
@@ -97,7 +96,7 @@ func TestFollowersServeReads(t *testing.T) {
 	})
 }
 
-// TestOnlyTheLeaderAllocates: followers with empty heaps are not made to collect.
+// TestOnlyTheLeaderAllocates tests that followers with empty heaps do not collect.
 func TestOnlyTheLeaderAllocates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -122,8 +121,8 @@ func TestOnlyTheLeaderAllocates(t *testing.T) {
 	})
 }
 
-// TestSuccessorStalls: one that does not answer is not chosen; one that stalls when it was told is
-// given up after the bound, and another one is tried.
+// TestSuccessorStalls tests that a member that does not answer is not chosen, and that one that
+// stalls is given up.
 func TestSuccessorStalls(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -156,7 +155,6 @@ func TestSuccessorStalls(t *testing.T) {
 	}
 }
 
-// lead takes the turn for the leader.
 func lead(g *group, id string) *raftgate.Member {
 	m := g.members[id]
 	if _, err := m.TryAcquire(context.Background()); err != nil {
@@ -165,8 +163,7 @@ func lead(g *group, id string) *raftgate.Member {
 	return m.Member
 }
 
-// TestUnsteady: a member that stalled lately is not handed the leadership where another one can
-// have it.
+// TestUnsteady tests that a member that stalled lately comes last as a successor.
 func TestUnsteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -183,15 +180,13 @@ func TestUnsteady(t *testing.T) {
 	})
 }
 
-// stopped is a Raft whose node has stopped.
 type stopped struct{}
 
 func (stopped) Status() raftgate.Status                { return raftgate.Status{} }
 func (stopped) Transfer(context.Context, string) error { return errModel }
 
-// TestStoppedNodeLeadsNobody: no successor is looked for.
 func TestStoppedNodeLeadsNobody(t *testing.T) {
-	m, err := raftgate.New(raftgate.Options{Raft: stopped{}, Ask: newGroup(t, "a").ask, Logger: quiet})
+	m, err := raftgate.New(raftgate.Options{Raft: stopped{}, Ask: newGroup(t, "a").ask})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +196,7 @@ func TestStoppedNodeLeadsNobody(t *testing.T) {
 	}
 }
 
-// TestNobodyTakesOver: the leader says so, and the gate collects all the same.
+// TestNobodyTakesOver tests that the gate collects all the same.
 func TestNobodyTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -216,13 +211,13 @@ func TestNobodyTakesOver(t *testing.T) {
 	})
 }
 
-// TestWithoutTurn: a leader without the turn hands over to a member that has collected lately;
-// where there is none, to one that it has asked to collect first.
+// TestWithoutTurn tests that a leader hands over to a member that has collected lately, or has one
+// collect first.
 func TestWithoutTurn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		full   []string
-		old    string // a member that does not know that it may be asked to collect
+		old    string // does not know question.After
 		asked  string
 		leader string
 	}{
@@ -240,7 +235,7 @@ func TestWithoutTurn(t *testing.T) {
 						m.heap.Rate = 60 << 20
 					}
 				})
-				time.Sleep(time.Second) // 60 of 100 MiB up to the trigger
+				time.Sleep(time.Second) // 60 of 100 MiB
 				if err := g.members["a"].Drain(t.Context(), time.Second); err != nil {
 					t.Error(err)
 				}
@@ -259,20 +254,19 @@ func TestWithoutTurn(t *testing.T) {
 	}
 }
 
-// taken is a turn that is never free.
 type taken struct{}
 
 func (taken) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
 
-// TestRoundsWithoutTurns: members that fill their heaps in step and can have no turn collect one
-// after the other, none while it leads.
+// TestRoundsWithoutTurns fills heaps in step without turns. The members collect one after the
+// other, none while it leads.
 func TestRoundsWithoutTurns(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		members int
 		heap    func(*gcgatetest.Heap)
-		stalls  bool // one of them hangs: it is asked in vain, and does not collect
-		own     bool // their own turns, which one that hangs denies for a while
+		stalls  bool // one of them hangs
+		own     bool // real turns, which one that hangs denies for a while
 	}{
 		{"three", 3, func(*gcgatetest.Heap) {}, false, false},
 		{"two", 2, func(*gcgatetest.Heap) {}, false, false},
@@ -292,7 +286,7 @@ func TestRoundsWithoutTurns(t *testing.T) {
 						o.Turns = taken{}
 					}
 					if m.id == "a" {
-						m.heap.Rate += 1 << 20 // the first one that leads is the first one at its threshold
+						m.heap.Rate += 1 << 20 // the first leader is first at its hard limit
 					}
 					if tt.stalls && m.id == last {
 						m.heap.Rate = 0
@@ -302,7 +296,7 @@ func TestRoundsWithoutTurns(t *testing.T) {
 				g.stop()
 				collections := len(g.order)
 				most := collections/2 + 2
-				if tt.own { // two members wait for answers of the third, so that the leader rarely comes last
+				if tt.own { // two members wait for the third, so the leader rarely comes last
 					most = collections + 1
 				}
 				if g.most != 1 || collections < 20 || len(g.transfers) > most {
@@ -324,11 +318,10 @@ func TestRoundsWithoutTurns(t *testing.T) {
 	}
 }
 
-// TestOneGoesWithoutTurn: of two that are about to collect one waits for the other, whoever comes
-// first by id or in time.
+// TestOneGoesWithoutTurn tests that one of two that are about to collect waits for the other.
 func TestOneGoesWithoutTurn(t *testing.T) {
 	for _, between := range []bool{false, true} {
-		// B comes after c has gone, or while c looks whether somebody collects.
+		// B comes after c has gone, or while c looks.
 		synctest.Test(t, func(t *testing.T) {
 			g := newGroup(t, "a", "b", "c")
 			drain := func(id string) error {
@@ -339,7 +332,7 @@ func TestOneGoesWithoutTurn(t *testing.T) {
 			first, second := "c", "b"
 			if between {
 				first, second = "b", "c"
-				g.asked = func() { // c has asked one of them, and has not gone yet
+				g.asked = func() { // c has asked one of them
 					g.set(func() { g.asked = nil })
 					if err := drain("b"); err != nil {
 						t.Error(err)
@@ -361,12 +354,12 @@ func TestOneGoesWithoutTurn(t *testing.T) {
 	}
 }
 
-// TestWishEndsWithItsCollection: a member that has collected without the turn wants it no more, and
-// holds nobody up.
+// TestWishEndsWithItsCollection tests that a member that has collected without the turn does not
+// want it any more.
 func TestWishEndsWithItsCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
-		g.stalls["c"] = true // who may collect
+		g.stalls["c"] = true
 		g.start(func(m *member, _ *gcgate.Options) {
 			if m.heap.Rate = 0; m.id == "b" {
 				m.heap.Rate = 200 << 20
@@ -385,8 +378,8 @@ func TestWishEndsWithItsCollection(t *testing.T) {
 	})
 }
 
-// TestStandsBack: without the turn, a member waits while another one collects, and not for longer
-// than the gate waits for it.
+// TestStandsBack tests that a member without the turn waits for another one's collection, as long
+// as its gate waits.
 func TestStandsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -410,7 +403,7 @@ func TestStandsBack(t *testing.T) {
 	})
 }
 
-// TestSilentMember has no say after a while, and a gone one has none at all.
+// TestSilentMember tests that it has no say after a while.
 func TestSilentMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -444,8 +437,7 @@ func TestSilentMember(t *testing.T) {
 	})
 }
 
-// TestMissesTwoQuestions: a member that misses one question, and after a while in which nobody asks
-// it another one, may have the turn.
+// TestMissesTwoQuestions tests that a pause between two questions restarts the silence.
 func TestMissesTwoQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -456,8 +448,8 @@ func TestMissesTwoQuestions(t *testing.T) {
 	})
 }
 
-// TestEmptyBeforeSteady: the leadership goes to a member that has collected, although it missed a
-// question lately, and to no steadier one that has to hand it on at once.
+// TestEmptyBeforeSteady tests that a member that has collected is a better successor than one that
+// answered.
 func TestEmptyBeforeSteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -470,7 +462,7 @@ func TestEmptyBeforeSteady(t *testing.T) {
 				m.heap.Rate = 60 << 20
 			}
 		})
-		time.Sleep(time.Second) // 60 of 100 MiB up to the trigger
+		time.Sleep(time.Second) // 60 of 100 MiB
 		if err := a.Drain(t.Context(), time.Second); err != nil || g.leader != "b" {
 			t.Errorf("%s leads, %v", g.leader, err)
 		}
@@ -478,8 +470,7 @@ func TestEmptyBeforeSteady(t *testing.T) {
 	})
 }
 
-// TestStoppedGateIsNotWaitedFor: a follower whose gate has stopped collects no more, and the leader
-// does not wait for that.
+// TestStoppedGateIsNotWaitedFor tests that the leader does not wait for a follower without a gate.
 func TestStoppedGateIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -510,8 +501,8 @@ func TestStoppedGateIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestAgreement has seven members want the turn all the time, for a while, while the leadership
-// moves: two never have it, and everybody gets it.
+// TestAgreement has seven members want the turn while the leadership moves. Two never have it, and
+// each gets it.
 func TestAgreement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c", "d", "e", "f", "g")
@@ -555,7 +546,7 @@ func TestAgreement(t *testing.T) {
 }
 
 // TestPromise has the leadership move while a member asks, so that each of two lets the other go
-// first. One of them has the turn then, and not both.
+// first. One of them gets the turn.
 func TestPromise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b")
@@ -564,12 +555,12 @@ func TestPromise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) { // from here on it wants
+		if _, err := a.TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) { // it wants the turn from now on
 			t.Fatal(err)
 		}
 		held.Release(t.Context())
 		var first error
-		g.asked = func() { // b has asked a, which leads, and comes last therefore
+		g.asked = func() { // b has asked a, which leads
 			g.set(func() { g.asked, g.leader = nil, "b" })
 			_, first = a.TryAcquire(t.Context())
 		}

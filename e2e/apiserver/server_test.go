@@ -23,22 +23,20 @@ import (
 	"evenkeel.dev/examples/child"
 )
 
-// patience bounds what only a hang takes, on a busy machine too: a kube-apiserver needs some ten
-// seconds of a processor to be ready.
+// patience ends what hangs.
 const patience = 5 * time.Minute
 
-const admin = "admin" // the token of somebody who may do everything
+const admin = "admin" // a token
 
-// cluster is a kube-apiserver over an etcd. It has no kubelet: what would be a pod is the test.
+// cluster is a kube-apiserver over an etcd. It has no kubelet, so the test is the pod.
 type cluster struct {
-	t      *testing.T // with which it ends
+	t      *testing.T
 	url    string
 	args   []string
 	server *child.Child
-	pool   *x509.CertPool // of the server's certificate
+	pool   *x509.CertPool
 }
 
-// newCluster starts one, which ends with the test.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "kube-apiserver")
@@ -80,12 +78,11 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// up starts the server and waits until it is ready.
+// up returns when the server is ready.
 func (c *cluster) up() {
 	t := c.t
 	t.Helper()
 	c.server = start(t, c.args...)
-	// its certificate is of now
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 		DisableKeepAlives: true,
@@ -110,7 +107,7 @@ func (c *cluster) up() {
 	}
 }
 
-// client returns one that proves by a token who it is. It has connections of its own, which end with the test.
+// client returns one with this token and connections of its own.
 func (c *cluster) client(t *testing.T, token string) *http.Client {
 	tr := &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: c.pool, ServerName: "kubernetes"},
@@ -120,7 +117,7 @@ func (c *cluster) client(t *testing.T, token string) *http.Client {
 	return &http.Client{Transport: &bearer{Transport: tr, token: token}}
 }
 
-// bearer is a transport with a token (RFC 6750).
+// bearer adds a token (RFC 6750).
 type bearer struct {
 	*http.Transport
 	token string
@@ -132,7 +129,7 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.Transport.RoundTrip(r)
 }
 
-// call has admin send in to the server's path, nil: nothing, and returns the answer.
+// call has admin send in, which may be nil, and returns the answer.
 func (c *cluster) call(t *testing.T, method, path string, in []byte) map[string]any {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, c.url+path, bytes.NewReader(in))
@@ -156,7 +153,7 @@ func (c *cluster) call(t *testing.T, method, path string, in []byte) map[string]
 	return out
 }
 
-// tokenOf returns a token of a service account, as the kubelet has it made for a pod.
+// tokenOf returns a token of a service account.
 func (c *cluster) tokenOf(t *testing.T, account string) string {
 	t.Helper()
 	out := c.call(t, http.MethodPost, "/api/v1/namespaces/default/serviceaccounts/"+account+"/token",
@@ -169,7 +166,6 @@ func (c *cluster) tokenOf(t *testing.T, account string) string {
 	return token
 }
 
-// start starts a server, which is killed when the test ends.
 func start(t *testing.T, args ...string) *child.Child {
 	t.Helper()
 	p, err := child.Start(t.Context(), child.Options{Args: args})
@@ -186,7 +182,7 @@ func start(t *testing.T, args ...string) *child.Child {
 	return p
 }
 
-// freeAddr returns an address on loopback that nobody listens at.
+// freeAddr returns a free address on loopback.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -197,7 +193,7 @@ func freeAddr(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// accountKey is a key that the tokens of service accounts are signed with.
+// accountKey signs the tokens of service accounts.
 func accountKey(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -22,7 +21,7 @@ import (
 	"evenkeel.dev/internal/turnsuite"
 )
 
-// paths are where the objects of the manifest go.
+// paths are where the manifest's objects go.
 var paths = map[string]string{
 	"ServiceAccount": "/api/v1/namespaces/default/serviceaccounts", "Service": "/api/v1/namespaces/default/services",
 	"Role":        "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
@@ -30,8 +29,8 @@ var paths = map[string]string{
 	"Deployment":  "/apis/apps/v1/namespaces/default/deployments",
 }
 
-// TestAPIServer applies deploy/kubernetes/gate.yaml to a cluster, and has replicas take turns with
-// the rights that its service account has then.
+// TestAPIServer applies deploy/kubernetes/gate.yaml, and has replicas take turns with the rights of
+// its service account.
 func TestAPIServer(t *testing.T) {
 	c := newCluster(t)
 	text, err := os.ReadFile("../../deploy/kubernetes/gate.yaml")
@@ -52,7 +51,7 @@ func TestAPIServer(t *testing.T) {
 	token := c.tokenOf(t, "msgpush")
 	replica := func(t *testing.T, client *http.Client, o k8sturn.Options) *k8sturn.Turns {
 		t.Helper()
-		o.URL, o.Client, o.Logger = c.url, client, slog.New(slog.DiscardHandler)
+		o.URL, o.Client = c.url, client
 		turns, err := k8sturn.New(o)
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +134,7 @@ func TestAPIServer(t *testing.T) {
 	})
 }
 
-// switched is a transport that fails when it is off, as that of a process on the other side of a partition.
+// switched is a transport that fails when it is off, as in a partition.
 type switched struct {
 	http.RoundTripper
 	off atomic.Bool
@@ -157,7 +156,6 @@ func take(t *testing.T, turns gcgate.Turns) gcgate.Lease {
 	return l
 }
 
-// await takes the turn when it is free.
 func await(t *testing.T, turns gcgate.Turns) gcgate.Lease {
 	t.Helper()
 	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {

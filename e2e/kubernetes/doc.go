@@ -1,4 +1,3 @@
-// Package kubernetes holds the gate's manifest in deploy and what contrib/k8sturn sends against the
-// types of the API of Kubernetes. They take longer to compile than all the rest of e2e, so that
-// make check alone runs it. It holds tests only.
+// Package kubernetes tests the gate's manifest and what contrib/k8sturn sends against the types of
+// Kubernetes' API, which take long to compile.
 package kubernetes

@@ -28,7 +28,6 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// manifest is deploy/kubernetes/gate.yaml.
 type manifest struct {
 	account    corev1.ServiceAccount
 	role       rbacv1.Role
@@ -37,7 +36,7 @@ type manifest struct {
 	deployment appsv1.Deployment
 }
 
-// readManifest reads text as the types of the API, and refuses fields that they do not have.
+// readManifest refuses fields that the API's types do not have.
 func readManifest(text []byte) (m manifest, err error) {
 	into := map[string]any{
 		"ServiceAccount": &m.account, "Role": &m.role, "RoleBinding": &m.binding, "Service": &m.service,
@@ -63,7 +62,7 @@ func readManifest(text []byte) (m manifest, err error) {
 	return m, nil
 }
 
-// TestGateManifest holds what belongs together in the manifest, and has msgpush understand its arguments.
+// TestGateManifest tests the manifest, and that msgpush understands its arguments.
 func TestGateManifest(t *testing.T) {
 	testutil.Slow(t, "builds a service")
 	text, err := os.ReadFile("../../deploy/kubernetes/gate.yaml")
@@ -115,7 +114,7 @@ func TestGateManifest(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build in %s: %v\n%s", build.Dir, err, out)
 	}
-	// with the arguments that are comments
+	// with the arguments in comments
 	polled, err := readManifest(regexp.MustCompile(`(?m)^( +)# (- -)`).ReplaceAll(text, []byte("$1$2")))
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +133,7 @@ func TestGateManifest(t *testing.T) {
 	}
 }
 
-// TestLeaseTypes reads what k8sturn sends as the types of the API.
+// TestLeaseTypes decodes what k8sturn sends.
 func TestLeaseTypes(t *testing.T) {
 	var leases []coordinationv1.Lease
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

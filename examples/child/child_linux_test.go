@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestGroupIsKilledBeforeItsLeaderIsReaped: afterwards the number may be somebody else's.
+// After a group is killed, its number may be another's.
 func TestGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
 	var mu sync.Mutex
 	killed, strays := 0, 0
@@ -44,7 +44,7 @@ func TestGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
 	}
 }
 
-// early is where output goes, and notes what was found of it before it came.
+// early is the output, and notes what was found before it.
 type early struct {
 	a     *awaited
 	found int
@@ -55,8 +55,7 @@ func (e *early) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestAwaitedLineIsInTheOutput: who hears of the line has it, and what was written with it, in the
-// output.
+// TestAwaitedLineIsInTheOutput tests that the output has the line when it is found.
 func TestAwaitedLineIsInTheOutput(t *testing.T) {
 	a := &awaited{match: regexp.MustCompile(`listening at (\S+)`), found: make(chan string, 1)}
 	to := &early{a: a}

@@ -85,7 +85,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestGroup ends a child that has left another one behind, and one that does not listen.
+// TestGroup ends a child that leaves another one behind, and one that ignores SIGTERM.
 func TestGroup(t *testing.T) {
 	c := start(t, child.Options{Args: []string{
 		"sh", "-c",
@@ -96,7 +96,7 @@ func TestGroup(t *testing.T) {
 	}
 	for left := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		stat, err := os.ReadFile(filepath.Join("/proc", c.Match, "stat"))
-		if err != nil || strings.Contains(string(stat), ") Z ") { // or a system without /proc
+		if err != nil || strings.Contains(string(stat), ") Z ") { // or there is no /proc
 			break
 		}
 		if time.Now().After(left) {

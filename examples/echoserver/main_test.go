@@ -17,7 +17,6 @@ import (
 
 func TestMain(m *testing.M) { program.Main(m, main) }
 
-// needs skips the test if the kernel doesn't have a backend.
 func needs(t *testing.T, backend aio.Backend) {
 	t.Helper()
 	w, err := aio.New(aio.Options{Backend: backend})
@@ -49,7 +48,7 @@ func TestEchoserver(t *testing.T) {
 			}
 			clients.Wait()
 			idle := p.Dial()
-			echo := make([]byte, 1) // accepted: the kernel resets what waits in a listener's queue at its close
+			echo := make([]byte, 1) // the kernel resets what waits in a listener's queue
 			if _, err := io.WriteString(idle, "x"); err != nil {
 				t.Fatal(err)
 			}
@@ -84,13 +83,12 @@ func TestEchoserver(t *testing.T) {
 	})
 }
 
-// TestWaitFails tests that echo ends with the error of a WaitIO that cannot wait.
 func TestWaitFails(t *testing.T) {
 	testOccupied(t, echo)
 }
 
-// testOccupied calls run with a Watcher for which another goroutine waits, and a Listener that nobody
-// connects to. run has to end with what WaitIO says of that.
+// testOccupied calls run with a Watcher that another goroutine waits on. run has to end with
+// WaitIO's error.
 func testOccupied(t *testing.T, run func(w *aio.Watcher, l *aio.Listener) error) {
 	t.Helper()
 	closed, err := aio.New(aio.Options{})

@@ -19,8 +19,8 @@ import (
 	"evenkeel.dev/examples/internal/program"
 )
 
-// TestServesTLS tests, on each backend and in each way of waiting, that lines and much more than a
-// record come back, in whatever pieces. Then it stops, and an idle connection ends.
+// TestServesTLS tests lines and more than a record, in pieces, on each backend and in each way of
+// waiting.
 func TestServesTLS(t *testing.T) {
 	path := program.Path(t)
 	for _, backend := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
@@ -30,7 +30,7 @@ func TestServesTLS(t *testing.T) {
 				p := program.Start(t, path, "-backend", backend.String(), "-tls", wait)
 				var clients sync.WaitGroup
 				for i := range 5 {
-					// It has made its certificate just now.
+					// The certificate is new.
 					c := tls.Client(p.Dial(), &tls.Config{InsecureSkipVerify: true})
 					clients.Go(func() { converse(t, c, i) })
 				}
@@ -48,7 +48,7 @@ func TestServesTLS(t *testing.T) {
 	}
 }
 
-// converse says something three times, resting between, and wants it back.
+// converse wants three messages back.
 func converse(t *testing.T, c *tls.Conn, i int) {
 	for round := range 3 {
 		message := bytes.Repeat([]byte("to and fro "), 1+round*i*1000)
@@ -68,7 +68,7 @@ func converse(t *testing.T, c *tls.Conn, i int) {
 	}
 }
 
-// inPieces sends a few bytes at a time, so that a record's parts come one by one.
+// inPieces sends a few bytes at a time.
 type inPieces struct{ net.Conn }
 
 func (c inPieces) Write(p []byte) (n int, err error) {
@@ -82,8 +82,7 @@ func (c inPieces) Write(p []byte) (n int, err error) {
 
 var says = regexp.MustCompile(`msg=idle connections=100 goroutines=(\d+) rss_bytes_each=-?\d+ heap_bytes_each=\d+ `)
 
-// TestSays runs it with few connections of its own. It says what one holds, and which ones keep a
-// goroutine.
+// TestSays tests what the program says, and which ways keep a goroutine.
 func TestSays(t *testing.T) {
 	path := program.Path(t)
 	for _, wait := range waits {
@@ -100,12 +99,10 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// TestInterrupted ends it while its own load is under way.
 func TestInterrupted(t *testing.T) {
 	program.Start(t, program.Path(t), "-n", "5000", "-tls", waitParked).Stop(syscall.SIGINT)
 }
 
-// TestWaitFailsTLS tests that drive ends with the error of a WaitIO that cannot wait.
 func TestWaitFailsTLS(t *testing.T) {
 	testOccupied(t, func(w *aio.Watcher, _ *aio.Listener) error { return (&service{watcher: w}).drive() })
 }

@@ -60,7 +60,6 @@ type product struct {
 
 func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		start := time.Now()
 		size, loop, err := work(c.Param("size"), c.Param("loop"))
 		if err != nil {
 			c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
@@ -69,14 +68,12 @@ func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 		m := take(size)
 		defer m.give()
 		in(m.a, m.b, m.out, size, loop)
-		timing(c, start)
 		c.JSON(http.StatusOK, product{size, loop, matrix.Trace(m.out, size), matrix.Sum(m.out, size)})
 	}
 }
 
 func many(add func(a, b int64) int64) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		start := time.Now()
 		calls, err := count(c.Param("calls"))
 		if err != nil {
 			c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
@@ -86,14 +83,8 @@ func many(add func(a, b int64) int64) gin.HandlerFunc {
 		for i := range int64(calls) {
 			sum = add(sum, i)
 		}
-		timing(c, start)
 		c.JSON(http.StatusOK, gin.H{"calls": calls, "sum": sum})
 	}
-}
-
-// timing tells the client what the handler has taken, in milliseconds.
-func timing(c *gin.Context, start time.Time) {
-	c.Header("Server-Timing", fmt.Sprintf("handler;dur=%.3f", float64(time.Since(start))/float64(time.Millisecond)))
 }
 
 func stats(c *gin.Context) {

@@ -19,7 +19,6 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// service returns the handler and where its access log goes.
 func service(t *testing.T) (http.Handler, *bytes.Buffer) {
 	t.Helper()
 	log := new(bytes.Buffer)
@@ -36,8 +35,8 @@ func get(h http.Handler, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// TestProducts compares the answers with Go's own multiplication. Sizes alternate, so that
-// matrices are used again for another size.
+// TestProducts compares the answers with Go's own. Sizes alternate, so that matrices are used
+// again.
 func TestProducts(t *testing.T) {
 	h, log := service(t)
 	n := 0
@@ -139,7 +138,7 @@ func refused(t *testing.T, h http.Handler, path, says string) {
 	}
 }
 
-// TestTogether asks for several sizes at a time: no two requests may work in the same matrices.
+// TestTogether tests that no two requests share matrices.
 func TestTogether(t *testing.T) {
 	h, _, err := newHandler(io.Discard, io.Discard)
 	if err != nil {

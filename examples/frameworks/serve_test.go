@@ -23,8 +23,7 @@ import (
 	"evenkeel.dev/httpd"
 )
 
-// startGate starts a gate over a heap that nothing fills; refusing lets it refuse until the test
-// ends.
+// startGate has a heap that nothing fills. refusing lets it refuse until the test ends.
 func startGate(t *testing.T) (g *gcgate.Gate, refusing func()) {
 	t.Helper()
 	heap := gcgatetest.NewHeap()
@@ -55,7 +54,6 @@ func startGate(t *testing.T) (g *gcgate.Gate, refusing func()) {
 	}
 }
 
-// get returns the answer's status and body.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -70,7 +68,6 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// servers serve a handler until the test ends.
 var servers = map[string]func(t *testing.T, h http.Handler) (url string){
 	"net/http": func(t *testing.T, h http.Handler) string {
 		s := httptest.NewServer(h)
@@ -97,8 +94,7 @@ var servers = map[string]func(t *testing.T, h http.Handler) (url string){
 	},
 }
 
-// TestFrameworks: each framework's requests are counted while they run, and refused under
-// PolicyShed.
+// TestFrameworks tests that requests count, and are refused under PolicyShed.
 func TestFrameworks(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	starts := map[string]func(*testing.T, *gcgate.Gate, func() string) (url string){
@@ -146,7 +142,6 @@ func TestFrameworks(t *testing.T) {
 	}
 }
 
-// serveFast serves h by fasthttp until the test ends.
 func serveFast(t *testing.T, h fasthttp.RequestHandler) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -166,8 +161,8 @@ func serveFast(t *testing.T, h fasthttp.RequestHandler) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// TestConnect: unary calls count, streams of Connect's own protocol do not, and a refusal is
-// "unavailable" to a client.
+// TestConnect tests that unary calls count, streams of Connect's own protocol do not, and a refusal
+// is "unavailable".
 func TestConnect(t *testing.T) {
 	for by, serve := range servers {
 		t.Run(by, func(t *testing.T) { testConnect(t, serve) })

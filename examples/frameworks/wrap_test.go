@@ -1,5 +1,5 @@
-// Package frameworks_test wraps services of HTTP frameworks other than net/http's mux for a gate.
-// Each function has the line that it takes. docs/adopt/frameworks.md is its table.
+// Package frameworks_test wraps services of HTTP frameworks for a gate. docs/adopt/frameworks.md is
+// its table.
 package frameworks_test
 
 import (
@@ -21,38 +21,35 @@ import (
 	"evenkeel.dev/gcgate/httpgate"
 )
 
-// path is where each of the services answers with what say says.
 const path = "/hello.Hello/Say"
 
-// Gin is a service of gin: its engine is an http.Handler.
+// Gin has an engine that is an http.Handler.
 func Gin(g *gcgate.Gate, say func() string) http.Handler {
 	r := gin.New()
 	r.GET(path, func(c *gin.Context) { c.String(http.StatusOK, say()) })
 	return httpgate.Wrap(g, r)
 }
 
-// Echo is a service of echo: its instance is an http.Handler. e.Start would serve without the gate:
-// give the handler to an http.Server.
+// Echo has an instance that is an http.Handler. e.Start would serve without the gate.
 func Echo(g *gcgate.Gate, say func() string) http.Handler {
 	e := echo.New()
 	e.GET(path, func(c echo.Context) error { return c.String(http.StatusOK, say()) })
 	return httpgate.Wrap(g, e)
 }
 
-// Chi is a service of chi, whose middlewares are those of net/http.
+// Chi has net/http's middlewares.
 func Chi(g *gcgate.Gate, say func() string) http.Handler {
 	r := chi.NewRouter()
-	// The first Use: what is before it is not counted.
+	// The first Use, because what is before it is not counted.
 	r.Use(func(next http.Handler) http.Handler { return httpgate.Wrap(g, next) })
 	r.Get(path, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(say())) })
 	return r
 }
 
-// streamPath is where the Connect service streams.
 const streamPath = "/hello.Hello/Watch"
 
-// Connect is a service of connect-go: its handlers are those of net/http. The streams of Connect's
-// own protocol are told by their content type; those of gRPC look like unary calls, and count.
+// Connect has net/http's handlers. A content type marks the streams of its own protocol. Those of
+// gRPC look like unary calls, and count.
 func Connect(g *gcgate.Gate, say func() string) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle(path, connect.NewUnaryHandler(path,
@@ -74,8 +71,7 @@ func Connect(g *gcgate.Gate, say func() string) (http.Handler, error) {
 	return m.Wrap(mux), nil
 }
 
-// FastHTTP wraps a handler of fasthttp, which is no http.Handler: it counts the request, and under
-// gcgate.PolicyShed refuses it.
+// FastHTTP wraps a handler that is not an http.Handler.
 func FastHTTP(g *gcgate.Gate, next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(c *fasthttp.RequestCtx) {
 		if g.Refusing() {

@@ -16,8 +16,7 @@ import (
 
 func TestMain(m *testing.M) { program.Main(m, main) }
 
-// TestHello runs the program as its user does: it answers through the gate, has its recorder's
-// page, refuses a busy port and ends when it is told to.
+// TestHello runs the program as its user does.
 func TestHello(t *testing.T) {
 	path := program.Path(t)
 	p := program.Start(t, path, "-admin", "127.0.0.1:0", "-slow", "1ms")
@@ -31,7 +30,7 @@ func TestHello(t *testing.T) {
 	if err != nil || res.StatusCode != http.StatusOK || string(body) != "hello, world\n" {
 		t.Errorf("%v, status %d, body %q", err, res.StatusCode, body)
 	}
-	// A gate answers probes itself: the handler's body would be there without one.
+	// A gate answers probes itself, without the handler's body.
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.Addr, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +67,7 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// TestReplica: one of replicas drains by in-band headers, holds what -live says, and has its gate's
-// page.
+// TestReplica tests in-band headers, -live, and the gate's page.
 func TestReplica(t *testing.T) {
 	p := program.Start(t, program.Path(t), "-live", "1", "-turns", filepath.Join(t.TempDir(), "turn"))
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

@@ -20,7 +20,6 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 
 var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
-// start runs the program on a free port and returns where it listens, and what stops it.
 func start(t *testing.T, args ...string) (url string, stop func() (code int, stderr string)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

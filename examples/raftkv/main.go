@@ -115,7 +115,6 @@ func (r *raftkv) prepare(log *slog.Logger) error {
 			}
 			return ""
 		}),
-		Logger: log,
 	})
 	return err
 }

@@ -36,15 +36,14 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// patience bounds what only a hang meets.
+// patience ends what hangs.
 const patience = 2 * time.Minute
 
-// group is three processes.
 type group struct {
 	t       *testing.T
 	urls    []string
 	members []*child.Child
-	events  []string // files
+	events  []string
 	client  *http.Client
 	clients *kv.Group
 }
@@ -53,8 +52,7 @@ var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
 func TestMain(m *testing.M) { program.Main(m, main) }
 
-// TestTune: the gate knows how many members there are, so that its trigger leaves the last one its
-// time.
+// TestTune tests that the gate knows the number of members.
 func TestTune(t *testing.T) {
 	r := raftkv{members: "http://a,http://b,http://c"}
 	var o gcgate.Options
@@ -81,13 +79,11 @@ func TestRaftkv(t *testing.T) {
 	})
 }
 
-// start runs three members, and waits until they have a leader.
 func start(t *testing.T, path string, args ...string) *group {
 	return startVia(t, func(_ int, url string) string { return url }, path, args...)
 }
 
-// startVia is start, but others reach the member of an index, that listens at a URL, at what via
-// returns.
+// startVia is start, but others reach a member that listens at url by what via returns.
 func startVia(t *testing.T, via func(index int, url string) string, path string, args ...string) *group {
 	g := &group{t: t, client: &http.Client{}}
 	t.Cleanup(g.client.CloseIdleConnections)
@@ -120,8 +116,7 @@ func startVia(t *testing.T, via func(index int, url string) string, path string,
 	return g
 }
 
-// freeAddr returns an address for a server that is started later. Its port is none of those that
-// the kernel gives to connections.
+// freeAddr returns a port that the kernel gives to no connection.
 func freeAddr(t *testing.T) string {
 	for range 1000 {
 		addr := fmt.Sprintf("127.0.0.1:%d", 31000+rand.IntN(1000))
@@ -134,7 +129,6 @@ func freeAddr(t *testing.T) string {
 	return ""
 }
 
-// seen is the part of /stats that is looked at.
 type seen struct {
 	Leader, Term, Applied uint64
 	Member                raftgate.Stats
@@ -157,7 +151,7 @@ func (g *group) stats(i int) (s seen) {
 	return s
 }
 
-// term returns the highest term of the members: each change of the leader begins one.
+// term returns the highest term. Each change of the leader begins one.
 func (g *group) term() (highest uint64) {
 	for i := range g.urls {
 		highest = max(highest, g.stats(i).Term)
@@ -165,7 +159,7 @@ func (g *group) term() (highest uint64) {
 	return highest
 }
 
-// leader waits until a member leads and all say so, and returns its index. Those in but do neither.
+// leader waits until all members agree on one, without those in but.
 func (g *group) leader(but ...int) int {
 	g.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -185,8 +179,7 @@ func (g *group) leader(but ...int) int {
 	return 0
 }
 
-// write has n clients write until stop is called, which returns the last value of each key: one a
-// client.
+// write has n clients write. stop returns the last value of each key.
 func (g *group) write(n int, pause time.Duration) (stop func() (values map[string]string, written int)) {
 	ctx, cancel := context.WithCancel(g.t.Context())
 	var mu sync.Mutex
@@ -219,7 +212,7 @@ func (g *group) write(n int, pause time.Duration) (stop func() (values map[strin
 	}
 }
 
-// check waits until all members have the same values as the clients.
+// check waits until all members have the clients' values.
 func (g *group) check(values map[string]string) {
 	g.t.Helper()
 	for i, url := range g.urls {
@@ -242,8 +235,8 @@ func (g *group) check(values map[string]string) {
 	}
 }
 
-// collecting returns how many members collected at once at most, and how many collections there
-// were. The members must have ended.
+// collecting returns how many members collected at once, and how many collections there were. Call
+// it after the members' end.
 func (g *group) collecting() (most, all int) {
 	type change struct {
 		T      time.Time    `json:"t"`
@@ -285,17 +278,17 @@ func (g *group) stop() {
 	}
 }
 
-// testTransfers writes while the members collect time and again, some sixty times in make check: no
-// write is lost, and the leader's heap is collected by a follower.
+// testTransfers writes while the members collect. No write is lost, and the leader's heap is
+// collected by a follower.
 func testTransfers(t *testing.T, path string) {
-	// The heap of each member is at its trigger after some 64 MiB, which are 256 writes.
+	// Each heap is at its trigger after 64 MiB, which are 256 writes.
 	g := start(t, path, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB")
 	enough := uint64(15)
 	if testutil.Checking() {
 		enough = 60
 	}
 	const clients = 4
-	// A write that a busy machine makes late is not sent again; one that an election lost is.
+	// A late write is not sent again. One that an election lost is.
 	g.clients.AttemptTimeout = 10 * time.Second
 	begin := g.term()
 	stop := g.write(clients, 2*time.Millisecond)
@@ -323,18 +316,16 @@ func testTransfers(t *testing.T, path string) {
 		"retried, %d redirected",
 		written, all, alone, most, transfers, kept, terms, retried, redirected)
 	if most > 1 && alone == 0 && terms <= transfers {
-		// An election that a busy machine caused may lose the turn that a leader gave.
+		// An election on a busy machine may lose the turn that a leader gave.
 		t.Errorf("%d members collected at once", most)
 	}
 	if collections < enough || transfers == 0 {
 		t.Errorf("%d collections, %d transfers", collections, transfers)
 	}
-	// A term without a transfer is an election: on a busy machine a leader is not heard of for half
-	// a second, or a successor begins after it was given up. The new leader may be the next one to
-	// collect; what the clients had under way may be lost.
+	// A term without a transfer is an election, as a busy machine causes. The new leader may be the
+	// next one to collect.
 	elections := max(terms, transfers) - transfers
-	// Whose heap is full when the leader's must be collected is the scheduler's choice here:
-	// contrib/raftgate counts how seldom one transfers.
+	// The scheduler decides whose heap is full first. contrib/raftgate counts transfers.
 	if transfers > collections+elections {
 		t.Errorf("%d transfers for %d collections and %d elections", transfers, collections, elections)
 	}
@@ -343,7 +334,7 @@ func testTransfers(t *testing.T, path string) {
 	}
 }
 
-// testTurnTaken writes while nobody gets the turn: members collect at their hard thresholds, and no
+// testTurnTaken writes while no member gets the turn. They collect at their hard limits, and no
 // write is lost.
 func testTurnTaken(t *testing.T, path string) {
 	g := start(t, path, "-window", "5000", "-batch", "64", "-min-trigger", "16MiB", "-max-trigger", "16MiB",
@@ -364,8 +355,8 @@ func testTurnTaken(t *testing.T, path string) {
 	g.stop()
 }
 
-// testStoppedFollower stops a member while the leader wants to collect: it is not waited for for
-// ever, nor handed the leadership, and no write is lost.
+// testStoppedFollower stops a member while the leader wants to collect. The leader does not wait
+// for it for ever, and no write is lost.
 func testStoppedFollower(t *testing.T, path string) {
 	g := start(t, path, "-window", "1000", "-batch", "1")
 	write := g.write(2, 2*time.Millisecond)
@@ -379,7 +370,7 @@ func testStoppedFollower(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	g.leader(stopped) // the third, or the old one, where a busy machine kept the third from answering in time
+	g.leader(stopped) // the third, or the old one on a busy machine
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("the collection of %d, while %d is stopped: %s", old+1, stopped+1, resp.Status)
 	}
@@ -391,9 +382,8 @@ func testStoppedFollower(t *testing.T, path string) {
 	g.stop()
 }
 
-// stop stops a process, and returns when none of its threads runs any more: the kernel lets them go
-// on until the one that was chosen to take the signal has had a processor (signal(7);
-// do_signal_stop in Linux' kernel/signal.c).
+// stop returns when no thread of the process runs any more. The kernel lets them run until the one
+// that takes the signal has had a processor (signal(7)).
 func stop(c *child.Child) error {
 	if err := c.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -401,7 +391,7 @@ func stop(c *child.Child) error {
 	for {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.Pid()))
 		if err != nil || len(threads) == 0 {
-			return err // a system without them
+			return err
 		}
 		if !slices.ContainsFunc(threads, func(name string) bool {
 			stat, err := os.ReadFile(name)
@@ -413,8 +403,8 @@ func stop(c *child.Child) error {
 	}
 }
 
-// testStoppedSuccessor stops the successor when it is told that it shall lead: it is given up, and
-// another one leads. Between the members is a proxy that knows when that is.
+// testStoppedSuccessor stops the successor when it is told to lead. A proxy knows when that is.
+// Another one leads.
 func testStoppedSuccessor(t *testing.T, path string) {
 	var g *group
 	var armed atomic.Bool
@@ -446,7 +436,7 @@ func testStoppedSuccessor(t *testing.T, path string) {
 	old := 0
 	armed.Store(true)
 	for end := time.Now().Add(patience); armed.Load(); {
-		// Again where it was no leader any more, or nobody was ready to be one.
+		// Again if it no longer led, or found no successor.
 		if time.Now().After(end) {
 			t.Fatal("nobody was told to lead")
 		}
@@ -458,7 +448,7 @@ func testStoppedSuccessor(t *testing.T, path string) {
 		resp.Body.Close()
 	}
 	was := <-stopped
-	g.leader(was) // the third, or the old one again, where a busy machine kept the third from taking over in time
+	g.leader(was) // the third, or the old one on a busy machine
 	if s := g.stats(old).Member; s.GivenUp == 0 {
 		t.Errorf("nobody was given up: %+v", s)
 	}
@@ -470,12 +460,11 @@ func testStoppedSuccessor(t *testing.T, path string) {
 	g.stop()
 }
 
-// passOn copies messages as they come, and calls look before each of them.
 func passOn(to io.Writer, from io.Reader, look func(*raftpb.Message)) error {
 	for in := bufio.NewReader(from); ; {
 		m := &raftpb.Message{}
 		if err := protodelim.UnmarshalFrom(in, m); err != nil {
-			return err // io.EOF, at the end
+			return err
 		}
 		look(m)
 		if _, err := protodelim.MarshalTo(to, m); err != nil {
@@ -484,7 +473,6 @@ func passOn(to io.Writer, from io.Reader, look func(*raftpb.Message)) error {
 	}
 }
 
-// forward passes a request on.
 func forward(w http.ResponseWriter, r *http.Request, url string, body io.Reader) {
 	req, err := http.NewRequestWithContext(r.Context(), r.Method, url+r.URL.Path, body)
 	if err != nil {
@@ -503,7 +491,7 @@ func forward(w http.ResponseWriter, r *http.Request, url string, body io.Reader)
 	_, _ = io.Copy(w, resp.Body)
 }
 
-// testLeaderDies kills the leader: the others go on, and collect without asking it.
+// testLeaderDies kills the leader. The others go on, and collect.
 func testLeaderDies(t *testing.T, path string) {
 	g := start(t, path, "-window", "1000", "-batch", "1")
 	write := g.write(2, 2*time.Millisecond)

@@ -20,7 +20,7 @@ func TestHandler(t *testing.T) {
 		name    string
 		method  string
 		target  string
-		body    string // a form
+		body    string
 		status  int
 		want    []string
 		wantNot []string
@@ -104,7 +104,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestModesGiveTheSamePages is what makes comparing the two versions fair.
+// TestModesGiveTheSamePages makes the comparison fair.
 func TestModesGiveTheSamePages(t *testing.T) {
 	extra, lean := sampleSearcher(t, match.Extra).routes(), sampleSearcher(t, match.Lean).routes()
 	for _, term := range []string{
@@ -127,7 +127,6 @@ func TestModesGiveTheSamePages(t *testing.T) {
 	}
 }
 
-// TestFeedFailures has one good feed and one that fails in some way.
 func TestFeedFailures(t *testing.T) {
 	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `<rss version="2.0"><channel><item><title>A Storm</title></item></channel></rss>`)
@@ -135,7 +134,7 @@ func TestFeedFailures(t *testing.T) {
 	defer good.Close()
 	tests := []struct {
 		name    string
-		handler http.HandlerFunc // nil: nobody listens
+		handler http.HandlerFunc
 		want    string
 	}{
 		{"down", nil, "connection refused"},
@@ -159,7 +158,7 @@ func TestFeedFailures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			url := "http://127.0.0.1:1/" // a port that nobody is given
+			url := "http://127.0.0.1:1/"
 			if tt.handler != nil {
 				bad := httptest.NewServer(tt.handler)
 				defer bad.Close()
@@ -179,9 +178,8 @@ func TestFeedFailures(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch is one request through the handler. What matters is B/op: the collector
-// runs each time that the heap has grown by about its live size, so a request that
-// allocates a third as much is three times as far from the next collection.
+// BenchmarkSearch is about B/op. The collector runs each time that the heap has grown by about its
+// live size.
 func BenchmarkSearch(b *testing.B) {
 	for _, mode := range []string{"extra", "lean"} {
 		b.Run(mode, func(b *testing.B) {
@@ -204,7 +202,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// discard is a ResponseWriter that keeps no copy of the page, as a connection would not.
+// discard keeps no copy of the page.
 type discard struct {
 	header http.Header
 	status int
@@ -227,7 +225,7 @@ func TestSampleFeeds(t *testing.T) {
 	}
 }
 
-// TestSampleItems holds what the example relies on: enough text, in mixed case, with links.
+// TestSampleItems wants enough text, in mixed case, with links.
 func TestSampleItems(t *testing.T) {
 	for _, name := range []string{"cnn", "bbc", "nyt"} {
 		w := httptest.NewRecorder()

@@ -21,7 +21,6 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// sampleSearcher searches the built-in feeds.
 func sampleSearcher(t testing.TB, found match.Func) *searcher {
 	srv := httptest.NewServer(sampleFeeds())
 	t.Cleanup(srv.Close)
@@ -35,7 +34,7 @@ func sampleSearcher(t testing.TB, found match.Func) *searcher {
 func newSearcher(t testing.TB, found match.Func, addrs []address) *searcher {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	// A busy machine may take long to read a feed that is too large.
+	// A busy machine reads a large feed slowly.
 	sources := newSources(addrs, &http.Client{Transport: transport}, feed.Options{Logger: quiet, Timeout: time.Minute})
 	t.Cleanup(func() {
 		for _, src := range sources {
@@ -86,7 +85,7 @@ func TestRunRefusesArgs(t *testing.T) {
 	tests := []struct {
 		name string
 		args []string
-		want string // in what it says
+		want string
 	}{
 		{"unknown flag", []string{"-verbose"}, "-verbose"},
 		{"no recorder", []string{"-recorder-cpu=1"}, "-admin"},

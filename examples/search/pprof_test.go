@@ -17,8 +17,8 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestGuidesPprof runs what the guide says about pprof on a program that is built as make build
-// builds it: pprof must find the source of each line, ours and the standard library's.
+// TestGuidesPprof runs the guide's pprof commands on a program of make build. pprof must find the
+// source of each line.
 func TestGuidesPprof(t *testing.T) {
 	testutil.Long(t, "the first run compiles pprof")
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
@@ -64,7 +64,7 @@ func TestGuidesPprof(t *testing.T) {
 	}
 }
 
-// linesOf returns the lines of a file that begin so.
+// linesOf returns the lines of a file with this start.
 func linesOf(t *testing.T, name, start string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(name)

@@ -15,17 +15,16 @@ import (
 	"evenkeel.dev/examples/internal/command"
 )
 
-// program is a run of the program inside the test.
 type program struct {
 	url    string
 	stop   context.CancelFunc
 	code   <-chan int
-	stderr *bytes.Buffer // read it after code
+	stderr *bytes.Buffer // after code
 }
 
 var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
-// start runs the program on a free port and returns when it listens.
+// start returns when the program listens on a free port.
 func start(t *testing.T, args ...string) program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -110,7 +109,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	<-asked
 	waitForRequest(t, p.url)
 	p.stop()
-	for { // until the listener is closed
+	for {
 		c, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 		if err != nil {
 			break
@@ -126,7 +125,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	}
 }
 
-// waitForRequest returns when a goroutine of this process waits inside a search.
+// waitForRequest returns when a goroutine waits in a search.
 func waitForRequest(t *testing.T, url string) {
 	t.Helper()
 	for t.Context().Err() == nil {

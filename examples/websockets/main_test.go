@@ -27,12 +27,11 @@ import (
 
 const patience = 30 * time.Second
 
-// messages are of each length that a frame's header says otherwise, and longer than any buffer.
+// messages have each form of length of a frame's header.
 var messages = []string{"", "to and fro", strings.Repeat("to and fro ", 100), strings.Repeat("to and fro ", 20_000)}
 
 func TestMain(m *testing.M) { program.Main(m, main) }
 
-// TestProgram runs it as its user does.
 func TestProgram(t *testing.T) {
 	path := program.Path(t)
 	for _, w := range ways {
@@ -51,8 +50,8 @@ func TestProgram(t *testing.T) {
 	})
 }
 
-// echoes: a way of serving speaks with each library's client: messages whole and in fragments, a
-// ping between, and a close that is answered.
+// echoes tests messages whole and in fragments, a ping between, and a close, with each library's
+// client.
 func echoes(t *testing.T, path, way string) {
 	p := program.Start(t, path, "-serve", way)
 	url := "ws://" + p.Addr + "/ws"
@@ -67,7 +66,7 @@ func echoes(t *testing.T, path, way string) {
 }
 
 func speakGorilla(t *testing.T, url string) {
-	dialer := gorilla.Dialer{WriteBufferSize: 1000} // a frame's length
+	dialer := gorilla.Dialer{WriteBufferSize: 1000} // length of a frame
 	c, _, err := dialer.Dial(url, nil)
 	if err != nil {
 		t.Error(err)
@@ -145,7 +144,7 @@ func speakGobwas(t *testing.T, url string) {
 		if err != nil {
 			t.Error(err)
 		}
-		for len(whole) > 0 { // in pieces, of which the first are parts of the header
+		for len(whole) > 0 { // in pieces, also of the header
 			n := min(len(whole), 1+len(whole)/3)
 			c.Write(whole[:n])
 			whole = whole[n:]
@@ -157,8 +156,8 @@ func speakGobwas(t *testing.T, url string) {
 	}
 }
 
-// refuses: what is too long, and what is no text, ends the connection; no websocket at all, and a
-// foreign page's, is refused.
+// refuses tests that long messages and invalid text end the connection, and that other requests and
+// pages are refused.
 func refuses(t *testing.T, path string) {
 	p := program.Start(t, path, "-serve", "parked")
 	long := make([]byte, maxMessage+1)
@@ -177,7 +176,7 @@ func refuses(t *testing.T, path string) {
 		}
 		c.SetDeadline(time.Now().Add(patience))
 		for _, f := range frames {
-			ws.WriteFrame(c, ws.MaskFrame(f)) // which may be reset
+			ws.WriteFrame(c, ws.MaskFrame(f)) // may be reset
 		}
 		if got, err := wsutil.ReadServerBinary(c); err == nil {
 			t.Errorf("%s: %d bytes come back", what, len(got))
@@ -196,7 +195,7 @@ func refuses(t *testing.T, path string) {
 	p.Stop(syscall.SIGTERM)
 }
 
-// TestWithoutAio: what is parked works on net/http, too.
+// TestWithoutAio tests that what is parked works on net/http.
 func TestWithoutAio(t *testing.T) {
 	srv := httptest.NewServer(routes(find("parked")))
 	defer srv.Close()
@@ -208,8 +207,7 @@ func TestWithoutAio(t *testing.T) {
 
 var row = regexp.MustCompile(`\| (\S+).* \| -?\d+ \| -?\d+ \| -?\d+ \| (-?\d+\.\d\d) \|`)
 
-// says runs it with few connections: it says for each way what one holds, and parked ones have no
-// goroutine.
+// says tests the table. Parked connections have no goroutine.
 func says(t *testing.T, path string) {
 	out, err := exec.Command(path, "-n", "100").CombinedOutput()
 	rows := row.FindAllSubmatch(out, -1)

@@ -24,13 +24,13 @@ var (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// TestRun: each way of serving answers, has gate and recorder on the path and their metrics beside
-// it, and ends with all that it has begun; by httpd idle connections have no goroutines.
+// TestRun tests that each way answers, has gate, recorder and metrics, and ends all. By httpd idle
+// connections have no goroutines.
 func TestRun(t *testing.T) {
 	for _, way := range []struct {
 		by   string
 		args []string
-		each bool // an idle connection has a goroutine
+		each bool // idle connections have goroutines
 	}{{"httpd", nil, false}, {"net/http", []string{"-nethttp"}, true}} {
 		t.Run(way.by, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 			}
 			for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 				n := started()
-				if way.each == (n > conns/2) { // one for each connection, or a few for all
+				if way.each == (n > conns/2) {
 					break
 				}
 				if time.Now().After(end) {
@@ -112,7 +112,6 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// ask asks over a connection that stays, and returns the body.
 func ask(t *testing.T, c net.Conn, path string) string {
 	t.Helper()
 	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: test\r\n\r\n"); err != nil {
@@ -125,7 +124,6 @@ func ask(t *testing.T, c net.Conn, path string) string {
 	return read(t, resp)
 }
 
-// get asks over a connection of its own.
 func get(t *testing.T, url string) string {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

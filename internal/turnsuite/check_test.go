@@ -10,13 +10,12 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// broken are Turns with a defect.
 type broken struct {
 	mu     *sync.Mutex
 	held   *int
-	most   int  // that may be held
+	most   int  // turns
 	count  int  // TurnCount
-	deaf   bool // no look at contexts
+	deaf   bool // ignores contexts
 	loses  bool // each turn is lost at once
 	fails  bool // Release fails
 	forget bool // a second Release frees again
@@ -63,7 +62,7 @@ func (l *brokenLease) Release(context.Context) error {
 	return nil
 }
 
-// TestCheck: each defect is found, and nothing else.
+// TestCheck tests that each defect is found.
 func TestCheck(t *testing.T) {
 	for want, b := range map[string]broken{
 		"":                                  {most: 2, count: 2},

@@ -253,27 +253,22 @@ func (s Suite) unheard(t *testing.T) {
 	}
 }
 
-// LogIsTheGates tests that turns log to the gate's logger by default. open returns where they log
-// to.
-func LogIsTheGates(t *testing.T, open func(*slog.Logger) (turns Turns, to func() *slog.Logger)) {
+// LogIsTheGates tests that turns log to the gate's logger. log returns where they log to.
+func LogIsTheGates(t *testing.T, turns Turns, log func() *slog.Logger) {
 	t.Helper()
-	for _, own := range []*slog.Logger{nil, slog.New(slog.DiscardHandler)} {
-		turns, to := open(own)
-		defer turns.Close()
-		heap := gcgatetest.NewHeap()
-		heap.Rate = 1 // it never collects
-		g, err := gcgate.Start(t.Context(), gcgate.Options{
-			Policy: gcgate.PolicyThrough, Turns: turns, Collector: heap, Logger: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := to(); (got == g.Logger()) != (own == nil) || own != nil && got != own {
-			t.Errorf("with the logger %p it logs to %p; the gate's is %p", own, got, g.Logger())
-		}
-		if err := g.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+	heap := gcgatetest.NewHeap()
+	heap.Rate = 1 // it never collects
+	g, err := gcgate.Start(t.Context(), gcgate.Options{
+		Policy: gcgate.PolicyThrough, Turns: turns, Collector: heap, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log() != g.Logger() {
+		t.Error("they do not log where the gate does")
+	}
+	if err := g.Stop(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

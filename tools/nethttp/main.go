@@ -2,11 +2,8 @@
 //
 //	nethttp [-backends epoll,io_uring] [-short] [-run REGEXP]
 //
-// None of them is copied: an overlay (go help build) has Server.Serve and ServeTLS, and so all that
-// serves, be httpd's. It fails where a test fails that known.txt does not have, and where one
-// passes that it has: each of these runs alone, in a process of its own. GOTOOLCHAIN says which Go,
-// as ever. With -short the tests run as with go test -short. It is to be started in module tools.
-// An interrupt ends the tests too.
+// An overlay (go help build) makes Server.Serve and ServeTLS httpd's. It fails if a test fails that
+// known.txt does not have, or if a known one passes. Start it in module tools.
 package main
 
 import (
@@ -32,10 +29,10 @@ import (
 //go:embed known.txt
 var known string
 
-// builds are the tests of how net/http is built, by the go command: nothing serves there.
+// builds are tests of the go command, in which nothing serves.
 const builds = "^TestOmitHTTP2$|^TestOmitHTTP2Vet$|^TestCmdGoNoHTTPServer$"
 
-// bound is for one process; only a hang meets it.
+// bound ends what hangs.
 const bound = "20m"
 
 func main() {
@@ -54,7 +51,7 @@ func main() {
 	}
 }
 
-// suite builds the tests and runs them. It reports whether something is wrong.
+// suite reports whether something is wrong.
 func suite(ctx context.Context, backends []string, short bool, run string) (wrong bool, err error) {
 	list, err := parseKnown(known)
 	if err != nil {
@@ -116,8 +113,8 @@ func suite(ctx context.Context, backends []string, short bool, run string) (wron
 	return wrong, nil
 }
 
-// toolchain returns where Go is, and its version. No overlay may replace files in the module cache: a Go that was
-// downloaded there is used by a link in .bin.
+// toolchain returns GOROOT and the version. No overlay may replace files in the module cache, so a
+// Go that was downloaded there is used by a link in .bin.
 func toolchain() (goroot, version string, err error) {
 	out, err := exec.Command("go", "env", "GOROOT", "GOVERSION", "GOMODCACHE").Output()
 	if err != nil {
@@ -128,7 +125,7 @@ func toolchain() (goroot, version string, err error) {
 	if !strings.HasPrefix(goroot, env[2]+string(filepath.Separator)) {
 		return goroot, version, nil
 	}
-	// always the same: what cgo builds depends on it
+	// always the same, because cgo's builds depend on it
 	link, err := filepath.Abs(filepath.Join("..", ".bin", "goroot-"+version))
 	if err != nil {
 		return "", "", err
@@ -151,7 +148,6 @@ func toolchain() (goroot, version string, err error) {
 	return link, version, nil
 }
 
-// parseKnown returns the reasons by test.
 func parseKnown(text string) (map[string]string, error) {
 	list := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -168,17 +164,15 @@ func parseKnown(text string) (map[string]string, error) {
 	return list, nil
 }
 
-// pattern is what -run and -skip take for this test alone.
+// pattern is for -run and -skip.
 func pattern(test string) string { return "^" + strings.ReplaceAll(test, "/", "$/^") + "$" }
 
-// binary is net/http's tests, built.
 type binary struct {
 	path, dir, backend string
-	races              string // the race detector's reports go to files of this name, each with a process's id
+	races              string // prefix of the race detector's reports
 	short              bool
 }
 
-// build builds them, with the overlay's files in tmp.
 func (b *binary) build(ctx context.Context, tmp string) error {
 	top, err := filepath.Abs("..")
 	if err != nil {
@@ -196,7 +190,6 @@ func (b *binary) build(ctx context.Context, tmp string) error {
 	return nil
 }
 
-// run runs tests in a process.
 func (b *binary) run(ctx context.Context, args ...string) (*results, error) {
 	args = append([]string{
 		"tool", "test2json", b.path, "-test.v=test2json", "-test.timeout=" + bound,
@@ -204,7 +197,7 @@ func (b *binary) run(ctx context.Context, args ...string) (*results, error) {
 	}, args...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = b.dir, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go tool test2json leaves what it runs behind
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go tool test2json leaves its child behind
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Env = append(os.Environ(), backendEnv+"="+b.backend, "GORACE=atexit_sleep_ms=0 log_path="+b.races)
 	stdout, err := cmd.StdoutPipe()
@@ -226,7 +219,7 @@ func (b *binary) run(ctx context.Context, args ...string) (*results, error) {
 	return r, errors.Join(err, b.race(r))
 }
 
-// race moves the race detector's reports to r: as the tests' output they would be that of any test which ran meanwhile.
+// race moves the race detector's reports to r, because in the output they would be any test's.
 func (b *binary) race(r *results) error {
 	files, err := filepath.Glob(b.races + ".*")
 	for _, file := range files {
@@ -237,10 +230,10 @@ func (b *binary) race(r *results) error {
 	return err
 }
 
-// results are how tests ended, and what those said that have not passed.
+// results are how tests ended, and the output of those that did not pass.
 type results struct {
-	ended  map[string]string // as go doc test2json has it; "" of one that did not end
-	output map[string]string // of no test: ""
+	ended  map[string]string // action of test2json; "": it did not end
+	output map[string]string // "": of no test
 	exit   error
 }
 
@@ -248,7 +241,6 @@ func newResults() *results {
 	return &results{ended: map[string]string{}, output: map[string]string{}}
 }
 
-// read takes the events of go doc test2json.
 func (r *results) read(from io.Reader) error {
 	for events := json.NewDecoder(from); ; {
 		var e struct{ Action, Test, Output string }
@@ -275,7 +267,7 @@ func (r *results) read(from io.Reader) error {
 	}
 }
 
-// count returns how many tests ended so, of those that have no subtests.
+// count leaves out tests that have subtests.
 func (r *results) count(action string) (n int) {
 	for test, a := range r.ended {
 		if a == action && !r.below(test, func(string) bool { return true }) {
@@ -285,7 +277,6 @@ func (r *results) count(action string) (n int) {
 	return n
 }
 
-// below reports whether a subtest of test ended in a way that is so.
 func (r *results) below(test string, so func(action string) bool) bool {
 	for name, action := range r.ended {
 		if strings.HasPrefix(name, test+"/") && so(action) {
@@ -295,8 +286,7 @@ func (r *results) below(test string, so func(action string) bool) bool {
 	return false
 }
 
-// failures returns what the tests said that failed, or did not end; not those of which that is a subtest's, nor those
-// that wait for the others' end.
+// failures leaves out tests whose subtests failed, and those that wait for others.
 func (r *results) failures() map[string]string {
 	bad := func(action string) bool { return action != "pass" && action != "skip" }
 	said := map[string]string{}
@@ -308,7 +298,6 @@ func (r *results) failures() map[string]string {
 	return said
 }
 
-// failed reports whether something did, and says what.
 func (r *results) failed() bool {
 	said := r.failures()
 	for _, test := range slices.Sorted(maps.Keys(said)) {

@@ -14,7 +14,6 @@ import (
 	"testing"
 )
 
-// TestKnown reads the list, and refuses one without a reason.
 func TestKnown(t *testing.T) {
 	list, err := parseKnown(known)
 	if err != nil || len(list) == 0 {
@@ -28,7 +27,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestOverlay hooks net/http as it is in this Go, and says so where it is not as it knows it.
+// TestOverlay tests that this Go's net/http can be hooked.
 func TestOverlay(t *testing.T) {
 	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -48,7 +47,7 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// TestResults counts the tests that have no subtests, and takes one that did not end for one that failed.
+// TestResults tests that a test that did not end counts as failed.
 func TestResults(t *testing.T) {
 	const events = `{"Action":"start"}
 {"Action":"run","Test":"A"}
@@ -80,7 +79,6 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestInterrupted ends the tests when the command is to end.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	fifo, script := filepath.Join(dir, "fifo"), filepath.Join(dir, "http.test")
@@ -100,7 +98,7 @@ func TestInterrupted(t *testing.T) {
 	var open *os.File
 	go func() {
 		var err error
-		open, err = os.Open(fifo) // waits until it runs
+		open, err = os.Open(fifo)
 		opened <- err
 	}()
 	select {
@@ -113,7 +111,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	defer open.Close()
 	cancel()
-	if _, err := io.ReadAll(open); err != nil { // waits until nobody has it open
+	if _, err := io.ReadAll(open); err != nil {
 		t.Error(err)
 	}
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -121,7 +119,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestRace has what the race detector said be printed, and not that of an earlier run.
+// TestRace tests that the race detector's reports are printed.
 func TestRace(t *testing.T) {
 	b := binary{races: filepath.Join(t.TempDir(), "race")}
 	if err := os.WriteFile(b.races+".17", []byte("WARNING: DATA RACE\n"), 0o600); err != nil {

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	backendEnv = "NETHTTP_BACKEND" // says which of aio's backends a run has
+	backendEnv = "NETHTTP_BACKEND" // aio's backend
 	missing    = "not to be had here:"
 )
 
-// hooked are what the overlay makes of net/http's server.go: what serves is httpd's, which calls what served.
+// hooked are changes to net/http's server.go.
 var hooked = [][2]string{
 	{"func (s *Server) Serve(l net.Listener) error {", `// HookServe is what Serve is in the tests.
 var HookServe func(s *Server, l net.Listener) error
@@ -35,7 +35,6 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 func (s *Server) ServeTLSItself(l net.Listener, certFile, keyFile string) error {`},
 }
 
-// hook is a file of package httpd in the tests.
 const hook = `package httpd
 
 import (
@@ -93,11 +92,9 @@ func init() {
 }
 `
 
-// imports is a file of net/http's tests.
 const imports = "package http_test\n\nimport _ \"evenkeel.dev/httpd\"\n"
 
-// overlay writes what go test -overlay reads, and the files that this names, to the folder tmp, and
-// returns the first one's name. Package net/http is at nethttp, package httpd at httpd.
+// overlay writes what go test -overlay reads to tmp, and returns its name.
 func overlay(tmp, nethttp, httpd string) (string, error) {
 	file := filepath.Join(nethttp, "server.go")
 	b, err := os.ReadFile(file)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// licences are the texts by which a licence is known, the longer ones of a family first.
+// licences are known by a text. The longer ones of a family come first.
 var licences = []struct{ name, says string }{
 	{"Apache-2.0", "Apache License Version 2.0"},
 	{"MPL-2.0", "Mozilla Public License Version 2.0"},
@@ -19,7 +19,6 @@ var licences = []struct{ name, says string }{
 	{"ISC", "Permission to use, copy, modify, and/or distribute this software"},
 }
 
-// licenceOf returns the short name of a licence's text, "" if it is none of those above.
 func licenceOf(text string) string {
 	text = strings.ToLower(strings.NewReplacer(",", "").Replace(strings.Join(strings.Fields(text), " ")))
 	for _, l := range licences {
@@ -30,12 +29,11 @@ func licenceOf(text string) string {
 	return ""
 }
 
-// dependency is a module of others that is linked into who imports a published module.
+// A dependency is linked into programs that import a published module.
 type dependency struct{ path, version, licence string }
 
-// dependencies returns the modules of others that the packages of a module import that somebody else can
-// import or install, tests left out. What only tests import, as an internal package for them does, is
-// linked into nobody's program.
+// dependencies returns the other modules that public packages import. What only tests import is
+// left out.
 func dependencies(dir string) ([]dependency, error) {
 	env := append(os.Environ(), "GOWORK=off", "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1")
 	all, err := output(dir, env, "go", "list", "./...")
@@ -85,10 +83,8 @@ func dependencies(dir string) ([]dependency, error) {
 	return deps, nil
 }
 
-// licencesPage is the page that lists them.
 const licencesPage = "docs/reference/licences.md"
 
-// page writes the page.
 func (r *releaser) page() (string, error) {
 	mods, err := published(r.top)
 	if err != nil {

@@ -3,16 +3,13 @@
 //	release [-top DIR] [-version v0.1.0] check     # all of what follows
 //	release [-top DIR] licences > docs/reference/licences.md
 //
-// The check takes what is committed, never what lies beside it. It wants a clean tree, and the list of
-// licences to be that of the modules that are linked. Then it makes the zip of each module that is
-// published, the root and those of contrib, as the module proxy would; serves them from a folder; and
-// builds with nothing but that: it installs the commands, asks evenkeel for its version, and compiles
-// a module that imports every public package. No replace line helps there.
+// The check takes what is committed. It wants a clean tree and the right list of licences. Then it
+// makes the zip of each published module, as the module proxy would, and builds with these alone:
+// it installs the commands, and compiles a module that imports every public package.
 //
-// In the tree nested modules require evenkeel.dev v0.0.0 and replace it by the folder beside them.
-// What is published requires the version itself, so the go.mod files in the zips differ in that: the
-// tag of a nested module belongs on a commit with such a go.mod, which `release -version v0.1.0 mods`
-// writes.
+// In the tree nested modules replace evenkeel.dev by the folder beside them. Published ones require
+// the version itself. The tag of a nested module belongs on a commit with such a go.mod, which
+// `release -version v0.1.0 mods` writes.
 package main
 
 import (
@@ -41,7 +38,6 @@ func main() {
 	}
 }
 
-// releaser tries one version of the modules of a repository.
 type releaser struct{ top, version string }
 
 func (r *releaser) check() error {
@@ -91,9 +87,8 @@ func (r *releaser) try(dir string) error {
 	return r.scratch(filepath.Join(dir, "scratch"), tree, mods, env)
 }
 
-// environment is one in which the published modules come from proxy alone, and those of others
-// from this machine's module cache or from where they always come. The module cache is a new one:
-// none must keep a version that has not been published.
+// environment has the published modules come from proxy alone, and a new module cache, so that no
+// version is kept that was not published.
 func environment(dir, proxy string) ([]string, error) {
 	cache, err := output(".", nil, "go", "env", "GOMODCACHE")
 	if err != nil {
@@ -112,7 +107,6 @@ func environment(dir, proxy string) ([]string, error) {
 	), nil
 }
 
-// install installs the commands as a user does, and asks evenkeel which it is.
 func (r *releaser) install(dir string, env []string) error {
 	for _, name := range []string{"evenkeel", "fastcgen"} {
 		if _, err := output(dir, env, "go", "install", root+"/cmd/"+name+"@"+r.version); err != nil {
@@ -130,7 +124,6 @@ func (r *releaser) install(dir string, env []string) error {
 	return nil
 }
 
-// output runs a command and returns what it wrote to its standard output, without space around.
 func output(dir string, env []string, args ...string) (string, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Env = dir, env
@@ -143,7 +136,7 @@ func output(dir string, env []string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// scratch makes a module that imports all public packages of the published modules, and builds it.
+// scratch builds a module that imports all public packages.
 func (r *releaser) scratch(dir, tree string, mods []mod, env []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -165,7 +158,7 @@ func (r *releaser) scratch(dir, tree string, mods []mod, env []string) error {
 				continue
 			}
 			text += fmt.Sprintf("import _ %q\n", path)
-			get = append(get, path+"@"+r.version) // go get adds the checksums of what the package imports
+			get = append(get, path+"@"+r.version) // for the checksums of its imports
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text+"\nfunc main() {}\n"), 0o644); err != nil {

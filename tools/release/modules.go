@@ -18,19 +18,17 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// root is the path of the root module.
 const root = "evenkeel.dev"
 
-// mod is a module that is published.
 type mod struct {
 	path string
-	dir  string // in the tree, with slashes; "." for the root
+	dir  string // with slashes
 }
 
-// published returns the modules of a tree that are published: the root, and those of contrib.
+// published returns the root and the modules of contrib.
 func published(tree string) ([]mod, error) {
 	mods := []mod{{root, "."}}
-	for _, depth := range []string{"*", "*/*"} { // a module of contrib may have others in folders of its own
+	for _, depth := range []string{"*", "*/*"} { // modules may be nested
 		files, err := filepath.Glob(filepath.Join(tree, "contrib", depth, "go.mod"))
 		if err != nil {
 			return nil, err
@@ -47,8 +45,8 @@ func published(tree string) ([]mod, error) {
 	return mods, nil
 }
 
-// publishable returns a go.mod as it is published: it requires the repository's modules at version, and
-// replaces none.
+// publishable returns a go.mod that requires the repository's modules at version, without
+// replacements.
 func publishable(text []byte, version string) ([]byte, error) {
 	f, err := modfile.Parse("go.mod", text, nil)
 	if err != nil {
@@ -74,7 +72,6 @@ func publishable(text []byte, version string) ([]byte, error) {
 	return f.Format()
 }
 
-// checkVersion refuses what is no version that the root can have.
 func (r *releaser) checkVersion() error {
 	err := module.Check(root, r.version)
 	if err == nil && module.CanonicalVersion(r.version) != r.version {
@@ -86,7 +83,6 @@ func (r *releaser) checkVersion() error {
 	return nil
 }
 
-// writeMods writes the go.mod files of the published nested modules as they are published.
 func (r *releaser) writeMods() error {
 	if err := r.checkVersion(); err != nil {
 		return err
@@ -115,7 +111,7 @@ func (r *releaser) writeModsOf(tree string) error {
 	return nil
 }
 
-// export writes what is committed to dir, go.mod files as they are published.
+// export writes what is committed to dir, with go.mod files as they are published.
 func (r *releaser) export(dir string) error {
 	var archive, stderr bytes.Buffer
 	cmd := exec.Command("git", "archive", "--format=tar", "HEAD")
@@ -132,7 +128,7 @@ func (r *releaser) export(dir string) error {
 			return err
 		}
 		if h.Typeflag != tar.TypeReg {
-			continue // folders come with their files, and a zip of a module has no links
+			continue // a module's zip has no links
 		}
 		name, err := filepath.Localize(h.Name)
 		if err != nil {
@@ -152,8 +148,8 @@ func (r *releaser) export(dir string) error {
 	}
 }
 
-// zip writes a module to the folder of a proxy and returns the size of its zip. A nested module that has no
-// LICENSE gets the root's, as the go command does when it makes a zip of a repository.
+// zip writes a module to a proxy's folder. A nested module without a LICENSE gets the root's, as
+// the go command does.
 func (r *releaser) zip(tree, proxy string, m mod) (size int64, err error) {
 	from := filepath.Join(tree, m.dir)
 	license := filepath.Join(from, "LICENSE")

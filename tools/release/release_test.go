@@ -43,7 +43,6 @@ require (
 	}
 }
 
-// TestVersion: what is none is refused before a go.mod file names it.
 func TestVersion(t *testing.T) {
 	for version, ok := range map[string]bool{
 		"v0.1.0": true, "v1.2.3-rc.1": true, "": false, "banana": false,
@@ -75,8 +74,7 @@ func TestLicenceOf(t *testing.T) {
 	}
 }
 
-// TestDependencies: what a public package imports counts, also by way of an internal one; what only
-// tests use does not.
+// TestDependencies tests that internal packages count, and what only tests use does not.
 func TestDependencies(t *testing.T) {
 	dir := t.TempDir()
 	mit := "Permission is hereby granted, free of charge\n"

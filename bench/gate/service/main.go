@@ -106,7 +106,7 @@ func (s *service) run() error {
 	var calls *grpcgate.Signal
 	if s.grpcAddr != "" {
 		var err error
-		if calls, err = grpcgate.New(grpcgate.Options{Logger: s.options.Logger}); err != nil {
+		if calls, err = grpcgate.New(grpcgate.Options{}); err != nil {
 			return err
 		}
 		s.options.Signals = append(s.options.Signals, calls)

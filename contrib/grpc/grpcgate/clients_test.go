@@ -18,10 +18,9 @@ import (
 	"evenkeel.dev/contrib/grpc/grpcgate/client"
 )
 
-// interopCalls are the cases of grpc-go's own interop client that any client and server have to
-// manage. They end the process where a call fails, or its answer is another than it should be.
-// DoCancelAfterBegin is not among them: it closes its stream right after it has cancelled it, and
-// where the machine is busy the answer is there before grpc-go has seen the cancellation.
+// interopCalls are cases of grpc-go's own interop client, which end the process if a call fails.
+// DoCancelAfterBegin is left out, because on a busy machine the answer may come before the
+// cancellation.
 var interopCalls = []func(context.Context, testpb.TestServiceClient, ...grpc.CallOption){
 	interop.DoEmptyUnaryCall, interop.DoLargeUnaryCall, interop.DoClientStreaming, interop.DoServerStreaming,
 	interop.DoPingPong,
@@ -29,8 +28,7 @@ var interopCalls = []func(context.Context, testpb.TestServiceClient, ...grpc.Cal
 	interop.DoSpecialStatusMessage,
 }
 
-// TestInteropClients: grpc-go's own interop clients notice nothing of collections, which both
-// replicas are asked for at once, time and again.
+// TestInteropClients tests that these clients notice nothing of collections.
 func TestInteropClients(t *testing.T) {
 	gate := wide(turns(t))
 	a := startService(t, patient, gate, interop.NewTestServer())
@@ -68,8 +66,8 @@ func TestInteropClients(t *testing.T) {
 	}
 }
 
-// TestClientInPython: gRPC's other implementation, which C++, Python, Ruby and PHP share, takes the
-// same service configuration.
+// TestClientInPython tests that gRPC's core, which C++, Python, Ruby and PHP share, takes the same
+// service configuration.
 func TestClientInPython(t *testing.T) {
 	python := ""
 	for _, name := range []string{"../../../.bin/python/bin/python", "python3"} { // the first one is .ci/setup's

@@ -16,7 +16,6 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// hello is a service of one's own.
 type hello struct {
 	testpb.UnimplementedTestServiceServer
 }
@@ -25,7 +24,6 @@ func (hello) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
 	return &testpb.Empty{}, nil
 }
 
-// A server and its client. The gate is in charge of this process's own collector.
 func Example() {
 	dir, err := os.MkdirTemp("", "grpcgate")
 	if err != nil {

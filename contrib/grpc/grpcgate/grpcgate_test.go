@@ -17,15 +17,14 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// collections is how many there are in a test, of both replicas.
 const collections = 40
 
 func turns(t *testing.T) gcgate.Turns {
 	return gcgate.FileTurns{Path: filepath.Join(t.TempDir(), "turn")}
 }
 
-// TestCallsKeepAwayFromCollections: two replicas that are asked to collect at once, time and again,
-// fail no call, and nearly none overlaps a collection.
+// TestCallsKeepAwayFromCollections has two replicas collect at once, time and again. No call fails,
+// and nearly none overlaps a collection.
 func TestCallsKeepAwayFromCollections(t *testing.T) {
 	gate := wide(turns(t))
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
@@ -45,7 +44,6 @@ func TestCallsKeepAwayFromCollections(t *testing.T) {
 	wantFollowed(t, 4, a, b)
 }
 
-// report logs what came when.
 func report(t *testing.T, l *load, replicas ...*replica) {
 	var closing []time.Duration
 	var after int64
@@ -63,14 +61,14 @@ func report(t *testing.T, l *load, replicas ...*replica) {
 		l.sent.Load(), l.failed.Load(), len(closing), closing[len(closing)/2], closing[len(closing)-1], after, met)
 }
 
-// TestStreamsAreKept: streams last over collections, and no drain waits for them.
+// TestStreamsAreKept tests that streams last over collections, and that no drain waits for them.
 func TestStreamsAreKept(t *testing.T) {
 	gate := wide(turns(t))
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
 	clients := watching(t, 2, a, b)
 	l := startLoad(t, clients...)
 	called(t, 2, a, b)
-	var before gcgate.Duration // all drains so far
+	var before gcgate.Duration
 	drains := func() (mean time.Duration) {
 		t.Helper()
 		collect(t, 5, a, b)
@@ -115,10 +113,9 @@ func TestStreamsAreKept(t *testing.T) {
 	t.Logf("a drain took %v on average, and %v with 20 streams open", without, with)
 }
 
-// TestClientsThatDoNotWatch: the first collection names them, they are served all the same, and who
-// watches is not named.
+// TestClientsThatDoNotWatch tests that the first collection names them, and no client that watches.
 func TestClientsThatDoNotWatch(t *testing.T) {
-	gate := gcgate.Options{Turns: turns(t), AnnounceTimeout: 10 * time.Second} // and the default for DrainTimeout
+	gate := gcgate.Options{Turns: turns(t), AnnounceTimeout: 10 * time.Second}
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
 	l := startLoad(t, watching(t, 1, a, b)...)
 	called(t, 1, a, b)
@@ -141,13 +138,13 @@ func TestClientsThatDoNotWatch(t *testing.T) {
 			return true
 		}
 		select {
-		case <-collected: // where the machine has kept all calls back for a while, that looked like silence
+		case <-collected: // calls that the machine kept back look like silence
 			begin()
 		default:
 		}
 		return false
 	})
-	past.end(t) // else the gate waits for ten seconds
+	past.end(t)
 	<-collected
 	if n := a.gate.Stats().IgnoredDrains; n != 1 {
 		t.Errorf("%d drains were ignored, want 1", n)
@@ -162,7 +159,8 @@ func TestClientsThatDoNotWatch(t *testing.T) {
 	}
 }
 
-// TestNobodyWatches: collections take place without the signal, and the log says what to do.
+// TestNobodyWatches tests that collections go on without the signal, and that the log says what to
+// do.
 func TestNobodyWatches(t *testing.T) {
 	a := startReplica(t, patient, wide(turns(t)))
 	l := startLoad(t, dial(t, "", a))
@@ -178,14 +176,14 @@ func TestNobodyWatches(t *testing.T) {
 	}
 }
 
-// TestWhenAllAreAway: calls fail with UNAVAILABLE, but those that wait for a server do not.
+// TestWhenAllAreAway tests that calls fail with UNAVAILABLE, except those that wait for a server.
 func TestWhenAllAreAway(t *testing.T) {
 	gate := wide(turns(t))
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
 	c := watching(t, 1, a, b)[0]
 	for _, r := range []*replica{a, b} {
 		if err := r.gate.Stop(t.Context()); err != nil {
-			// It tells its first peer that this process is ready, perhaps only now.
+			// Its first peer may hear only now that this process is ready.
 			t.Fatal(err)
 		}
 		if err := r.signal.Drain(t.Context(), time.Second); err != nil {

@@ -16,7 +16,6 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// inFlight fails the test unless so many requests are in flight, and so many have entered.
 func inFlight(t *testing.T, s *Signal, want int, entered uint32) {
 	t.Helper()
 	if n, e := s.gate.Load().Requests(); n != want || e != entered {
@@ -47,7 +46,7 @@ func TestCallsAreCountedAndHealthIsNot(t *testing.T) {
 	})
 }
 
-// fakeStream is a stream whose client sends so many messages.
+// fakeStream's client sends some messages.
 type fakeStream struct {
 	grpc.ServerStream
 	ctx  context.Context
@@ -81,13 +80,13 @@ func TestMessagesCountOnRequest(t *testing.T) {
 			inFlight(t, s, 0, 0)
 			ss.RecvMsg(nil)
 			inFlight(t, s, 1, 1)
-			ss.SendMsg(nil) // answered
+			ss.SendMsg(nil)
 			inFlight(t, s, 0, 1)
 			ss.SendMsg(nil)
 			inFlight(t, s, 0, 1)
 			ss.RecvMsg(nil)
 			inFlight(t, s, 1, 2)
-			ss.RecvMsg(nil) // the one before needed no answer
+			ss.RecvMsg(nil)
 			inFlight(t, s, 1, 3)
 			if err := ss.RecvMsg(nil); !errors.Is(err, io.EOF) {
 				t.Error(err)
@@ -97,13 +96,13 @@ func TestMessagesCountOnRequest(t *testing.T) {
 		})
 		stream("/a.B/Short", func(_ any, ss grpc.ServerStream) error {
 			ss.RecvMsg(nil)
-			return nil // with the message
+			return nil
 		})
 		inFlight(t, s, 0, 4)
 	})
 }
 
-// chattyStream is a stream whose client sends a message each millisecond.
+// chattyStream's client sends a message each millisecond.
 type chattyStream struct{ fakeStream }
 
 func (f *chattyStream) RecvMsg(any) error {
@@ -115,7 +114,8 @@ func (f *chattyStream) RecvMsg(any) error {
 	}
 }
 
-// TestMessagesAreNoIgnoredDrain: a client that has heard of the drain cannot move an open stream.
+// TestMessagesAreNoIgnoredDrain tests that messages of an open stream, which cannot move, do not
+// count as ignoring a drain.
 func TestMessagesAreNoIgnoredDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Options{Messages: func(string) bool { return true }})
@@ -123,7 +123,7 @@ func TestMessagesAreNoIgnoredDrain(t *testing.T) {
 			t.Fatal(err)
 		}
 		heap := gcgatetest.NewHeap()
-		heap.Rate = 20 << 20 // 3.75 s from the trigger to the hard threshold
+		heap.Rate = 20 << 20 // 3.75 s from trigger to hard limit
 		g, err := gcgate.Start(t.Context(), gcgate.Options{
 			Collector: heap, Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{s}, DisableTurns: true, Logger: quiet,
 		})
@@ -156,13 +156,11 @@ func TestMessagesAreNoIgnoredDrain(t *testing.T) {
 		}
 		cancel()
 		<-ended
-		time.Sleep(time.Second) // a collection that runs is not waited for
+		time.Sleep(time.Second) // a collection may be running
 	})
 }
 
-// TestRefuses: under PolicyShed calls get UNAVAILABLE while the gate is away, streams go on.
-// TestReaderThatOutlivesItsHandler: a message that comes when the handler has returned is nobody's
-// work.
+// TestReaderThatOutlivesItsHandler tests that a message after the handler's return does not count.
 func TestReaderThatOutlivesItsHandler(t *testing.T) {
 	s := newSignal(t, Options{Messages: func(string) bool { return true }})
 	stream := &lateStream{fakeStream: fakeStream{ctx: client(t, 1)}, more: make(chan struct{})}
@@ -183,7 +181,6 @@ func TestReaderThatOutlivesItsHandler(t *testing.T) {
 	inFlight(t, s, 0, 0)
 }
 
-// lateStream has a message when more is closed.
 type lateStream struct {
 	fakeStream
 	more chan struct{}
@@ -236,7 +233,6 @@ func TestRefuses(t *testing.T) {
 	})
 }
 
-// TestWithoutAGate: the same server runs without one.
 func TestWithoutAGate(t *testing.T) {
 	s, err := New(Options{})
 	if err != nil {
@@ -245,7 +241,6 @@ func TestWithoutAGate(t *testing.T) {
 	call(t, s, client(t, 1))
 }
 
-// TestCallsAllocateNothing: what a call costs is a lookup and two additions.
 func TestCallsAllocateNothing(t *testing.T) {
 	s, err := New(Options{})
 	if err != nil {

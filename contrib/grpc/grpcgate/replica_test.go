@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// eventTimeout bounds what a test waits for: only what hangs meets it.
+// eventTimeout ends what hangs.
 const eventTimeout = time.Minute
 
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -40,7 +40,6 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// logBuffer is a buffer for several goroutines.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -58,8 +57,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// replica is a grpc-go server with a gate over a heap that stands in for the process's, so that
-// there may be two.
+// replica is a grpc-go server with a gate over a simulated heap, so that a process can have two.
 type replica struct {
 	testpb.UnimplementedTestServiceServer
 	addr   string
@@ -67,22 +65,21 @@ type replica struct {
 	gate   *gcgate.Gate
 	log    logBuffer
 
-	calls atomic.Int64 // unary ones that have come, all in all
-	after atomic.Int64 // of these, since each Watch was sent that this process is away
-	// Of these, in a collection, not the first on their connection: with the answer to that their
-	// client had heard of it.
+	calls atomic.Int64 // unary ones
+	after atomic.Int64 // of these, since NOT_SERVING was sent to each Watch
+	// Of these, not the first ones of their connection in a collection. The client had heard of it
+	// by then.
 	again atomic.Int64
 
 	mu      sync.Mutex
-	clients map[string]struct{} // connections on which calls have come
-	came    map[string]struct{} // of these, in this collection
+	clients map[string]struct{}
+	came    map[string]struct{} // connections, in this collection
 	state   gcgate.State
 	left    time.Time       // when the announcement began
 	last    time.Duration   // from then to the last call
-	closing []time.Duration // from the announcement to the last call, of each collection
+	closing []time.Duration // from the announcement to the last call
 }
 
-// onEvent is Options.OnEvent.
 func (r *replica) onEvent(e gcgate.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +93,6 @@ func (r *replica) onEvent(e gcgate.Event) {
 	}
 }
 
-// count is an interceptor that counts calls, after the signal's.
 func (r *replica) count(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	r.calls.Add(1)
 	if p, ok := peer.FromContext(ctx); ok {
@@ -124,12 +120,10 @@ func (r *replica) countFrom(client string) {
 	}
 }
 
-// EmptyCall implements the test service.
 func (r *replica) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
 	return &testpb.Empty{}, nil
 }
 
-// FullDuplexCall answers each message with one.
 func (r *replica) FullDuplexCall(s testpb.TestService_FullDuplexCallServer) error {
 	for {
 		if _, err := s.Recv(); errors.Is(err, io.EOF) {
@@ -143,13 +137,12 @@ func (r *replica) FullDuplexCall(s testpb.TestService_FullDuplexCallServer) erro
 	}
 }
 
-// startReplica serves until the test ends. Turns have to be given, or a policy without signals.
+// startReplica serves until the test ends. gate needs Turns, or a policy without signals.
 func startReplica(t *testing.T, o grpcgate.Options, gate gcgate.Options) *replica {
 	t.Helper()
 	return startService(t, o, gate, nil)
 }
 
-// startService is startReplica for another service than the replica.
 func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service testpb.TestServiceServer) *replica {
 	t.Helper()
 	r, heap := &replica{clients: map[string]struct{}{}, came: map[string]struct{}{}}, gcgatetest.NewHeap()
@@ -159,13 +152,12 @@ func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service
 		t.Fatal(err)
 	}
 	r.addr = l.Addr().String()
-	o.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
 	if r.signal, err = grpcgate.New(o); err != nil {
 		t.Fatal(err)
 	}
 	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, heap,
 		r.onEvent
-	gate.Logger, gate.Period = o.Logger, -1
+	gate.Logger, gate.Period = slog.New(slog.NewTextHandler(&r.log, nil)), -1
 	if r.gate, err = gcgate.Start(t.Context(), gate); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +182,7 @@ func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service
 	return r
 }
 
-// dial returns a client of these replicas; config is its service configuration, "" for none.
+// dial returns a client of these replicas with a service configuration.
 func dial(t *testing.T, config string, replicas ...*replica) testpb.TestServiceClient {
 	t.Helper()
 	addrs := manual.NewBuilderWithScheme("replicas")
@@ -212,7 +204,6 @@ func dial(t *testing.T, config string, replicas ...*replica) testpb.TestServiceC
 	return testpb.NewTestServiceClient(conn)
 }
 
-// watched waits until so many clients watch each replica.
 func watched(t *testing.T, n int, replicas ...*replica) {
 	t.Helper()
 	for _, r := range replicas {
@@ -220,9 +211,8 @@ func watched(t *testing.T, n int, replicas ...*replica) {
 	}
 }
 
-// called waits until each replica has had calls from so many clients. One that has not called yet
-// is idle for the signal, which waits for no call as proof that it has the replica back: where the
-// machine is busy, it may find both away.
+// called waits until each replica has had calls from so many clients. A client that has not called
+// is idle for the signal, and may find both replicas away.
 func called(t *testing.T, n int, replicas ...*replica) {
 	t.Helper()
 	for _, r := range replicas {
@@ -234,7 +224,7 @@ func called(t *testing.T, n int, replicas ...*replica) {
 	}
 }
 
-// load is calls of clients, one at a time each.
+// load is clients that call, one call at a time each.
 type load struct {
 	stop         chan struct{}
 	running      sync.WaitGroup
@@ -242,7 +232,6 @@ type load struct {
 	firstFailure atomic.Pointer[error]
 }
 
-// startLoad calls by each client until end.
 func startLoad(t *testing.T, clients ...testpb.TestServiceClient) *load {
 	l := &load{stop: make(chan struct{})}
 	for _, c := range clients {
@@ -266,7 +255,7 @@ func startLoad(t *testing.T, clients ...testpb.TestServiceClient) *load {
 	return l
 }
 
-// end ends the load, and fails the test where a call has failed.
+// end ends the load, and fails the test if a call has failed.
 func (l *load) end(t *testing.T) {
 	t.Helper()
 	select {
@@ -281,7 +270,6 @@ func (l *load) end(t *testing.T) {
 	}
 }
 
-// collect has all replicas asked to collect at once, so many times.
 func collect(t *testing.T, rounds int, replicas ...*replica) {
 	t.Helper()
 	var asked sync.WaitGroup
@@ -297,16 +285,13 @@ func collect(t *testing.T, rounds int, replicas ...*replica) {
 	}
 }
 
-// announced is how many collections the clients were told of.
 func (r *replica) announced() uint64 { return r.gate.Stats().Phases[gcgate.StateAnnouncing].Count }
 
-// met is how many calls met a collection.
 func (r *replica) met() uint64 { return r.gate.Stats().Overlapped }
 
-// wantFollowed fails the test where so many clients go on calling a replica that is about to collect,
-// or collects: without the signal they do so all the time. One that had no processor may hear of it
-// only with the answer to a call that meets the collection: that one does not count. Some that had
-// none for a tenth of a second are a drain that was ignored.
+// wantFollowed fails the test if clients go on calling a replica that is about to collect. A client
+// without a processor may hear of it only with the answer to a call that overlaps the collection.
+// That call does not count.
 func wantFollowed(t *testing.T, clients uint64, replicas ...*replica) {
 	t.Helper()
 	again, heard := uint64(0), uint64(0)
@@ -323,15 +308,14 @@ func wantFollowed(t *testing.T, clients uint64, replicas ...*replica) {
 	}
 }
 
-// wide are bounds that no stall of the machine makes too short.
+// wide has bounds that no stall of the machine exceeds.
 func wide(turns gcgate.Turns) gcgate.Options {
 	return gcgate.Options{Turns: turns, AnnounceTimeout: 10 * time.Second, DrainTimeout: 10 * time.Second}
 }
 
-// patient waits for clients that have no processor for seconds.
+// patient waits for clients that get no processor for seconds.
 var patient = grpcgate.Options{ReturnTimeout: 10 * time.Second}
 
-// watching are so many clients of the replicas with the service configuration.
 func watching(t *testing.T, n int, replicas ...*replica) (clients []testpb.TestServiceClient) {
 	t.Helper()
 	for range n {

@@ -1,7 +1,6 @@
 package grpcgate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -69,10 +68,10 @@ func (s *Signal) Register(r grpc.ServiceRegistrar) {
 func (s *Signal) Attach(g *gcgate.Gate) { s.gate.Store(g) }
 
 func (s *Signal) log() *slog.Logger {
-	if g := s.gate.Load(); g != nil && s.options.Logger == nil {
+	if g := s.gate.Load(); g != nil {
 		return g.Logger()
 	}
-	return cmp.Or(s.options.Logger, slog.Default())
+	return slog.Default()
 }
 
 // String implements [gcgate.Signal].
@@ -243,9 +242,6 @@ type Options struct {
 	// frequent. Calls of a slower client may fail with UNAVAILABLE, because the next replica drains
 	// before it has heard of the return. Default: 0, which is 250 ms. Limit: 15 s.
 	ReturnTimeout time.Duration
-
-	// Logger gets Warn for clients that do not watch. Default: nil, the gate's logger.
-	Logger *slog.Logger
 }
 
 const (

@@ -37,7 +37,7 @@ type fakeWatch struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	got   chan grpc_health_v1.HealthCheckResponse_ServingStatus
-	stuck chan struct{} // not nil: nothing can be sent before it is closed
+	stuck chan struct{} // nothing is sent before it is closed
 	ended chan error
 }
 
@@ -61,12 +61,10 @@ func (f *fakeWatch) Send(r *grpc_health_v1.HealthCheckResponse) error {
 	}
 }
 
-// client returns the context of calls from a client's connection.
 func client(t *testing.T, port int) context.Context {
 	return peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, byte(port)), Port: port}})
 }
 
-// watchBy opens a Watch on the connection of ctx, and ends it with the test.
 func watchBy(t *testing.T, s *Signal, ctx context.Context, name string) *fakeWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &fakeWatch{
@@ -82,7 +80,7 @@ func watchBy(t *testing.T, s *Signal, ctx context.Context, name string) *fakeWat
 	return f
 }
 
-// wants fails the test unless the client was sent these since it was last asked.
+// wants fails the test unless these were sent after the last wants.
 func (f *fakeWatch) wants(t *testing.T, want ...grpc_health_v1.HealthCheckResponse_ServingStatus) {
 	t.Helper()
 	synctest.Wait()
@@ -103,8 +101,13 @@ func (f *fakeWatch) wants(t *testing.T, want ...grpc_health_v1.HealthCheckRespon
 	}
 }
 
-// newSignal returns one with a gate that collects nothing by itself.
+// newSignal returns one whose gate does not collect.
 func newSignal(t *testing.T, o Options) *Signal {
+	t.Helper()
+	return newSignalLogging(t, o, quiet)
+}
+
+func newSignalLogging(t *testing.T, o Options, log *slog.Logger) *Signal {
 	t.Helper()
 	s, err := New(o)
 	if err != nil {
@@ -113,7 +116,7 @@ func newSignal(t *testing.T, o Options) *Signal {
 	heap := gcgatetest.NewHeap()
 	heap.Rate = 0
 	g, err := gcgate.Start(t.Context(),
-		gcgate.Options{Collector: heap, Policy: gcgate.PolicyThrough, Period: -1, Logger: quiet})
+		gcgate.Options{Collector: heap, Policy: gcgate.PolicyThrough, Period: -1, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +134,7 @@ func call(t *testing.T, s *Signal, ctx context.Context) {
 	}
 }
 
-// took returns how long f took, in the bubble's time.
+// took returns how long f took in the bubble.
 func took(t *testing.T, f func(context.Context) error) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -166,9 +169,9 @@ func TestDrainWaitsUntilEachWatchWasSent(t *testing.T) {
 			t.Error(err)
 		}
 		b.wants(t, notServing)
-		c := watchBy(t, s, client(t, 3), "") // a newcomer
+		c := watchBy(t, s, client(t, 3), "")
 		c.wants(t, notServing)
-		if d := took(t, drain(s)); d != 0 { // the gate repeats it
+		if d := took(t, drain(s)); d != 0 { // a repeated drain
 			t.Errorf("a second Drain took %v", d)
 		}
 		took(t, s.Ready)
@@ -200,8 +203,8 @@ func TestDrainNamesNoClientThatIsGone(t *testing.T) {
 	})
 }
 
-// TestReadyWaitsForACallWhereCallsAreFrequent: a busy client's next call is the proof, an idle
-// client is taken for back soon, and neither holds the turn for long.
+// TestReadyWaitsForACallWhereCallsAreFrequent tests that a busy client's next call is the proof,
+// and that an idle client soon counts as back.
 func TestReadyWaitsForACallWhereCallsAreFrequent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSignal(t, Options{})
@@ -238,8 +241,8 @@ func TestReadyWaitsForACallWhereCallsAreFrequent(t *testing.T) {
 	})
 }
 
-// TestAShortTimeWithoutACallSaysNothing: a client that has not called between two collections that
-// follow one another at once is waited for as it was before.
+// TestAShortTimeWithoutACallSaysNothing tests that a client that has not called between two close
+// collections still counts as busy.
 func TestAShortTimeWithoutACallSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSignal(t, Options{})
@@ -260,11 +263,10 @@ func TestAShortTimeWithoutACallSaysNothing(t *testing.T) {
 	})
 }
 
-// TestIdleClientsHoldUpNoCollection: with clients that never call, collections follow one another
-// closely.
+// TestIdleClientsHoldUpNoCollection tests that collections may be close if no client calls.
 func TestIdleClientsHoldUpNoCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{Logger: quiet})
+		s, err := New(Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,9 +315,9 @@ func TestWhatTheServiceSaysOfItselfStands(t *testing.T) {
 		all.wants(t, notServing)
 		index.wants(t)
 		other.wants(t)
-		own.SetServingStatus("index", serving) // it comes up while the process is away
+		own.SetServingStatus("index", serving)
 		index.wants(t)
-		own.SetServingStatus("", notServing) // and the whole goes down
+		own.SetServingStatus("", notServing)
 		all.wants(t)
 		took(t, s.Ready)
 		index.wants(t, serving)
@@ -332,7 +334,7 @@ func TestWhatTheServiceSaysOfItselfStands(t *testing.T) {
 	})
 }
 
-// TestCheckIsNoPlaceForADrain: a probe must not restart a process because it collects.
+// TestCheckIsNoPlaceForADrain tests that no probe restarts a process that collects.
 func TestCheckIsNoPlaceForADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSignal(t, Options{})
@@ -348,7 +350,7 @@ func TestCheckIsNoPlaceForADrain(t *testing.T) {
 func TestClientsThatDoNotWatchAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		s := newSignal(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := newSignalLogging(t, Options{}, slog.New(slog.NewTextHandler(&log, nil)))
 		if err := s.CanConfirm(time.Second); err == nil || !strings.Contains(err.Error(), "no client watches") {
 			t.Errorf("CanConfirm returned %v although nobody watches", err)
 		}

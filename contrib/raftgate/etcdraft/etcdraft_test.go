@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -23,16 +22,16 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// patience bounds what only a hang meets.
+// patience ends what hangs.
 const patience = 30 * time.Second
 
-// cluster is some nodes of the library, with channels between them.
+// cluster is nodes of the library, with channels between them.
 type cluster struct {
 	t     *testing.T
 	nodes []*node // by id, from 1
 
 	mu     sync.Mutex
-	frozen map[uint64]bool              // nodes that nothing gets to for now; guarded by mu
+	frozen map[uint64]bool              // guarded by mu
 	held   map[uint64][]*raftpb.Message // for these; guarded by mu
 	told   map[uint64]int               // MsgTimeoutNow for each; guarded by mu
 	delay  time.Duration                // of a message; guarded by mu
@@ -46,7 +45,6 @@ type node struct {
 	applied [][]byte // guarded by mu
 }
 
-// letter is a message on its way.
 type letter struct {
 	*raftpb.Message
 	due time.Time
@@ -95,7 +93,7 @@ func newClusterOf(t *testing.T, n int, preVote bool) *cluster {
 	return c
 }
 
-// run is the loop that the library asks for. Time passes slowly, so that no election comes between.
+// run is the loop that the library asks for. Its time is slow, so that no election comes between.
 func (c *cluster) run(ctx context.Context, nd *node, s *raft.MemoryStorage) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -170,7 +168,7 @@ func (c *cluster) await(what string, is func() bool) {
 	}
 }
 
-// propose has a node propose, and waits until all but those that are frozen have applied it.
+// propose waits until all nodes that are not frozen have applied it.
 func (c *cluster) propose(nd *node, text string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -190,7 +188,7 @@ func (c *cluster) propose(nd *node, text string) {
 	}
 }
 
-// freeze holds back what is sent to a node, or lets it have it.
+// freeze holds back messages to a node.
 func (c *cluster) freeze(id uint64, frozen bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,15 +202,14 @@ func (c *cluster) freeze(id uint64, frozen bool) {
 	c.held[id] = nil
 }
 
-// slowDown has a message take longer than mend waits for an election.
+// slowDown makes a message take longer than mend waits.
 func (c *cluster) slowDown() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.delay = 50 * time.Millisecond
 }
 
-// giveUp has a transfer given up when the successor was told, which is frozen and does not hear of
-// it.
+// giveUp has a transfer given up. The successor was told, but is frozen.
 func (c *cluster) giveUp(g raftgate.Raft, successor uint64) error {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
@@ -267,9 +264,8 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestGivenUp has the successor stall when it is told: the leader takes proposals again, and the
-// leadership goes to the other follower. When the successor wakes up, nothing that was written is
-// lost.
+// TestGivenUp has the successor stall when it is told. The leader takes proposals again, the other
+// follower can lead, and no write is lost.
 func TestGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3)
@@ -282,13 +278,13 @@ func TestGivenUp(t *testing.T) {
 		if err := c.giveUp(g, 2); err == nil || !strings.Contains(err.Error(), "given up") {
 			t.Fatalf("error %v", err)
 		}
-		c.propose(c.nodes[0], "b") // by itself the library would give up after minutes
+		c.propose(c.nodes[0], "b") // the library itself would wait for minutes
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		if err := g.Transfer(ctx, "3"); err != nil {
 			t.Fatal(err)
 		}
-		c.freeze(2, false) // it stands for an election of a term that is over
+		c.freeze(2, false) // it campaigns for an old term
 		c.propose(c.nodes[2], "c")
 		for _, nd := range c.nodes {
 			var got []string
@@ -301,13 +297,12 @@ func TestGivenUp(t *testing.T) {
 				t.Errorf("node %d has applied %v", nd.id, got)
 			}
 		}
-		time.Sleep(5 * time.Second) // nobody looks after the group any more
+		time.Sleep(5 * time.Second) // mend has ended
 	})
 }
 
-// TestLateSuccessor has the successor stand for the leadership after it was given up, without what
-// was written meanwhile: it cannot win, and the group has a leader again long before an election
-// timeout, which is minutes.
+// TestLateSuccessor has the successor campaign late, without the latest entries. It cannot win. The
+// group has a leader long before an election timeout of minutes.
 func TestLateSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3)
@@ -328,12 +323,12 @@ func TestLateSuccessor(t *testing.T) {
 			return s.GetTerm() > term && s.RaftState == raft.StateLeader
 		})
 		c.propose(c.nodes[0], "c")
-		time.Sleep(5 * time.Second) // nobody looks after the group any more
+		time.Sleep(5 * time.Second) // mend has ended
 	})
 }
 
-// TestSlowNetwork is TestLateSuccessor where a message takes long, and with two
-// transfers that were given up: what looks after the group lets the election end that it began.
+// TestSlowNetwork is TestLateSuccessor with slow messages and two transfers. mend lets its election
+// end.
 func TestSlowNetwork(t *testing.T) {
 	for _, preVote := range []bool{false, true} {
 		for range 10 { // two looks at once are a race
@@ -351,8 +346,8 @@ func TestSlowNetwork(t *testing.T) {
 				c.propose(c.nodes[0], "b")
 				c.slowDown()
 				c.freeze(2, false)
-				time.Sleep(5 * time.Second) // nobody looks after the group any more
-				// The successor's term, and that of the one election after it.
+				time.Sleep(5 * time.Second) // mend has ended
+				// The successor's term, and one election after it.
 				if s := c.nodes[0].Status(); s.RaftState != raft.StateLeader || s.GetTerm() != term+2 {
 					t.Errorf("PreVote %v: %v of term %d, want the leader of %d", preVote, s.RaftState, s.GetTerm(),
 						term+2)
@@ -363,8 +358,7 @@ func TestSlowNetwork(t *testing.T) {
 	}
 }
 
-// TestTransferAfterOneGivenUp: what looks after the group leaves the election to the successor of
-// the next transfer.
+// TestTransferAfterOneGivenUp tests that mend leaves the election to the next transfer's successor.
 func TestTransferAfterOneGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClusterOf(t, 3, false)
@@ -381,18 +375,18 @@ func TestTransferAfterOneGivenUp(t *testing.T) {
 		if err := g.Transfer(ctx, "3"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Second) // nobody looks after the group any more
+		time.Sleep(5 * time.Second) // mend has ended
 		if s := c.nodes[2].Status(); s.RaftState != raft.StateLeader || s.GetTerm() != term+1 {
 			t.Errorf("%v of term %d, want the leader of %d", s.RaftState, s.GetTerm(), term+1)
 		}
 	})
 }
 
-// script is a node that says one status after the other, and stays with the last.
+// script is a node that returns one status after the other, and then the last one.
 type script struct {
-	raft.Node // of methods that nothing calls
-	says      []raft.Status
-	sent      int // requests for a transfer
+	raft.Node
+	says []raft.Status
+	sent int // requests for a transfer
 }
 
 func (s *script) Status() raft.Status {
@@ -407,9 +401,8 @@ func (*script) Campaign(context.Context) error { return nil }
 
 func (s *script) TransferLeadership(context.Context, uint64, uint64) { s.sent++ }
 
-// TestLeadsNoMore: a member that has lost the leadership by itself asks for no transfer, nor for
-// the end of one: the library would pass that on to who leads now, and the leadership would move
-// once more.
+// TestLeadsNoMore tests that a member that has lost the leadership asks for no transfer, because
+// the library would forward that to the new leader.
 func TestLeadsNoMore(t *testing.T) {
 	leads, follows := raft.Status{}, raft.Status{}
 	leads.ID, leads.Lead, leads.RaftState = 1, 1, raft.StateLeader
@@ -440,7 +433,7 @@ func TestMember(t *testing.T) {
 	members := map[string]*raftgate.Member{}
 	for _, nd := range c.nodes {
 		m, err := raftgate.New(raftgate.Options{
-			Raft: etcdraft.New(nd), TransferTimeout: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
+			Raft: etcdraft.New(nd), TransferTimeout: 5 * time.Second,
 			Ask: func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
 		})
 		if err != nil {

@@ -13,15 +13,13 @@ import (
 	"evenkeel.dev/contrib/raftgate/etcdraft"
 )
 
-// The ids of members are as the library's own log has them.
 func ExampleID() {
 	fmt.Println(etcdraft.ID(0x8e9e05c52164694d))
 	// Output:
 	// 8e9e05c52164694d
 }
 
-// A node of the library is all that a member needs of it. This group has one node, which leads once
-// its loop has written what it says.
+// This group has one node, which leads once its loop has written what it says.
 func ExampleNew() {
 	storage := raft.NewMemoryStorage()
 	_ = storage.ApplySnapshot(&raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
@@ -48,7 +46,7 @@ func ExampleNew() {
 		return
 	}
 	for group.Status().Leader == "" {
-		ready := <-node.Ready() // a service goes on with this for ever, beside node.Tick, and applies what is committed
+		ready := <-node.Ready() // a service goes on with this, and applies what is committed
 		if err := storage.Append(ready.Entries); err != nil {
 			fmt.Println(err)
 			return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"sync"
 	"testing"
@@ -20,18 +19,17 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// patience bounds what only a hang meets.
+// patience ends what hangs.
 const patience = 30 * time.Second
 
-// stream is the network of a member, which can be made to read nothing, as a process that is
-// stopped.
+// stream is the network of a member, which can stop reading.
 type stream struct {
 	net.Listener
 	mu     sync.Mutex
 	moves  *sync.Cond
 	frozen bool       // guarded by mu
 	closed bool       // guarded by mu
-	conns  []net.Conn // that were accepted; guarded by mu
+	conns  []net.Conn // accepted; guarded by mu
 }
 
 func newStream(t *testing.T) *stream {
@@ -62,7 +60,7 @@ func (s *stream) Accept() (net.Conn, error) {
 	return &conn{c, s}, nil
 }
 
-// sever ends all connections, so that who waits for an answer waits no more.
+// sever ends all connections.
 func (s *stream) sever() {
 	s.freeze(false)
 	s.mu.Lock()
@@ -80,7 +78,6 @@ func (s *stream) freeze(frozen bool) {
 	s.moves.Broadcast()
 }
 
-// conn is a connection that was accepted.
 type conn struct {
 	net.Conn
 	stream *stream
@@ -96,29 +93,26 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// noFSM applies nothing.
 type noFSM struct{}
 
 func (noFSM) Apply(*raft.Log) any                 { return nil }
 func (noFSM) Snapshot() (raft.FSMSnapshot, error) { return nil, errors.New("no snapshots") }
 func (noFSM) Restore(io.ReadCloser) error         { return errors.New("no snapshots") }
 
-// server is one member.
 type server struct {
 	id     string
 	raft   *raft.Raft
 	stream *stream
 }
 
-// newCluster starts members over loopback connections, of which the first is told to stand for the
-// leadership; bound is for a successor to answer.
+// newCluster starts members over loopback. The first one campaigns. bound is the transport's.
 func newCluster(t *testing.T, bound time.Duration, ids ...string) map[string]*server {
 	servers := map[string]*server{}
 	var members raft.Configuration
 	var first *raft.NetworkTransport
 	for _, id := range ids {
 		s := &server{id: id, stream: newStream(t)}
-		// The timeout is longer than anything is waited for: what only it would end fails the test.
+		// The timeout is longer than any wait of the tests.
 		network := raft.NewNetworkTransport(s.stream, 3, 10*patience, io.Discard)
 		if first == nil {
 			first = network
@@ -126,7 +120,7 @@ func newCluster(t *testing.T, bound time.Duration, ids ...string) map[string]*se
 		members.Servers = append(members.Servers, raft.Server{ID: raft.ServerID(id), Address: network.LocalAddr()})
 		config := raft.DefaultConfig()
 		config.LocalID, config.Logger = raft.ServerID(id), hclog.NewNullLogger()
-		// No election comes between, also where a busy machine stands still for seconds.
+		// No election comes between, even if the machine stops for seconds.
 		config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 10*time.Second, 10*time.Second,
 			5*time.Second
 		logs := raft.NewInmemStore()
@@ -169,7 +163,7 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// leader waits until one leads that can write, and returns its id.
+// leader waits for one that can write.
 func leader(t *testing.T, servers map[string]*server) (id string) {
 	t.Helper()
 	await(t, "somebody leads", func() bool {
@@ -184,7 +178,6 @@ func leader(t *testing.T, servers map[string]*server) (id string) {
 	return id
 }
 
-// others returns the ids of those that do not lead.
 func others(servers map[string]*server, leader string) (ids []string) {
 	for id := range servers {
 		if id != leader {
@@ -213,8 +206,8 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestGivenUp has the successor stall before it is told: the leader takes writes again, and the
-// leadership goes to the other follower.
+// TestGivenUp has the successor stall before it is told. The leader takes writes again, and the
+// other follower can lead.
 func TestGivenUp(t *testing.T) {
 	servers := newCluster(t, 50*time.Millisecond, "a", "b", "c")
 	old := leader(t, servers)
@@ -233,14 +226,13 @@ func TestGivenUp(t *testing.T) {
 	await(t, "the other one leads", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		_ = group.Transfer(ctx, well) // a busy machine may be too slow for the bound
+		_ = group.Transfer(ctx, well) // on a busy machine the bound may be too short
 		return group.Status().Leader == well
 	})
 	servers[stalls].stream.freeze(false)
 	leader(t, servers)
 }
 
-// TestOneAtATime: a pipeline may never end.
 func TestOneAtATime(t *testing.T) {
 	network, err := raft.NewTCPTransport("127.0.0.1:0", nil, 3, patience, io.Discard)
 	if err != nil {
@@ -254,7 +246,6 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// TestMember drains a leader.
 func TestMember(t *testing.T) {
 	servers := newCluster(t, patience, "a", "b", "c")
 	old := leader(t, servers)
@@ -262,8 +253,7 @@ func TestMember(t *testing.T) {
 	for id, s := range servers {
 		m, err := raftgate.New(raftgate.Options{
 			Raft: hashiraft.New(s.raft, raft.ServerID(id)), TransferTimeout: 5 * time.Second,
-			Logger: slog.New(slog.DiscardHandler),
-			Ask:    func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
+			Ask: func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
 		})
 		if err != nil {
 			t.Fatal(err)

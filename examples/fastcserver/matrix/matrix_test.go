@@ -18,7 +18,6 @@ var ways = map[string]func(a, b, out []float64, n, loops int){
 	"fastc": Multiply, "yielding": MultiplyYielding, "cgo": MultiplyCgo, "adaptive": MultiplyAdaptive,
 }
 
-// TestMultiply compares each way with Go's own multiplication.
 func TestMultiply(t *testing.T) {
 	t.Log(fastc.Source())
 	for _, tt := range []struct{ n, loops int }{{0, 1}, {1, 1}, {2, 3}, {3, 0}, {62, 2}, {100, 1}} {

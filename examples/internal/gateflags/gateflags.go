@@ -213,7 +213,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		o.Turns = &gcgate.FileTurns{Path: f.turns}
 	}
 	if f.etcd != "" {
-		turns, err := etcdturn.New(etcdturn.Options{Endpoints: strings.Split(f.etcd, ","), Group: f.group, Logger: log})
+		turns, err := etcdturn.New(etcdturn.Options{Endpoints: strings.Split(f.etcd, ","), Group: f.group})
 		if err != nil {
 			return fmt.Errorf("-etcd: %w", err)
 		}
@@ -221,7 +221,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		o.Turns = turns
 	}
 	if f.leases {
-		turns, err := k8sturn.New(k8sturn.Options{Group: f.group, Logger: log})
+		turns, err := k8sturn.New(k8sturn.Options{Group: f.group})
 		if err != nil {
 			return fmt.Errorf("-leases: %w", err)
 		}

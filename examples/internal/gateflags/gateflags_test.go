@@ -89,7 +89,6 @@ func TestFlagsRefused(t *testing.T) {
 	}
 }
 
-// TestTriggerFlags reach the gate.
 func TestTriggerFlags(t *testing.T) {
 	f, err := parse("-gate=through", "-min-trigger", "64MiB", "-max-trigger", "3GiB", "-turns",
 		filepath.Join(t.TempDir(), "turn"), "-replicas", "3")
@@ -112,7 +111,7 @@ func TestTriggerFlags(t *testing.T) {
 	}
 }
 
-// TestAllow: who may poll /health and the agent-check besides this machine.
+// TestAllow tests who may poll /health and the agent-check.
 func TestAllow(t *testing.T) {
 	f, err := parse("-gate=drain", "-no-turns", "-health", "-agent", "127.0.0.1:0", "-haproxy", "127.0.0.1:1,be/a",
 		"-allow", "10.244.0.0/16,fd00::/8", "-allow=192.0.2.7/32")
@@ -130,7 +129,7 @@ func TestAllow(t *testing.T) {
 		if o.Logger != log {
 			t.Error("the gate does not log where the program does")
 		}
-		o.Signals = o.Signals[1:] // no HAProxy is there
+		o.Signals = o.Signals[1:] // without HAProxy
 	}
 	g, err := f.Start("", log)
 	if err != nil {
@@ -155,7 +154,6 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestEvents collects once and reads what was written of it.
 func TestEvents(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "events.ndjson")
 	f, err := parse("-gate=through", "-events", file)

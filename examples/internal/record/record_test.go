@@ -26,7 +26,7 @@ func parse(t *testing.T, args ...string) *Flags {
 	return &f
 }
 
-// TestAround: with -admin requests are recorded, and the page says so; without it nothing is.
+// TestAround tests that requests are recorded with -admin, and not without.
 func TestAround(t *testing.T) {
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") })
 	var log strings.Builder

@@ -27,7 +27,6 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 
 func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") }
 
-// example returns a service, and where its flag -n goes.
 func example() (Service, *int) {
 	n := new(int)
 	return Service{
@@ -49,10 +48,9 @@ func example() (Service, *int) {
 
 var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
-// client keeps no connection.
 var client = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// run runs a service, and returns its URL once it listens, and where its exit code goes.
+// run returns a service's URL, and where its exit code goes.
 func run(ctx context.Context, t *testing.T, s Service, args []string, stderr *bytes.Buffer) (url string,
 	code chan int,
 ) {
@@ -106,7 +104,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// leaving is a peer that ends the service when that is away, and has it back once it has answered.
+// leaving is a balancer that ends the service while that is drained.
 type leaving struct {
 	stop     context.CancelFunc
 	url      string
@@ -134,8 +132,8 @@ func (l *leaving) Ready(context.Context) error {
 
 func (l *leaving) String() string { return "peer" }
 
-// TestAnswersUntilItsPeersHaveItBack sees that a service that is told to end while it is away
-// answers until its gate has stopped.
+// TestAnswersUntilItsPeersHaveItBack tests that a drained service answers until its gate has
+// stopped.
 func TestAnswersUntilItsPeersHaveItBack(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -11,8 +11,7 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// TestLive measures that each shape keeps as much as it says, before and after it was pushed
-// through: a window that does not live would give a collector nothing to do.
+// TestLive measures that each shape keeps as much as it says.
 func TestLive(t *testing.T) {
 	const size, length = 1000, 8000
 	for _, shape := range Shapes {
@@ -87,7 +86,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestWarm: what was taken has been let go, and is there for others.
+// TestWarm tests that the memory was let go.
 func TestWarm(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

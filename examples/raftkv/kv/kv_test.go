@@ -19,11 +19,10 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// patience bounds what only a hang meets.
+// patience ends what hangs.
 const patience = time.Minute
 
-// TestSnapshot keeps one of three members away until the others have dropped the log that it
-// misses.
+// TestSnapshot keeps one of three members away until it misses a part of the log.
 func TestSnapshot(t *testing.T) {
 	var urls []string
 	var servers []*httptest.Server

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// TestStream: a Read returns all that waits, and waits itself where nothing does, until the
-// stream's time is over.
+// TestStream tests that a Read returns all that waits, or waits until the stream's time is over.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := make(chan message, 10)
@@ -46,7 +45,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// TestStreamGivenUp: a Read that waits ends, and takes nothing more.
+// TestStreamGivenUp tests that a Read ends, and takes nothing more.
 func TestStreamGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := make(chan message, 10)
@@ -71,8 +70,8 @@ func TestStreamGivenUp(t *testing.T) {
 	})
 }
 
-// TestSentAgainBeforeTheFirstHasEnded: the first attempt, given up, does not take the news from the
-// second.
+// TestSentAgainBeforeTheFirstHasEnded tests that an attempt that was given up does not take the
+// news from the second.
 func TestSentAgainBeforeTheFirstHasEnded(t *testing.T) {
 	s, r := newStore(), request{"a", 1}
 	first, second := s.await(r), s.await(r)

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// source is a feed whose fetches take a while and may fail. All of it runs in the fake time
-// of a synctest bubble.
+// source is a feed whose fetches take a while and may fail.
 type source struct {
 	takes time.Duration
 	fail  atomic.Bool
@@ -41,7 +40,6 @@ func (s *source) fetch(ctx context.Context) ([]Item, error) {
 	return []Item{{Title: fmt.Sprint("copy ", n)}}, nil
 }
 
-// inBubble runs test with a cache over src.
 func inBubble(t *testing.T, src *source, opts Options, test func(t *testing.T, c *Cache)) {
 	synctest.Test(t, func(t *testing.T) {
 		opts.Logger = quiet
@@ -54,7 +52,7 @@ func inBubble(t *testing.T, src *source, opts Options, test func(t *testing.T, c
 	})
 }
 
-// get wants the copy with the given title, and wants it without waiting.
+// get wants the copy with this title at once.
 func get(t *testing.T, c *Cache, want string) Copy {
 	t.Helper()
 	start := time.Now()
@@ -108,7 +106,7 @@ func TestCacheFirstLoadIsBoundedByContext(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		get(t, c, "copy 1") // the fetch did not end with the request that began it
+		get(t, c, "copy 1") // the fetch went on without its request
 	})
 }
 
@@ -125,7 +123,7 @@ func TestCacheExpiry(t *testing.T) {
 		src.wantFetches(t, 1)
 
 		time.Sleep(time.Nanosecond)
-		get(t, c, "copy 1") // begins the refresh and is answered from the old copy
+		get(t, c, "copy 1") // the old copy, which begins a refresh
 		synctest.Wait()
 		src.wantFetches(t, 2)
 
@@ -142,7 +140,7 @@ func TestCacheNobodyWaitsForARefresh(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(15 * time.Minute)
-		for range 40 { // 3.9 seconds of requests while one fetch runs
+		for range 40 { // 3.9 seconds of requests during one fetch
 			var wg sync.WaitGroup
 			for range 25 {
 				wg.Go(func() { get(t, c, "copy 1") })
@@ -164,7 +162,7 @@ func TestCacheBackoff(t *testing.T) {
 		fetches := int32(1)
 		for _, wait := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300} {
 			wait *= time.Second
-			for range 10 { // many requests, none of which makes a fetch
+			for range 10 {
 				if _, err := c.Get(t.Context()); !errors.Is(err, errDown) {
 					t.Errorf("Get: %v, want %v", err, errDown)
 				}
@@ -187,7 +185,7 @@ func TestCacheBackoff(t *testing.T) {
 		synctest.Wait()
 		get(t, c, "copy 10")
 
-		src.fail.Store(true) // the count begins anew
+		src.fail.Store(true)
 		time.Sleep(time.Hour)
 		c.Refresh()
 		synctest.Wait()
@@ -235,7 +233,7 @@ func TestCacheTimeout(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 2*time.Second {
 			t.Errorf("Get: %v after %v, want a timeout after 2s", err, time.Since(start))
 		}
-		// A feed that has never answered holds nobody up a second time.
+		// A feed that has never answered delays no request a second time.
 		time.Sleep(5 * time.Second)
 		start = time.Now()
 		if _, err := c.Get(t.Context()); err == nil || time.Since(start) != 0 {
@@ -270,7 +268,7 @@ func TestCacheClose(t *testing.T) {
 	})
 }
 
-// TestCacheHoldLock sees who asks wait for the fetch, which is what the option is for.
+// TestCacheHoldLock tests that requests wait for the fetch.
 func TestCacheHoldLock(t *testing.T) {
 	src := &source{takes: time.Second}
 	inBubble(t, src, Options{TTL: time.Minute, HoldLock: true}, func(t *testing.T, c *Cache) {

@@ -64,7 +64,7 @@ func TestFetch(t *testing.T) {
 }
 
 func TestFetchDown(t *testing.T) {
-	_, err := Fetch(t.Context(), http.DefaultClient, "http://127.0.0.1:1/") // a port that nobody is given
+	_, err := Fetch(t.Context(), http.DefaultClient, "http://127.0.0.1:1/")
 	if err == nil || !strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("error %v, want the cause without the address", err)
 	}

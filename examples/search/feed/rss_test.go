@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rss wraps items in a document.
 func rss(items string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?>` +
 		`<rss version="2.0" xmlns:media="urn:media" xmlns:atom="urn:atom"><channel><title>Feed</title>` +
