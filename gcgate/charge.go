@@ -189,8 +189,8 @@ const (
 	heapMinimum = 4 << 20
 )
 
-// spend returns the goal in bytes and its GOGC, 0 for no memory to spend.
-func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
+// memoryGoal returns the goal in bytes and its GOGC, 0 for no memory to memoryGoal.
+func memoryGoal(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
 	most := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
 		own, _ := a.highestTrigger(o, overhead)
@@ -209,7 +209,7 @@ func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) 
 }
 
 func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
-	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
+	goal, percent := memoryGoal(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
 	if base := h.pacing.stock(); percent == 0 || base >= percent {
 		h.roomy = false
 		h.pacing.giveBack()

@@ -23,7 +23,7 @@ const (
 	afterDrainShare = 1. / 10
 )
 
-type quiet struct {
+type quietWatch struct {
 	read    func() (inFlight int, entered uint32)
 	wanted  time.Duration
 	grows   time.Time // zero: it does not
@@ -32,15 +32,15 @@ type quiet struct {
 	looked  time.Time
 }
 
-func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) *quiet {
+func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) *quietWatch {
 	_, entered := read()
 	now := time.Now()
-	return &quiet{read: read, wanted: wanted, since: now, entered: entered, looked: now}
+	return &quietWatch{read: read, wanted: wanted, since: now, entered: entered, looked: now}
 }
 
 // look reports whether the pause is long enough. After a stall other goroutines have yet to read
 // their sockets, so it looks again.
-func (q *quiet) look() bool {
+func (q *quietWatch) look() bool {
 	now := time.Now()
 	inFlight, entered := q.read()
 	if inFlight > 0 || entered != q.entered {
@@ -56,7 +56,7 @@ func (q *quiet) look() bool {
 	return now.Sub(q.since) >= wanted
 }
 
-func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quiet {
+func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quietWatch {
 	q := newQuiet(read, rs.quietFor(rate))
 	if rs.options.QuietFor == 0 && !r.refused && divertsRequests(r.asked) {
 		q.wanted = max(q.wanted, min(rs.heap.turns.longestDrain/quietGrows, quietMax))
@@ -106,7 +106,7 @@ func (rs *rounds) drain(r *round) {
 	}
 }
 
-func (rs *rounds) awaitQuiet(r *round, q *quiet, bound time.Duration) bool {
+func (rs *rounds) awaitQuiet(r *round, q *quietWatch, bound time.Duration) bool {
 	for end := time.Now().Add(bound); !isLost(r.lease); {
 		switch {
 		case q.look():

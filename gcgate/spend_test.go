@@ -48,7 +48,7 @@ func TestSpend(t *testing.T) {
 			limit *= mib
 		}
 		o.MaxTriggerBytes = c.most * mib
-		goal, percent := spend(&o, allowance{limit: limit, available: c.available * mib}, c.live*mib, c.roots*mib,
+		goal, percent := memoryGoal(&o, allowance{limit: limit, available: c.available * mib}, c.live*mib, c.roots*mib,
 			c.overhead*mib, c.rate*mib)
 		if goal/mib != c.goal || percent != c.percent {
 			t.Errorf("%s: goal %d MiB by GOGC=%d, want %d by %d", c.name, goal/mib, percent, c.goal, c.percent)

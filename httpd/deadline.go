@@ -28,7 +28,7 @@ func (w *worker) readUntil(t time.Time) {
 		}
 	case w.phase == between:
 		w.phase = inRequest
-		w.head(true) // it had its first bytes before
+		w.setReadingHeader(true) // it had its first bytes before
 	}
 	w.wake()
 }

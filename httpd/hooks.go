@@ -216,7 +216,7 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	case to == http.StateActive:
 		c.served, c.held, c.until = true, false, 0
 		w.request.unasked = w.request.heading
-		w.head(false)
+		w.setReadingHeader(false)
 	case to == http.StateIdle:
 		w.phase, w.request.unasked = answered, false
 	case to == http.StateClosed:
@@ -231,8 +231,8 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	}
 	s.unlock()
 	if c != nil && to != http.StateNew {
-		w.runs()
-		defer w.ran()
+		w.enterUser()
+		defer w.leaveUser()
 		h.state(c, to)
 	}
 }
@@ -306,9 +306,9 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		if w.standIn {
 			return
 		}
-		w.runs()
-		defer w.ran()
-		c := w.serves()
+		w.enterUser()
+		defer w.leaveUser()
+		c := w.servedConn()
 		if c == nil { // it was closed
 			next.ServeHTTP(rw, r)
 			return

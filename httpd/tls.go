@@ -234,8 +234,8 @@ func (c *conn) shake(w *worker) (protocol string, err error) {
 	s := c.server
 	s.mu.Unlock()
 	defer s.mu.Lock()
-	w.runs()
-	defer w.ran()
+	w.enterUser()
+	defer w.leaveUser()
 	defer func() {
 		if p := recover(); p != nil {
 			s.hooks.panicked(c, p)

@@ -138,7 +138,7 @@ func (w *worker) fill(p []byte) (int, error) {
 		if len(p) == readSize || w.fresh { // HTTP/2's preface of a new one is read in part
 			return w.swap(p)
 		}
-		w.head(w.conn != nil) // net/http has its first byte, which came during the answer before
+		w.setReadingHeader(w.conn != nil) // net/http has its first byte, which came during the answer before
 	}
 	if c := w.conn; c != nil && c.tls != nil {
 		s.mu.Unlock()
@@ -175,7 +175,7 @@ func (w *worker) keep() {
 // swap reads the first bytes of a request, from the current connection or from the next one.
 func (w *worker) swap(p []byte) (int, error) {
 	s := w.server
-	w.head(false)
+	w.setReadingHeader(false)
 	began := w.fresh // net/http's time for its first request runs
 	for first := true; ; first = false {
 		w.phase = between // a handshake or part of a record is not a request
@@ -185,13 +185,13 @@ func (w *worker) swap(p []byte) (int, error) {
 				return 0, net.ErrClosed
 			case first && len(s.work.ready) > 0 && len(c.in) > 0 && c.err == nil: // others waited longer
 			case c.tls != nil:
-				if n, err, some := c.readNow(w, w.past(p)); some {
-					w.head(n > 0)
+				if n, err, some := c.readNow(w, w.afterBlankLines(p)); some {
+					w.setReadingHeader(n > 0)
 					return w.remember(p, n), err
 				}
 			case len(c.in) > 0 || c.err != nil:
-				w.head(true)
-				n, err := w.read(w.past(p))
+				w.setReadingHeader(true)
+				n, err := w.read(w.afterBlankLines(p))
 				return w.remember(p, n), err
 			}
 			if first { // the time of the others goes on
@@ -231,7 +231,7 @@ func (w *worker) swap(p []byte) (int, error) {
 // conn may, request.blank removes them.
 const blankLines = "\r\n\r\n"
 
-func (w *worker) past(p []byte) []byte {
+func (w *worker) afterBlankLines(p []byte) []byte {
 	if w.request.posted && !w.conn.posted {
 		return p[len(blankLines):]
 	}
@@ -240,7 +240,7 @@ func (w *worker) past(p []byte) []byte {
 
 // remember moves n bytes to the beginning of p, behind the lines that net/http skips.
 func (w *worker) remember(p []byte, n int) int {
-	if q := w.past(p); len(q) == len(p) || n == 0 {
+	if q := w.afterBlankLines(p); len(q) == len(p) || n == 0 {
 		return n
 	} else if q[0] != '\r' && q[0] != '\n' {
 		return copy(p, q[:n])
@@ -248,7 +248,7 @@ func (w *worker) remember(p []byte, n int) int {
 	return copy(p, blankLines) + n
 }
 
-func (w *worker) head(now bool) {
+func (w *worker) setReadingHeader(now bool) {
 	switch {
 	case now && !w.request.heading:
 		w.server.work.heading++
@@ -267,7 +267,7 @@ func (w *worker) timedOut() {
 	default:
 		w.server.counts.HeaderTimeouts++
 	}
-	w.head(false)
+	w.setReadingHeader(false)
 }
 
 func (w *worker) release() {
@@ -324,10 +324,10 @@ func (w *worker) read(p []byte) (int, error) {
 			if w.torn(c) {
 				return w.pad(p), nil
 			}
-			w.head(false)
+			w.setReadingHeader(false)
 			return 0, io.EOF
 		case c.err != nil:
-			w.head(false)
+			w.setReadingHeader(false)
 			return 0, &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: c.err}
 		}
 		if !until.IsZero() {
@@ -372,7 +372,7 @@ func (w *worker) Close() error {
 		return net.ErrClosed
 	}
 	w.closed = true
-	w.head(false)
+	w.setReadingHeader(false)
 	if w.request.unasked {
 		s.counts.BadRequests++
 	}
@@ -420,15 +420,15 @@ func (w *worker) current() *conn {
 	return w.conn
 }
 
-func (w *worker) serves() *conn {
+func (w *worker) servedConn() *conn {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	w.request.unasked = false
 	return w.conn
 }
 
-// runs notes that the user's code runs, until ran.
-func (w *worker) runs() {
+// enterUser notes that the user's code enterUser, until ran.
+func (w *worker) enterUser() {
 	w.running.Add(1)
 	if s := w.server; s.leaving.Load() {
 		s.mu.Lock()
@@ -437,4 +437,4 @@ func (w *worker) runs() {
 	}
 }
 
-func (w *worker) ran() { w.running.Add(-1) }
+func (w *worker) leaveUser() { w.running.Add(-1) }

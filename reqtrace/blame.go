@@ -20,19 +20,14 @@ const maxSites = 8
 // In this wait the assist and the time runnable belong to the collector and the scheduler. The rest
 // belongs to the lock, with where the holder released it and what the holder did.
 //
-// 1. blame makes a tile of each segment of the request's own goroutine. 2. segment takes out stalls
-// of the machine and time off the CPU. The rest is of the state's cause. 3. If a goroutine ended a
-// wait for a lock or a channel, wait puts that goroutine on the list, with
-//
-//	the time that was waited through (follow).
-//
-// 4. run takes each piece off the list, and take treats its segments as in step 2. A list replaces
-// a
-//
-//	recursion, because convoys are thousands of goroutines deep.
-//
-// 5. Before a holder acquired the lock, another goroutine held it. acquired puts that one on the
-// list. 6. blame keeps the places with the most time.
+//  1. blame makes a tile of each segment of the request's own goroutine.
+//  2. segment takes out stalls of the machine and time off the CPU. The rest is of the state's cause.
+//  3. If a goroutine ended a wait for a lock or a channel, wait puts that goroutine on the list, with
+//     the time that was waited through (follow).
+//  4. run takes each piece off the list, and take treats its segments as in step 2. A list replaces a
+//     recursion, because convoys are thousands of goroutines deep.
+//  5. Before a holder acquired the lock, another goroutine held it. acquired puts that one on the list.
+//  6. blame keeps the places with the most time.
 //
 // Invariants:
 //   - Each nanosecond is given to one cause, once. A segment adds its time, or puts pieces on the list
@@ -252,7 +247,7 @@ func (x *blamer) segment(p *piece, s *segment, a, b int64) {
 	if s.state != stateRunnable && !x.followed(s) {
 		ns -= x.clock.addStalls(&x.parts, a, b)
 	}
-	ns -= x.off(p, s.thread, a, b)
+	ns -= x.addOffCPU(p, s.thread, a, b)
 	switch s.state {
 	case stateAssistMark:
 		x.add(wait{cause: CauseAssistMark, site: s.site}, ns)
@@ -261,7 +256,7 @@ func (x *blamer) segment(p *piece, s *segment, a, b int64) {
 		x.parts.ns[CauseAssistWait] += dur(ns)
 		x.kernel.waited(&x.parts, &before, a, b)
 		ns = int64(x.parts.ns[CauseAssistWait] - before.ns[CauseAssistWait])
-		x.place(wait{cause: CauseAssistWait, site: s.site}, ns, ns)
+		x.addToSite(wait{cause: CauseAssistWait, site: s.site}, ns, ns)
 	case stateSweep:
 		x.add(wait{cause: CauseSweep, site: s.site}, ns)
 	case stateStopping:
@@ -271,7 +266,7 @@ func (x *blamer) segment(p *piece, s *segment, a, b int64) {
 			x.add(wait{cause: CauseStopped, site: s.site}, ns)
 		}
 	case stateRunnable:
-		x.queued(s, a, b)
+		x.addRunqueue(s, a, b)
 	case stateLock, stateChannel:
 		x.wait(p, s, b-ns, b)
 	case stateUnknown, stateDead:
@@ -280,7 +275,7 @@ func (x *blamer) segment(p *piece, s *segment, a, b int64) {
 		if s.state == stateNetwork || s.state == stateSleep {
 			stopped := min(x.clock.stoppedAtEnd(a, b), ns)
 			x.parts.ns[CauseStopped] += dur(stopped)
-			x.halted(a, b, stopped)
+			x.splitStops(a, b, stopped)
 			ns -= stopped
 		}
 		if s.state == stateRunning && p.cause == CauseRunning {
@@ -299,22 +294,22 @@ func (x *blamer) onCPU(thread int32, a, b int64) bool {
 	return x.clock.stalled(a, b) == 0 && x.kernel.off(thread, a, b) == offCPU{}
 }
 
-// off adds a thread's time off its CPU, and returns its sum.
-func (x *blamer) off(p *piece, thread int32, a, b int64) int64 {
+// addOffCPU adds a thread's time addOffCPU its CPU, and returns its sum.
+func (x *blamer) addOffCPU(p *piece, thread int32, a, b int64) int64 {
 	off := x.kernel.off(thread, a, b)
 	x.parts.ns[CauseThrottled] += dur(off.quota)
 	x.parts.ns[CauseDescheduled] += dur(off.others)
 	if off.others > 0 && p.cause != CauseRunning {
-		x.place(wait{cause: CauseDescheduled, site: p.site, holder: p.holder}, off.others, off.others)
+		x.addToSite(wait{cause: CauseDescheduled, site: p.site, holder: p.holder}, off.others, off.others)
 	}
 	return off.quota + off.others
 }
 
-// queued adds a wait for a processor, and who ran instead.
-func (x *blamer) queued(s *segment, a, b int64) {
+// addRunqueue adds a wait for a processor, and who ran instead.
+func (x *blamer) addRunqueue(s *segment, a, b int64) {
 	before := x.parts
 	x.clock.wait(&x.parts, a, b)
-	x.halted(a, b, int64(x.parts.ns[CauseStopped]-before.ns[CauseStopped]))
+	x.splitStops(a, b, int64(x.parts.ns[CauseStopped]-before.ns[CauseStopped]))
 	queue := x.parts.ns[CauseRunqueueBusy]
 	x.kernel.waited(&x.parts, &before, a, b)
 	busy := int64(x.parts.ns[CauseRunqueueBusy] - before.ns[CauseRunqueueBusy])
@@ -327,15 +322,15 @@ func (x *blamer) queued(s *segment, a, b int64) {
 		return
 	}
 	if busy > 0 {
-		x.place(wait{cause: CauseRunqueueBusy, holder: holder}, busy, min(longest, b-a))
+		x.addToSite(wait{cause: CauseRunqueueBusy, holder: holder}, busy, min(longest, b-a))
 	}
 	if off > 0 {
-		x.place(wait{cause: CauseDescheduled, holder: holder}, off, off)
+		x.addToSite(wait{cause: CauseDescheduled, holder: holder}, off, off)
 	}
 }
 
-// halted moves stops by others than the collector to CauseStoppedOther.
-func (x *blamer) halted(a, b, stopped int64) {
+// splitStops moves stops by others than the collector to CauseStoppedOther.
+func (x *blamer) splitStops(a, b, stopped int64) {
 	for i := len(x.clock.halts) - 1; i >= 0 && stopped > 0 && x.clock.halts[i].b > a; i-- {
 		h := &x.clock.halts[i]
 		ns := min(min(h.b, b)-max(h.a, a), stopped)
@@ -345,7 +340,7 @@ func (x *blamer) halted(a, b, stopped int64) {
 		stopped -= ns
 		x.parts.ns[CauseStopped] -= dur(ns)
 		x.parts.ns[CauseStoppedOther] += dur(ns)
-		x.place(wait{cause: CauseStoppedOther, holder: h.by, op: h.by}, ns, max(min(h.b, b)-h.a, ns))
+		x.addToSite(wait{cause: CauseStoppedOther, holder: h.by, op: h.by}, ns, max(min(h.b, b)-h.a, ns))
 	}
 }
 
@@ -394,16 +389,16 @@ func (x *blamer) spend(p *piece, own Cause, s *segment, b, ns int64) {
 	}
 	w := x.known.spentBy(p, own, s)
 	x.parts.ns[w.cause] += dur(ns)
-	x.place(w, ns, max(ns, p.hold))
+	x.addToSite(w, ns, max(ns, p.hold))
 }
 
 func (x *blamer) add(w wait, ns int64) {
 	x.parts.ns[w.cause] += dur(ns)
-	x.place(w, ns, ns)
+	x.addToSite(w, ns, ns)
 }
 
 // stretch is the longest time in one piece.
-func (x *blamer) place(w wait, ns, stretch int64) {
+func (x *blamer) addToSite(w wait, ns, stretch int64) {
 	if ns > x.largest.time {
 		x.largest = blameOf{w, ns, stretch}
 	}

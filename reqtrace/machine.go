@@ -96,8 +96,8 @@ func (c *clock) addStalls(p *Parts, a, b int64) (ns int64) {
 	return ns
 }
 
-// judge records the silence before next if it was the machine's.
-func (m *model) judge(next []trace.Event) {
+// recordStall records the silence before next if it was the machine's.
+func (m *model) recordStall(next []trace.Event) {
 	a, b := m.now, int64(next[0].Time())
 	q := m.quiet(a, b)
 	q.ends(m, next)
@@ -222,7 +222,7 @@ func (m *model) machineStalled(q *quiet) bool {
 	case q.pile >= pileLeast && (!work || q.stuck > 0) && (q.timers >= pileLeast || m.unlikely(long)):
 		return true
 	}
-	return long >= 2*quietLeast && m.beside(q.a, q.b)
+	return long >= 2*quietLeast && m.neighbourLate(q.a, q.b)
 }
 
 func (m *model) unlikely(long int64) bool {
@@ -233,7 +233,7 @@ func (m *model) unlikely(long int64) bool {
 	return float64(m.looks)/float64(passed)*float64(long) >= math.Log(float64(m.looks))+improbable
 }
 
-func (m *model) beside(a, b int64) bool {
+func (m *model) neighbourLate(a, b int64) bool {
 	if m.snapshot == nil {
 		return false
 	}

@@ -269,7 +269,7 @@ func (m *model) take(events []trace.Event, last bool) (n int, more bool, err err
 			if !last && len(next) < maxWindow && int64(next[len(next)-1].Time()) <= t+quietWindow {
 				return n, false, nil
 			}
-			m.judge(next)
+			m.recordStall(next)
 		}
 		m.event(e)
 		n++

@@ -122,9 +122,9 @@ func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 		p.outs++
 	}
 	if p.draining {
-		p.proof.look(now)
+		p.proof.checkCeased(now)
 	} else {
-		p.proof.back(now)
+		p.proof.endWindow(now)
 	}
 	if p.changed != nil {
 		close(p.changed)
@@ -187,10 +187,10 @@ func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 			err = nil
 		}
 	}
-	return orSlowest(err, slow)
+	return firstSlow(err, slow)
 }
 
-func orSlowest(err error, slow []string) error {
+func firstSlow(err error, slow []string) error {
 	if len(slow) == 0 {
 		return err
 	}
@@ -211,7 +211,7 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 			err = nil
 		}
 		if err == nil {
-			p.proof.out(now)
+			p.proof.allActed(now)
 		}
 		return err
 	})
@@ -252,7 +252,7 @@ func (p *Peers) set(draining bool, d Demand) {
 		p.draining = draining
 		p.outs, p.unproven, p.quiet = 0, false, time.Time{}
 		if draining {
-			p.proof.leave(now)
+			p.proof.drainStarts(now)
 		}
 		for _, q := range p.peers {
 			q.casual = !draining && q.polledCasually(p.fall)
@@ -293,7 +293,7 @@ func (p *Peers) missing(d Demand, now time.Time) error {
 			late = append(late, fmt.Sprintf("%s has polled %d of %d times since", peerName(a), q.acted, d.answers()))
 		}
 	}
-	return orSlowest(err, late)
+	return firstSlow(err, late)
 }
 
 func (p *Peers) quietInAnswers(now time.Time) bool {
@@ -383,4 +383,80 @@ func (p *Peers) wait(ctx context.Context, pause time.Duration, check func(now ti
 			return fmt.Errorf("%w (%w)", err, ctx.Err())
 		}
 	}
+}
+
+type peer struct {
+	begun [pollsKept]time.Time // a ring
+	n     int
+	gap   time.Duration
+
+	// Since the state last changed.
+	answered int
+	acted    int // of these, written when the last poll began
+	says     Says
+	agree    int // polls in a row that say the same
+
+	out        bool      // it may not have this process back
+	casual     bool      // not a balancer (polledCasually)
+	due        time.Time // should be back by the answers; zero: not yet
+	entered    uint32
+	quietUntil time.Time
+}
+
+func (q *peer) begin(now time.Time, says Says, draining bool) {
+	if q.n > 0 {
+		q.gap = now.Sub(q.last())
+	}
+	q.begun[q.n%pollsKept] = now
+	q.n++
+	q.acted = q.answered
+	q.says = says
+	if says == SaysDown && draining || says == SaysUp && !draining {
+		q.agree++
+	} else {
+		q.agree = 0
+	}
+	q.out = q.out || draining
+}
+
+func (q *peer) last() time.Time { return q.begun[(q.n-1)%pollsKept] }
+
+// isExpired reports whether q will most likely not poll again.
+func (q *peer) isExpired(now time.Time) bool {
+	silent := now.Sub(q.last())
+	if q.casual {
+		return silent > expireAfter
+	}
+	return silent > forgetAfter || !q.out && silent > max(expireAfter, 3*q.gap)
+}
+
+func (q *peer) recurs() bool { return q.n > 1 && q.gap <= forgetAfter }
+
+func (q *peer) isRegular(now time.Time) bool { return q.recurs() && !q.isExpired(now) }
+
+// polledCasually reports whether q, after a drain, is a curl and not a balancer.
+func (q *peer) polledCasually(answers int) bool {
+	return q.out && !q.recurs() && q.says == SaysNothing && q.answered < answers
+}
+
+// takes returns how long q took for its last polls gaps apart, 0 if not known.
+func (q *peer) takes(gaps int, now time.Time) time.Duration {
+	n := min(gaps, pollsKept-1)
+	if q.n <= n {
+		return 0
+	}
+	closed := q.last().Sub(q.begun[(q.n-1-n)%pollsKept])
+	open := now.Sub(q.begun[(q.n-n)%pollsKept])
+	return max(closed, open) * time.Duration(gaps) / time.Duration(n)
+}
+
+func (q *peer) hasActed(d Demand) bool {
+	return q.says == SaysNothing && q.acted >= d.answers() || q.says == SaysDown && q.agree >= d.agreeing()
+}
+
+func peerName(a netip.Addr) string {
+	if !a.IsValid() {
+		return "the Unix socket"
+	}
+	return a.String()
 }

@@ -73,7 +73,7 @@ func (s *proof) serve(now time.Time) {
 	}
 }
 
-func (s *proof) leave(now time.Time) {
+func (s *proof) drainStarts(now time.Time) {
 	s.since = time.Time{}
 	if d := now.Sub(s.from); s.counter != nil && d >= rateTime {
 		_, entered := s.counter.Requests()
@@ -81,55 +81,55 @@ func (s *proof) leave(now time.Time) {
 	}
 }
 
-func (s *proof) out(now time.Time) {
+func (s *proof) allActed(now time.Time) {
 	if s.counter != nil && s.since.IsZero() {
-		s.begin(now)
+		s.startWindow(now)
 		s.late, s.quiet = false, false
 	}
-	s.look(now)
+	s.checkCeased(now)
 }
 
-func (s *proof) begin(now time.Time) {
-	s.see(now)
+func (s *proof) startWindow(now time.Time) {
+	s.readCounter(now)
 	s.since, s.entered, s.moved = now, s.seen, now
 }
 
-func (s *proof) see(now time.Time) {
+func (s *proof) readCounter(now time.Time) {
 	if _, entered := s.counter.Requests(); entered != s.seen {
 		s.seen, s.moved = entered, now
 	}
 }
 
-func (s *proof) look(now time.Time) {
+func (s *proof) checkCeased(now time.Time) {
 	if s.since.IsZero() {
 		return
 	}
-	s.see(now)
+	s.readCounter(now)
 	d := now.Sub(s.since)
 	if s.quiet || s.rate*d.Seconds() < lookRequests {
 		return
 	}
-	if s.quiet = !s.comes(s.seen-s.entered, d); !s.quiet {
+	if s.quiet = !s.stillArrives(s.seen-s.entered, d); !s.quiet {
 		s.late = true
-		s.begin(now)
+		s.startWindow(now)
 	}
 }
 
-func (s *proof) comes(n uint32, d time.Duration) bool {
+func (s *proof) stillArrives(n uint32, d time.Duration) bool {
 	return n > lookFew && proofTimes*float64(n) > s.rate*d.Seconds()
 }
 
-func (s *proof) back(now time.Time) {
+func (s *proof) endWindow(now time.Time) {
 	if s.since.IsZero() {
 		return
 	}
-	s.see(now)
+	s.readCounter(now)
 	n, d := s.seen-s.entered, now.Sub(s.since)
-	if silence := now.Sub(s.moved); s.comes(n, d) && s.rate*silence.Seconds() >= silentRequests {
+	if silence := now.Sub(s.moved); s.stillArrives(n, d) && s.rate*silence.Seconds() >= silentRequests {
 		n, d = 0, silence
 	}
 	short := s.late && !s.quiet && s.rate*d.Seconds() < silentRequests
-	if short || s.comes(n, d) {
+	if short || s.stillArrives(n, d) {
 		if s.blind++; s.blind >= proofBlind {
 			s.looked, s.past = 0, 0
 		}

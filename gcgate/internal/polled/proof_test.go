@@ -17,15 +17,15 @@ func TestProof(t *testing.T) {
 	s, now := proof{counter: g}, time.Now()
 	drains := func(n, past int) {
 		for range n {
-			s.out(now)
+			s.allActed(now)
 			for range past {
 				g.enter()
 			}
-			s.out(now) // said again
+			s.allActed(now) // said again
 			now = now.Add(10 * time.Millisecond)
-			s.back(now)
+			s.endWindow(now)
 			g.enter() // when it is over
-			s.back(now.Add(time.Second))
+			s.endWindow(now.Add(time.Second))
 		}
 	}
 	want := func(n uint32, d time.Duration, want bool) {
@@ -79,8 +79,8 @@ func TestProofOfPeerThatActsLate(t *testing.T) {
 				g.enter()
 				now = now.Add(c.every)
 			}
-			s.leave(now)
-			s.out(now)
+			s.drainStarts(now)
+			s.allActed(now)
 			for n := 1; n <= 1200; n++ {
 				now = now.Add(ms)
 				out := time.Duration(n) * ms
@@ -88,10 +88,10 @@ func TestProofOfPeerThatActsLate(t *testing.T) {
 					g.enter()
 				}
 				if n%10 == 0 {
-					s.look(now)
+					s.checkCeased(now)
 				}
 			}
-			s.back(now)
+			s.endWindow(now)
 			s.serve(now)
 		}
 		if s.proves(c.least, 40*ms) != c.proves {

@@ -170,7 +170,7 @@ func (s *server) expired(c *conn) {
 // hold keeps a connection that has sent part of a header parked, or returns false if a worker may
 // read it.
 func (s *server) hold(c *conn) bool {
-	if s.config != nil || c.err != nil || !c.short() && (s.work.heading+len(s.work.ready) < headers || whole(c.in)) {
+	if s.config != nil || c.err != nil || !c.short() && (s.work.heading+len(s.work.ready) < headers || hasWholeHeader(c.in)) {
 		return false
 	}
 	if c.piece != nil {
@@ -189,8 +189,8 @@ func (s *server) hold(c *conn) bool {
 	return true
 }
 
-// whole reports whether a worker need not wait for the rest of b.
-func whole(b []byte) bool {
+// hasWholeHeader reports whether a worker need not wait for the rest of b.
+func hasWholeHeader(b []byte) bool {
 	return len(b) >= readSize || bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
 }
 
