@@ -50,7 +50,7 @@ func TestReadmeAdoption(t *testing.T) {
 	for name, text := range map[string]string{
 		"go.mod":     "module example.com/service\n\ngo 1.26\n",
 		"main.go":    text,
-		"load.go":    "package main\n\nimport \"evenkeel.dev/loadgen\"\n\nvar _ loadgen.Options\n", // has dependencies of its own
+		"load.go":    "package main\n\nimport \"evenkeel.dev/loadgen\"\n\nvar _ loadgen.Options\n",
 		"metrics.go": "package main\n\nimport \"evenkeel.dev/contrib/prometheus/promgate\"\n\nvar _ = promgate.New\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

@@ -272,8 +272,8 @@ func TestH2load(t *testing.T) {
 				for _, version := range []string{"--h1", "-t1"} {
 					args := append([]string{bin, "-n" + strconv.Itoa(c.n), version}, c.args...)
 					said := out(t, append(args, url+c.path)...)
-					want := fmt.Sprintf("requests: %[1]d total, %[1]d started, %[1]d done, %[1]d succeeded, 0 failed, 0 errored, 0 timeout",
-						c.n)
+					want := fmt.Sprintf("requests: %[1]d total, %[1]d started, %[1]d done, %[1]d succeeded, "+
+						"0 failed, 0 errored, 0 timeout", c.n)
 					if !strings.Contains(said, want) || c.path == "/file" &&
 						!strings.Contains(said, fmt.Sprintf("(%d) data", c.n*fileSize)) {
 						t.Errorf("%v %s%s: no %q in\n%s", args, url, c.path, want, said)

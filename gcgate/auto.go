@@ -42,7 +42,8 @@ func (o *observer) observe() {
 		return
 	}
 	o.looked = cycles
-	goal, percent := memoryGoal(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), h.collector.Overhead(), h.pace)
+	goal, percent := memoryGoal(h.options, h.allowed, h.thresholds.live, h.collector.Roots(),
+		h.collector.Overhead(), h.pace)
 	roomy := percent >= autoPercent && percent > h.pacing.stock()
 	switch uncounted := h.requests.entered == o.entered; {
 	case !watched && (uncounted || !roomy):

@@ -170,7 +170,8 @@ func (s *server) expired(c *conn) {
 // hold keeps a connection that has sent part of a header parked, or returns false if a worker may
 // read it.
 func (s *server) hold(c *conn) bool {
-	if s.config != nil || c.err != nil || !c.short() && (s.work.heading+len(s.work.ready) < headers || hasWholeHeader(c.in)) {
+	free := s.work.heading+len(s.work.ready) < headers
+	if s.config != nil || c.err != nil || !c.short() && (free || hasWholeHeader(c.in)) {
 		return false
 	}
 	if c.piece != nil {

@@ -8,11 +8,13 @@ package leaf
 // These functions have asmcgocall's form, each with a fault that the self-test has to find. Go's
 // ABI0 puts arguments above the return address, where C has those that do not fit the registers.
 #if defined(__x86_64__)
-#define FRAME long r1, long r2, long r3, long r4, long r5, long r6, int32_t (*fn)(void *), void *arg, volatile int32_t ret
+#define FRAME long r1, long r2, long r3, long r4, long r5, long r6, \
+	int32_t (*fn)(void *), void *arg, volatile int32_t ret
 #define RETURN(value) ret = (value); return
 typedef void stray;
 #elif defined(__aarch64__)
-#define FRAME long r1, long r2, long r3, long r4, long r5, long r6, long r7, long r8, long lr, int32_t (*fn)(void *), void *arg, volatile int32_t ret
+#define FRAME long r1, long r2, long r3, long r4, long r5, long r6, long r7, long r8, long lr, \
+	int32_t (*fn)(void *), void *arg, volatile int32_t ret
 #define RETURN(value) ret = (value); *(volatile int32_t *)&ret; return
 typedef void stray;
 #else
