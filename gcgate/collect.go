@@ -38,7 +38,6 @@ func (h *heapWatch) cycleEnded() bool {
 	return h.marked
 }
 
-// returned includes the sweep.
 func (h *heapWatch) returned() bool {
 	if h.cycle != nil && isClosed(h.cycle) {
 		h.cycle = nil

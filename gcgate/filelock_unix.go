@@ -26,7 +26,6 @@ func unlockFile(f *os.File) error {
 	return nil
 }
 
-// flock repeats what signals interrupt.
 func flock(f *os.File, how int) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -123,7 +123,6 @@ func (h *heapWatch) sleep(d time.Duration, sooner <-chan struct{}) {
 	h.sample()
 }
 
-// silent reports whether the gate rests.
 func (h *heapWatch) silent() bool { return h.requests.silence() >= sampleRest }
 
 // sample also notices cycles of others.
@@ -201,10 +200,8 @@ func (h *heapWatch) warnUncounted() {
 			"wrap the handlers with httpgate.Wrap, or call Gate.Enter")
 }
 
-// expected has a margin.
 func (h *heapWatch) expected() time.Duration { return h.predict.expect(h.thresholds.live) }
 
-// interval grows while nothing changes in a gap.
 func (h *heapWatch) interval() time.Duration {
 	d := h.ahead(h.thresholds.trigger)
 	if h.seeksGap() {

@@ -24,7 +24,6 @@ const (
 	longestLook = time.Second
 )
 
-// round is one collection, from StateWanting to StateServing.
 type round struct {
 	reason   Reason
 	expected time.Duration

@@ -172,7 +172,6 @@ func (w *waiters) withoutTurn() bool {
 	return slices.ContainsFunc(w.now(), func(c *waitingCall) bool { return c.withoutTurn })
 }
 
-// answer sends err to calls that still wait.
 func (w *waiters) answer(calls []*waitingCall, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -113,7 +113,6 @@ func (a allowance) highestTrigger(o *Options, overhead uint64) (bytes float64, w
 	return 0, "neither a limit nor the machine's available memory is known: set GOMEMLIMIT or MaxTriggerBytes"
 }
 
-// thresholdsFor has the trigger at its lowest.
 func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	t := thresholds{live: live}
 	budget := a.heap(overhead)

@@ -92,7 +92,6 @@ func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int)
 
 func (t *traffic) cycleEnded(marked time.Duration) { t.totalBefore, t.marked = t.total, marked }
 
-// overlapOwn counts half of those that entered lately.
 func (t *traffic) overlapOwn(inFlight int, entered, lately uint32) (n uint64) {
 	before := t.overlapped()
 	t.overlapHalves += 2*(uint64(inFlight)+uint64(entered)) + uint64(lately)
@@ -188,7 +187,6 @@ func (c *counter) watch(entered uint32) bool {
 	return now == entered
 }
 
-// unwatch spares the requests' cache line.
 func (c *counter) unwatch() {
 	if c.watched.Load() {
 		c.watched.Store(false)

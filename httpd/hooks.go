@@ -140,7 +140,6 @@ func (h *hooks) mayBeHTTP2(nc net.Conn) bool {
 	return h.srv.Protocols != nil && h.srv.Protocols.UnencryptedHTTP2()
 }
 
-// base is the server's BaseContext.
 func (h *hooks) base(ln net.Listener) context.Context {
 	l, ours := ln.(*listener)
 	if ours {
@@ -180,7 +179,6 @@ func (h *hooks) state(c *conn, to http.ConnState) {
 	}
 }
 
-// changed is the server's ConnState.
 func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	h.count(nc, to)
 	w := workerOf(nc)

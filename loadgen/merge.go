@@ -114,7 +114,6 @@ func (r *Result) damaged() string {
 	return ""
 }
 
-// unlike says why r is of another load.
 func (r *Result) unlike(first *Result) string {
 	switch {
 	case !slices.Equal(r.Targets, first.Targets) || r.MoreTargets != first.MoreTargets:

@@ -97,7 +97,6 @@ func newMuxConn(l *line, host int) *muxConn {
 	return c
 }
 
-// muxOut collects frames to write.
 type muxOut muxConn
 
 func (o *muxOut) Write(b []byte) (int, error) {

@@ -216,7 +216,6 @@ func (c *muxConn) widen(id uint32, by int64) {
 	c.pump()
 }
 
-// muxOutBytes limits bodies in out.
 const muxOutBytes = 256 << 10
 
 // start sends a request, now or later, or returns false if the connection takes no more. by is the

@@ -49,7 +49,6 @@ func (p *pool) stream(i int) *stream {
 	return &stream{line: p.lines[k]}
 }
 
-// line is one of Options.Connections.
 type line struct {
 	p     *pool
 	mu    sync.Mutex
@@ -88,7 +87,6 @@ func (l *line) forget(c *muxConn) {
 	}
 }
 
-// stream carries one request at a time.
 type stream struct {
 	line *line
 

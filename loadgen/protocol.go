@@ -128,7 +128,6 @@ func speaksHTTP2(nc net.Conn) bool {
 	return !ok || tc.ConnectionState().NegotiatedProtocol == http2.NextProtoTLS
 }
 
-// connected returns a tracked connection to a host.
 func (e *engine) connected(ctx context.Context, host int) (*conn, error) {
 	protocol := "http/1.1"
 	if e.http2 {

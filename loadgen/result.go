@@ -64,7 +64,6 @@ type Result struct {
 	Series Series `json:"series"`
 }
 
-// listedTargets is how many targets a result names.
 const listedTargets = 100
 
 // TargetClass has the figures of one class. They mean what those of Result mean.

@@ -187,7 +187,6 @@ func newEngine(o Options) (*engine, error) {
 	return e, err
 }
 
-// now returns monotonic nanoseconds.
 func (e *engine) now() int64 { return int64(time.Since(e.epoch)) }
 
 func (e *engine) request(j job) *request { return &e.reqs[e.target(j)] }

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// request is a Target ready to send.
 type request struct {
 	host       int                 // index into hosts
 	wire       []byte              // as HTTP/1.1

@@ -62,7 +62,6 @@ func (l *openLoop) recorder() *recorder {
 	return l.rec
 }
 
-// clearDeadline removes the last deadline from the connection.
 func (w *worker) clearDeadline() {
 	if c := w.lane.(*socketLane).conns[0]; c != nil {
 		_ = c.SetDeadline(time.Time{})

@@ -149,7 +149,6 @@ func (c *clock) update(t int64) {
 	c.steps = append(c.steps, next)
 }
 
-// until returns the sums at t in s.
 func (s *step) until(t int64) step {
 	next := *s
 	dt := t - s.start

@@ -128,7 +128,6 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 	return p, inside
 }
 
-// innermost prefers the program's frames to a library's.
 func innermost(frames []frame) int {
 	at, best := -1, ownerShim
 	for i := range frames {

@@ -127,7 +127,6 @@ func (k *kernel) window(i int) (w stretch, ok bool) {
 	return w, w.b-w.a <= longestWindow
 }
 
-// passes reports whether windows were settled.
 func (k *kernel) passes(m *model, a, b int64) bool {
 	if k == nil || k.next >= len(k.at) { // also before sync
 		return false
@@ -297,7 +296,6 @@ func (k *kernel) deschedule(i int, now int64) {
 	}
 }
 
-// outside cuts silences out of stretches.
 func (k *kernel) outside(list []stretch, all []threadWindow, i int) (long []stretch, sum int64) {
 	for _, s := range list {
 		a := s.a

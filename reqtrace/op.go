@@ -201,7 +201,6 @@ var naps = map[string]string{
 	"github.com/ncruces/go-sqlite3.timeoutCallback":                   opSQLite,
 }
 
-// sleepers sleep for other libraries.
 var sleepers = []string{"github.com/benbjohnson/clock.", "k8s.io/utils/clock.", "golang.org/x/time/rate."}
 
 // busyHandler ends the name of the function that calls SQLite's busy handler.

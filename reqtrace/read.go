@@ -319,5 +319,4 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stop reports whether a Read is under way.
 func (s *source) stop() (reading bool) { return s.state.Swap(sourceStopped) == sourceReads }

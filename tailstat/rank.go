@@ -192,7 +192,6 @@ func cumulate(p []float64) distribution {
 	return p
 }
 
-// normal has the usual correction for steps.
 func normal(most int, deviation float64) distribution {
 	d := make(distribution, most/2+1)
 	for k := range d {

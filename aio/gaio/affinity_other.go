@@ -9,5 +9,4 @@ import (
 
 func bindThread(int) error { return errors.ErrUnsupported }
 
-// mayRunOn accepts any CPU that exists.
 func mayRunOn(cpu int) bool { return cpu >= 0 && cpu < runtime.NumCPU() }

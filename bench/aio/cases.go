@@ -270,7 +270,6 @@ func deadlines(order string) load {
 	}
 }
 
-// Cases returns the cases.
 func Cases() (list []harness.Case) {
 	for _, g := range groups {
 		c := g.Case

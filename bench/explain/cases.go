@@ -117,7 +117,6 @@ func refreshed(ctx context.Context, r *harness.Run, url string) error {
 	return nil
 }
 
-// Cases returns the cases.
 func Cases() []harness.Case {
 	return []harness.Case{searchCase(), analysisCase()}
 }

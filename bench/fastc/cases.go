@@ -37,7 +37,6 @@ const (
 	inGo      = "Go"
 )
 
-// Cases returns the cases.
 func Cases() []harness.Case {
 	cases := []harness.Case{calls(), stop(), budget(), server()}
 	for i := range cases {
@@ -161,7 +160,6 @@ const (
 	single = "a call of 2 µs"
 )
 
-// paths of examples/fastcserver, by load and way
 var paths = map[string]map[string]string{
 	many:   {cgo: "/many/cgo", fast: "/many/fast"},
 	matrix: {cgo: "/cgo/62/2", fast: "/blockcall/62/2", yielding: "/yield/62/2", inGo: "/go/62/2"},

@@ -55,7 +55,6 @@ const (
 // of 1 KiB, in 4.8 million objects
 const messages = 300_000
 
-// Cases returns the cases.
 func Cases() (cases []harness.Case) {
 	for _, g := range []group{
 		haproxyGroup(), envoyGroup(), grpcGroup(), raftGroup(), quotaGroup(), singleGroup(), wholeGroup(),
@@ -275,7 +274,6 @@ func quotaGroup() group {
 	}
 }
 
-// saturated is all that a replica can do.
 const saturated = "saturated"
 
 func singleGroup() group {

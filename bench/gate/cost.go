@@ -169,7 +169,6 @@ const (
 //go:embed testdata/original/main.go
 var originalSource []byte
 
-// original builds testdata/original in a GOPATH.
 func original(ctx context.Context, r *harness.Run) (program string, err error) {
 	source := os.Getenv(sourceVariable)
 	if source == "" {

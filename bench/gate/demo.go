@@ -21,7 +21,6 @@ import (
 
 const liveTraffic = "live traffic"
 
-// demoRun is a run as in docs/reference/run-json.md.
 type demoRun struct {
 	Label  string          `json:"label"`
 	Repeat int             `json:"repeat"`

@@ -45,7 +45,6 @@ const (
 	gcTime        = "GC seconds"
 )
 
-// Cases returns the cases.
 func Cases() []harness.Case {
 	return []harness.Case{
 		{

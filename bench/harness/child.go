@@ -28,7 +28,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Root returns the root of the repository.
 func Root() string {
 	dir := ".."
 	for range 4 {
@@ -106,7 +105,6 @@ func FreeAddr() (addr string, err error) {
 	return "", err
 }
 
-// AnyCore lets a child run on all cores.
 const AnyCore = -1
 
 // Child is a program that a run has started.
@@ -188,7 +186,6 @@ func (c *Child) Say(line string) error {
 	return err
 }
 
-// Get uses a connection of its own.
 func Get(ctx context.Context, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// Case is one benchmark.
 type Case struct {
 	Name   string        // group/name, such as httpd/json
 	What   string        // with peers and control
@@ -127,7 +126,6 @@ type Run struct {
 	h *Harness
 }
 
-// Set sets a value.
 func (r *Run) Set(figure string, value float64) {
 	if r.Values == nil {
 		r.Values = map[string]float64{}
@@ -135,7 +133,6 @@ func (r *Run) Set(figure string, value float64) {
 	r.Values[figure] = value
 }
 
-// Keep saves v with the results.
 func (r *Run) Keep(name string, v any) {
 	if r.Extra == nil {
 		r.Extra = map[string]any{}
@@ -230,7 +227,6 @@ func (c *Case) matches(pattern string) bool {
 	return pattern == c.Name || pattern == group || glob && strings.HasPrefix(c.Name, before)
 }
 
-// List prints all cases with their claims.
 func (h *Harness) List() {
 	for i := range h.Cases {
 		c := &h.Cases[i]

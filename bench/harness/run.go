@@ -21,7 +21,6 @@ import (
 	"evenkeel.dev/bench/machine"
 )
 
-// Harness is one run of the benchmarks.
 type Harness struct {
 	Cases   []Case
 	Rounds  int           // 0: the case's
@@ -40,7 +39,6 @@ type Harness struct {
 	missed   []figure
 }
 
-// Output is where a case prints.
 type Output struct{ io.Writer }
 
 func (o *Output) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
@@ -248,7 +246,6 @@ type Full struct {
 	length *time.Duration
 }
 
-// TestFlags registers the flags -full and -length.
 func TestFlags() Full {
 	return Full{
 		on:     flag.Bool("full", false, "measure each case in full, fail if it misses a claim, and save the results"),
@@ -260,7 +257,6 @@ func TestFlags() Full {
 // the results are saved.
 func (f Full) Run(t *testing.T, cases ...Case) { runCases(t, *f.on, *f.length, cases) }
 
-// RunQuick is Run for a moment.
 func RunQuick(t *testing.T, cases ...Case) { runCases(t, false, 0, cases) }
 
 func runCases(t *testing.T, full bool, length time.Duration, cases []Case) {

@@ -167,7 +167,6 @@ func burstClaims(way, load string) []harness.Claim {
 	}
 }
 
-// Cases returns the cases.
 func Cases() (list []harness.Case) {
 	for _, g := range groups {
 		c := harness.Case{

@@ -46,7 +46,6 @@ type target struct {
 	flags    []string // of hey and evenkeel
 }
 
-// Cases returns the cases.
 func Cases() []harness.Case {
 	cheap := func(way, over string, least, most float64) []harness.Claim {
 		return []harness.Claim{

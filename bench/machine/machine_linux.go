@@ -70,7 +70,6 @@ func BusyLoops(ctx context.Context, n int) (end func(), err error) {
 // Tick is the unit of times in /proc (USER_HZ).
 const Tick = 10 * time.Millisecond
 
-// CPUTime returns a process's CPU time.
 func CPUTime(pid int) (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -114,7 +113,6 @@ func OwnBytes(pid int) (sum int64, err error) {
 // Times are the machine's CPU times since its start.
 type Times struct{ Total, Used, Steal time.Duration }
 
-// ReadTimes reads them from /proc/stat.
 func ReadTimes() (Times, error) {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -21,7 +21,6 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// Cases returns the cases.
 func Cases() []harness.Case {
 	return []harness.Case{costCase(), analysisCase(), snapshotsCase()}
 }

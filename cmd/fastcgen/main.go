@@ -117,7 +117,6 @@ go doc evenkeel.dev/cmd/fastcgen tells what a declaration file may say.
 Flags:
 `
 
-// app is what the command works with.
 type app struct {
 	stdout, stderr io.Writer
 	check          bool   // compare, write nothing
@@ -177,7 +176,6 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return code
 }
 
-// wrong reports a wrong command line.
 func (a *app) wrong(format string, args ...any) int {
 	fmt.Fprintf(a.stderr, "fastcgen: %s\nfastcgen -h tells more\n", fmt.Sprintf(format, args...))
 	return exitUsage

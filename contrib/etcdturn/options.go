@@ -135,7 +135,6 @@ var (
 	errUnwatched = errors.New("the key cannot be watched: the client was closed")
 )
 
-// explain says what to do about err.
 func (t *Turns) explain(err error) error {
 	select {
 	case <-t.closing:

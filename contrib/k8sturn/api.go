@@ -54,7 +54,6 @@ func (o object) newer(p object) bool {
 	return aerr != nil || berr != nil || a >= b
 }
 
-// statusError is a refusal of the API server.
 type statusError struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`

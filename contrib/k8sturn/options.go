@@ -134,7 +134,6 @@ func inDoubt(err error) bool {
 	return !errors.As(err, &refusal) || refusal.Code >= http.StatusInternalServerError
 }
 
-// explain says what to do about err.
 func (t *Turns) explain(err error) error {
 	select {
 	case <-t.closing:

@@ -24,7 +24,6 @@ import (
 	"time"
 )
 
-// Options say what to start.
 type Options struct {
 	Args []string // looked up in PATH
 	Env  []string // NAME=VALUE, added to this process's

@@ -63,7 +63,6 @@ func feedNames() string {
 	return strings.Join(names, ", ")
 }
 
-// parseFeeds reads name=URL,name=URL.
 func parseFeeds(s string) ([]address, error) {
 	if s == "" {
 		return nil, nil
@@ -131,7 +130,6 @@ func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) 
 	return command.Serve(ctx, ln, cfg.recorder.Around(s.routes()), log, "alloc", cfg.mode)
 }
 
-// serveSamples starts a server of the sample feeds.
 func serveSamples(log *slog.Logger) (addrs []address, stop func(), err error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

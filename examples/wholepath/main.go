@@ -103,7 +103,6 @@ func (p *program) prepare(log *slog.Logger) (err error) {
 	return nil
 }
 
-// serve is where the two services differ.
 func (p *program) serve(srv *http.Server, ln net.Listener) error {
 	if p.nethttp {
 		return srv.Serve(ln)
@@ -149,7 +148,6 @@ func (p *program) close() {
 	p.page.Close()
 }
 
-// order is the size of the filter's matrices.
 const order = 8
 
 // One request owns a filter until it puts it back.

@@ -31,7 +31,6 @@ type Chart struct {
 	Message     string
 }
 
-// Line is one path.
 type Line struct {
 	Class     string
 	Series    int    // data-v
@@ -63,20 +62,17 @@ var (
 	}).Parse(source))
 )
 
-// HTML returns the chart's markup.
 func (c Chart) HTML() (template.HTML, error) {
 	var b strings.Builder
 	err := markup.Execute(&b, &c)
 	return template.HTML(b.String()), err
 }
 
-// Path writes SVG path data in whole units.
 type Path struct {
 	b    []byte
 	x, y int
 }
 
-// String returns the path data.
 func (p *Path) String() string { return string(p.b) }
 
 // Move goes to x, y without drawing.
@@ -105,7 +101,6 @@ func (p *Path) Line(x, y int) {
 	p.x, p.y = x, y
 }
 
-// To is Line, or Move at the start.
 func (p *Path) To(x, y int) {
 	if len(p.b) == 0 {
 		p.Move(x, y)
@@ -114,7 +109,6 @@ func (p *Path) To(x, y int) {
 	p.Line(x, y)
 }
 
-// Step draws to x and then to y.
 func (p *Path) Step(x, y int) {
 	if x != p.x {
 		p.Line(x, p.y)
@@ -124,10 +118,8 @@ func (p *Path) Step(x, y int) {
 	}
 }
 
-// Rect draws a rectangle from the plot's top.
 func (p *Path) Rect(x, width, height int) { p.Box(x, 0, width, height) }
 
-// Box draws a rectangle.
 func (p *Path) Box(x, y, width, height int) {
 	p.Move(x, y)
 	p.Line(x+width, y)
@@ -136,7 +128,6 @@ func (p *Path) Box(x, y, width, height int) {
 	p.Close()
 }
 
-// Close draws back to where Move went.
 func (p *Path) Close() { p.b = append(p.b, 'z') }
 
 // A minus sign separates a second number too.
@@ -171,7 +162,6 @@ func (a Axis) Frac(v float64) float64 {
 	return min(max((v-lo)/(hi-lo), 0), 1)
 }
 
-// Value is the inverse of Frac.
 func (a Axis) Value(frac float64) float64 {
 	if a.Log {
 		return a.Lo * math.Pow(a.Hi/a.Lo, frac)
@@ -179,14 +169,12 @@ func (a Axis) Value(frac float64) float64 {
 	return a.Lo + (a.Hi-a.Lo)*frac
 }
 
-// Tick is a labelled place on an axis.
 type Tick struct {
 	At    float64 // percent from the plot's left or top
 	Label string
 	Minor bool // left out first if there is no room
 }
 
-// PercentAt returns rounded percent.
 func PercentAt(frac float64) float64 { return math.Round(frac*1e4) / 100 }
 
 // XTicks places values on an axis to the right.
@@ -194,7 +182,6 @@ func (a Axis) XTicks(values []float64, label func(float64) string) []Tick {
 	return a.ticks(values, label, func(f float64) float64 { return f })
 }
 
-// YTicks places values on an axis upwards.
 func (a Axis) YTicks(values []float64, label func(float64) string) []Tick {
 	return a.ticks(values, label, func(f float64) float64 { return 1 - f })
 }
@@ -303,12 +290,10 @@ func RoundStep(span float64, n int) float64 {
 	return Series125(i)
 }
 
-// ByteStep is TimeStep for powers of two.
 func ByteStep(span float64, n int) float64 {
 	return math.Exp2(math.Ceil(math.Log2(max(span, 1) / float64(n))))
 }
 
-// LabelDuration writes round nanoseconds.
 func LabelDuration(ns float64) string {
 	for _, u := range []struct {
 		ns   float64
@@ -334,13 +319,11 @@ func LabelTime(s float64) string {
 	return (time.Duration(math.Round(s)) * time.Second).String()
 }
 
-// LabelPercent writes a share as percent.
 func LabelPercent(share float64) string { return LabelNumber(share*100) + "%" }
 
 // LabelNumber writes at most six digits.
 func LabelNumber(x float64) string { return strconv.FormatFloat(Significant(x, 6), 'f', -1, 64) }
 
-// Significant rounds to n significant digits.
 func Significant(x float64, n int) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', n, 64), 64)
 	return r

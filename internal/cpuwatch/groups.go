@@ -189,7 +189,6 @@ type Beside struct {
 	CPU   *CPU       // nil: not known
 }
 
-// Interval is a time by the wall clock.
 type Interval struct{ From, To time.Time }
 
 // CPU is what the kernel counted for the traced process.

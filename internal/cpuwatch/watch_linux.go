@@ -269,7 +269,6 @@ func (t *threads) close() {
 	}
 }
 
-// parseSchedstat reads nanoseconds.
 func parseSchedstat(id int64, text string) (ThreadTime, bool) {
 	f := strings.Fields(text)
 	if len(f) < 2 {

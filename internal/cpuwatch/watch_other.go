@@ -4,7 +4,6 @@ package cpuwatch
 
 import "errors"
 
-// Watch watches nothing on this system.
 type Watch struct{}
 
 // Start returns an error, because this system has no control groups.

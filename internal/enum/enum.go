@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// Names are the names of T's constants.
 type Names[T ~int | ~uint8 | ~uint32] struct {
 	pkg, what string
 	list      []string

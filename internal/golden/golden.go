@@ -15,7 +15,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// Check compares text with a file below testdata.
 func Check(t *testing.T, name, text string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -33,7 +32,6 @@ func Check(t *testing.T, name, text string) {
 	}
 }
 
-// Written checks what write writes.
 func Written(t *testing.T, name string, write func(*bytes.Buffer) error) {
 	t.Helper()
 	var b bytes.Buffer

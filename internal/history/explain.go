@@ -21,7 +21,6 @@ import (
 
 const maxExplained = 4096
 
-// Trace describes a trace.
 type Trace struct {
 	Threshold time.Duration `json:"threshold_ns"` // longer requests are slow
 	Snapshot  string        `json:"snapshot,omitempty"`
@@ -312,7 +311,6 @@ const (
 	usualEnough = 200 // requests, after which older hours do not matter
 )
 
-// Usual is what usual requests took, by class.
 type Usual map[string]usualRequest
 
 // usualRequest is the sum of some requests around the median, without times in which the machine

@@ -159,7 +159,6 @@ func (h *History) addBuild(build string, w watch) {
 	h.builds[build] = w
 }
 
-// buildNames returns the oldest build first.
 func (h *History) buildNames() []string {
 	return slices.SortedFunc(maps.Keys(h.builds), func(a, b string) int {
 		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))

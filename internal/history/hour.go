@@ -19,7 +19,6 @@ type minuteOf[T any] struct {
 	of     T
 }
 
-// wholeHour stands for all minutes of an hour.
 const wholeHour = 60
 
 func (p *perMinute[T]) at(minute uint8) *T {
@@ -208,7 +207,6 @@ type Count struct {
 	Failed  uint64 `json:"failed,omitempty"`  // not written, not analysed, or too many
 }
 
-// Coverage says how many slow requests are explained.
 type Coverage struct {
 	Count
 	Seen uint64 `json:"seen,omitempty"` // explained

@@ -30,7 +30,6 @@ func compareKeys(a, b Key) int {
 		cmp.Compare(a.Class, b.Class))
 }
 
-// Request is a slow request, explained.
 type Request struct {
 	ID   string `json:"id"`
 	Mark string `json:"mark,omitempty"` // its id, as region.Start got it
@@ -58,7 +57,6 @@ type Request struct {
 	TraceID   string `json:"trace_id,omitempty"`
 }
 
-// Step is a piece of a request.
 type Step struct {
 	Cause reqtrace.Cause `json:"cause"`
 	Time  time.Duration  `json:"time_ns"`

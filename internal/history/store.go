@@ -113,14 +113,12 @@ func (s *Store) addAll(e *Explained) (added []Request) {
 	return added
 }
 
-// Count adds slow requests of a class.
 func (s *Store) Count(at time.Time, class string, c Count) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.change(func(h *History) { h.count(at, class, c) })
 }
 
-// Usual returns what usual requests took.
 func (s *Store) Usual() Usual {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +139,6 @@ func (s *Store) New(k Key) bool {
 	return s.history.isNew(k.anyClass())
 }
 
-// Snapshot returns a copy.
 func (s *Store) Snapshot() *History { return s.Since(time.Time{}) }
 
 // Since returns a copy of the history from the hour of a time on.
@@ -151,7 +148,6 @@ func (s *Store) Since(t time.Time) *History {
 	return s.history.since(t)
 }
 
-// HasDir reports whether the store has taken Options.Dir.
 func (s *Store) HasDir() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +185,6 @@ func (s *Store) flush() error {
 	return err
 }
 
-// write needs disk.
 func (s *Store) write() error {
 	if s.file == nil {
 		if err := s.takeOver(); err != nil {
@@ -249,7 +244,6 @@ func (s *Store) takeOver() error {
 	return nil
 }
 
-// rewrite needs disk.
 func (s *Store) rewrite() error {
 	s.mu.Lock()
 	line, err := s.whole()

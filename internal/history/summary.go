@@ -135,7 +135,6 @@ func (h *History) weights(since time.Time) map[string]float64 {
 	return w
 }
 
-// Coverage returns the sum since a time.
 func (h *History) Coverage(since time.Time) (sum Coverage) {
 	for _, c := range h.CoverageByClass(since) {
 		sum.add(c)

@@ -92,7 +92,6 @@ func filesBeyond(before map[string]string) (left string) {
 	return left
 }
 
-// openFiles needs /proc.
 func openFiles() map[string]string {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

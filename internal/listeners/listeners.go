@@ -6,7 +6,6 @@ import (
 	"net/netip"
 )
 
-// LocalAddrs returns this machine's addresses.
 func LocalAddrs() map[netip.Addr]bool {
 	mine := map[netip.Addr]bool{}
 	addrs, err := net.InterfaceAddrs()

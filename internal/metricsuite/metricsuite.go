@@ -145,7 +145,6 @@ func Slow(class string, second int64, lost time.Duration) recorder.Explained {
 	}
 }
 
-// Exporter is that of a recorder.
 type Exporter struct {
 	Add  func(recorder.Explained)
 	Slow func(class string) (requests, lost float64) // of requests that waited for a lock

@@ -26,7 +26,6 @@ func Loopback() string {
 //	5m     make soak: random tests take fresh seeds for so long
 const tier = "EVENKEEL_TEST"
 
-// Checking reports whether make check runs.
 func Checking() bool { return os.Getenv(tier) == "check" }
 
 // Soak returns how long make soak lets each random test run, or 0.

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// Bytes writes binary units with three digits.
 func Bytes(b float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	for len(units) > 1 && math.Abs(b) >= 999.5 {
@@ -63,7 +62,6 @@ func Percent(p float64) string {
 	return strconv.FormatFloat(p, 'f', 1, 64) + "%"
 }
 
-// Ratio writes a ratio to a base.
 func Ratio(r float64) string {
 	if r >= 99.5 {
 		return fmt.Sprintf("%.0fx", r)
@@ -93,7 +91,6 @@ func Plural(n int, what string) string {
 	return Count(float64(n)) + " " + what + "s"
 }
 
-// SignedDuration is Duration with a sign.
 func SignedDuration(d time.Duration) string {
 	if d > 0 {
 		return "+" + Duration(d)
@@ -130,15 +127,12 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-// Style is plain by default.
 type Style struct {
 	Color bool
 }
 
-// Bold sets t in bold.
 func (s Style) Bold(t string) string { return s.Attr("1", t) }
 
-// Dim sets t faintly.
 func (s Style) Dim(t string) string { return s.Attr("2", t) }
 
 // Attr takes ANSI attributes such as "1;31".
@@ -171,7 +165,6 @@ type tableRow struct {
 	marks map[int]func(string) string
 }
 
-// NewTable returns a table of so many columns.
 func NewTable(columns int) *Table { return &Table{widths: make([]int, columns)} }
 
 // Add adds a row. style sets the whole line, and may be nil.

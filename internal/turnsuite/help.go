@@ -16,7 +16,6 @@ const Patience = 30 * time.Second
 
 const lookTick = 10 * time.Millisecond
 
-// TryAcquire gives the arbiter time to answer.
 func TryAcquire(turns gcgate.Turns) (gcgate.Lease, error) {
 	return ask(context.Background(), turns, Patience, false)
 }
@@ -27,7 +26,6 @@ func Take(t testing.TB, turns gcgate.Turns) gcgate.Lease {
 	return TakeWithin(t, turns, Patience)
 }
 
-// TakeWithin is Take with another bound.
 func TakeWithin(t testing.TB, turns gcgate.Turns, bound time.Duration) gcgate.Lease {
 	t.Helper()
 	l, err := take(context.Background(), turns, bound)
@@ -129,7 +127,6 @@ func Briefly(t testing.TB, do func(context.Context) error) error {
 	}
 }
 
-// TryBriefly is TryAcquire by Briefly.
 func TryBriefly(t testing.TB, turns gcgate.Turns) error {
 	t.Helper()
 	return Briefly(t, func(ctx context.Context) error {

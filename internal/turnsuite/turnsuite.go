@@ -27,7 +27,6 @@ type Turns interface {
 	Close() error
 }
 
-// Options are those of Turns.
 type Options struct {
 	Group  string
 	Holder string
@@ -179,7 +178,6 @@ func (s Suite) serverDies(t *testing.T) {
 	Take(t, turns) // without release, which has only the TTL
 }
 
-// serverRestarts starts the server again within the TTL.
 func (s Suite) serverRestarts(t *testing.T) {
 	a := s.Start(t)
 	turns := a.New(t, Options{TTL: time.Minute})
@@ -192,7 +190,6 @@ func (s Suite) serverRestarts(t *testing.T) {
 	Release(t, Take(t, turns))
 }
 
-// serverDiesForRelease releases while the server is down.
 func (s Suite) serverDiesForRelease(t *testing.T) {
 	a := s.Start(t)
 	turns := a.New(t, Options{TTL: time.Minute})

@@ -51,7 +51,6 @@ type Change struct {
 	table *changeTable
 }
 
-// Side is one of the two versions.
 type Side struct {
 	Name     string         `json:"name"`
 	Traces   int            `json:"traces"`
@@ -298,7 +297,6 @@ func amount(d Difference) string {
 	return textfmt.Duration(d.More.Abs()) + " " + what
 }
 
-// Words describes the cause.
 func (x *CauseChange) Words() string {
 	t := x.Phrase
 	if x.Holder != "" {

@@ -149,7 +149,6 @@ func (v *Verdict) Table() (rows []Row) {
 	return rows
 }
 
-// Breakdown says what took most of a request.
 func Breakdown(q *reqtrace.Request) string {
 	causes := slices.Clone(causeOrder)
 	slices.SortStableFunc(causes, func(a, b reqtrace.Cause) int { return cmp.Compare(q.Parts.Of(b), q.Parts.Of(a)) })
@@ -231,7 +230,6 @@ func classCaveat(r *reqtrace.Report) string {
 		textfmt.Share(float64(top.Slow)/float64(slow)), top.Name, textfmt.Share(float64(unknown)/float64(all)))
 }
 
-// ClassRow is a class of requests.
 type ClassRow struct {
 	Name     string
 	Requests int
@@ -255,7 +253,6 @@ func (v *Verdict) Classes() []ClassRow {
 	return rows
 }
 
-// ClassText names a class.
 func ClassText(class string) string {
 	if class == "" {
 		return "not seen in a handler"

@@ -23,14 +23,12 @@ const (
 	leastWidth  = 40
 )
 
-// Options configure WriteText.
 type Options struct {
 	Color bool
 	Width int // of sentences, 40 or more; 0: 100
 	Rows  int // of the table of causes, and nothing below it; 0: all
 }
 
-// WriteText writes the sentence and its figures.
 func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.v, t.r = v, v.report
@@ -258,7 +256,6 @@ const (
 	changeClasses = 8
 )
 
-// WriteText writes the sentence and its figures.
 func (c *Change) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.wrap("", c.Sentence, t.style.Bold)
@@ -277,7 +274,6 @@ func (c *Change) WriteText(w io.Writer, o Options) error {
 	return err
 }
 
-// Scope says what is compared.
 func (c *Change) Scope() string {
 	side := func(s *Side) string {
 		return fmt.Sprintf("%s: %s, %s in %s", s.Name, textfmt.Plural(s.Traces, "trace"),

@@ -100,7 +100,6 @@ func Of(r *reqtrace.Report) *Verdict {
 	return v
 }
 
-// Report returns the report.
 func (v *Verdict) Report() *reqtrace.Report { return v.report }
 
 func worth(r *reqtrace.Report) bool {
@@ -292,7 +291,6 @@ func (v *Verdict) Running() []reqtrace.Sample {
 	return v.report.Tail.Samples
 }
 
-// Scope says what the report covers.
 func (v *Verdict) Scope() string {
 	r, how := v.report, "without marks"
 	if r.Marked {

@@ -37,7 +37,6 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseDescheduled:  {"waiting for a CPU (other processes ran)", 'D', "2;33"},
 }
 
-// Phrase names a cause in words.
 func Phrase(c reqtrace.Cause) string {
 	if int(c) < len(causeWords) {
 		return causeWords[c].phrase
@@ -76,14 +75,12 @@ var gcCauses = []reqtrace.Cause{
 	reqtrace.CauseRunqueueGC,
 }
 
-// Groups are causes that belong together.
 var Groups = []Group{
 	{"gc", gcCauses},
 	{"assists", []reqtrace.Cause{reqtrace.CauseAssistMark, reqtrace.CauseAssistWait}},
 	{"queue", []reqtrace.Cause{reqtrace.CauseRunqueueGC, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle}},
 }
 
-// Limits are what an execution trace cannot show.
 var Limits = []string{
 	"Waits for a CPU in the kernel, if its counts were not read. They look like running on a CPU.",
 	"Page faults, and what C or the kernel does inside a call.",

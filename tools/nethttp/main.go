@@ -51,7 +51,6 @@ func main() {
 	}
 }
 
-// suite reports whether something is wrong.
 func suite(ctx context.Context, backends []string, short bool, run string) (wrong bool, err error) {
 	list, err := parseKnown(known)
 	if err != nil {
@@ -164,7 +163,6 @@ func parseKnown(text string) (map[string]string, error) {
 	return list, nil
 }
 
-// pattern is for -run and -skip.
 func pattern(test string) string { return "^" + strings.ReplaceAll(test, "/", "$/^") + "$" }
 
 type binary struct {

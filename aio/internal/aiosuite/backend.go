@@ -86,7 +86,6 @@ type flight struct {
 
 var _ proactor.Backend = (*Backend)(nil)
 
-// NewWatcher returns a Watcher over any backend.
 func NewWatcher(o aio.Options, b proactor.Backend) (*aio.Watcher, error) {
 	w, err := proactor.NewWatcher(o, b)
 	if err != nil {
@@ -376,13 +375,11 @@ func (f *Faults) all() []*float64 {
 	}
 }
 
-// AllFaults has all faults, often.
 var AllFaults = Faults{
 	ShortRead: .3, ShortWrite: .3, Again: .2, Spurious: .2, Delay: .2, Reorder: .5,
 	NoBuffers: .1, NoDescriptors: .2, Cancelled: .1, LateCancel: .5,
 }
 
-// dice draws faults.
 type dice struct{ *rand.Rand }
 
 func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0))} }

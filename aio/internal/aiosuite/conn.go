@@ -34,7 +34,6 @@ func Pair(buffer int) (a, b *Conn) {
 	return &Conn{socket: x, local: "a", remote: "b"}, &Conn{socket: y, local: "b", remote: "a"}
 }
 
-// dup returns the socket with one more descriptor.
 func (c *Conn) dup() (*Socket, error) {
 	if c.closed.Load() {
 		return nil, net.ErrClosed

@@ -208,7 +208,6 @@ func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) er
 	return testing.AllocsPerRun(200, echo)
 }
 
-// System is a backend, with connections for it.
 type System struct {
 	New func(t *testing.T, o aio.Options) *aio.Watcher
 

@@ -11,7 +11,6 @@ import (
 // fakeBacklog bounds the connections that wait to be accepted.
 const fakeBacklog = 1024
 
-// Listener listens in memory.
 type Listener struct {
 	buffer int
 

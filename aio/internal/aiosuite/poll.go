@@ -70,7 +70,6 @@ func (b *Backend) Settle(done []*proactor.Op) []*proactor.Op {
 	return done
 }
 
-// advance carries out a transfer that is due.
 func (b *Backend) advance(fl *flight, now time.Time) {
 	f := b.o.Faults
 	switch {
@@ -94,7 +93,6 @@ func (fl *flight) land() *proactor.Op {
 	return fl.op
 }
 
-// look makes Wait return.
 func (b *Backend) look() {
 	select {
 	case b.signal <- struct{}{}:

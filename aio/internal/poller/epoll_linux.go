@@ -112,7 +112,6 @@ func (k *epoll) poll(events []event) (int, error) {
 	return kept, nil
 }
 
-// fetched reports whether there is something to handle.
 func (p *Poller) fetched() bool {
 	if p.n == 0 {
 		p.n, _ = p.poll(p.room())

@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// NewKqueue returns a backend over kqueue.
 func NewKqueue() (*Poller, error) {
 	q, err := sys.NewKqueue(batch)
 	if err != nil {

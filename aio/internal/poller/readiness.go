@@ -37,7 +37,6 @@ type connecting interface {
 	Unlinger(fd int)
 }
 
-// kernel is what epoll and kqueue differ in.
 type kernel interface {
 	name() string
 	connecting

@@ -20,7 +20,6 @@ import (
 	"time"
 )
 
-// Kind is what an operation transfers.
 type Kind uint8
 
 const (
@@ -38,7 +37,6 @@ const (
 	Connect // nothing: the end of Backend.Connect
 )
 
-// Mode says which results an operation has.
 type Mode uint8
 
 const (
@@ -329,7 +327,6 @@ func (h *Held) Add(fd int32) {
 
 func (h *Held) Remove(fd int32) { h.conns[fd/64] &^= 1 << (fd % 64) }
 
-// Close returns the number of connections and listeners.
 func (h *Held) Close() (n int) {
 	for i, word := range h.conns {
 		for ; word != 0; word &= word - 1 {

@@ -30,7 +30,6 @@ func (q *Queue) Pop() *Op {
 	return op
 }
 
-// Remove removes op, which is in q.
 func (q *Queue) Remove(op *Op) {
 	switch {
 	case op.Next != nil:
@@ -99,7 +98,6 @@ func (v *Vec) Sent(size int) (all bool) {
 	return len(v.rest) == 0
 }
 
-// Clear returns the capacity.
 func (v *Vec) Clear() (room int) {
 	clear(v.all)
 	*v = Vec{all: v.all[:0]}

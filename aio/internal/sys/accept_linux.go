@@ -69,7 +69,6 @@ func address(raw *unix.RawSockaddrAny, n uint32) (ip netip.AddrPort, other net.A
 	return ip, nil
 }
 
-// port decodes network order.
 func port(p *uint16) uint16 {
 	b := (*[2]byte)(unsafe.Pointer(p))
 	return uint16(b[0])<<8 | uint16(b[1])

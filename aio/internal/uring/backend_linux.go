@@ -71,7 +71,6 @@ func New(swap int) (*Backend, error) {
 	return b, nil
 }
 
-// open returns a ring that works.
 func open() (*ring, error) {
 	r, err := setup(entries, optional)
 	if err != nil {
@@ -204,7 +203,6 @@ func (b *Backend) fill(e *sqe, op *proactor.Op) {
 	}
 }
 
-// fillv is fill of a Sendv.
 func (b *Backend) fillv(e *sqe, op *proactor.Op, at int) {
 	if at == len(b.messages) {
 		b.messages = append(b.messages, new(sys.Message))

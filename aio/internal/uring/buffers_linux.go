@@ -134,7 +134,6 @@ func (b *buffers) join(d *proactor.Desc, part []byte) []byte {
 	return room[:n:n]
 }
 
-// close requires that nothing is in flight.
 func (b *buffers) close() {
 	if b != nil {
 		sys.Unmap(b.page)

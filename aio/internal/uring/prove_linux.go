@@ -78,7 +78,6 @@ func (b *buffers) prove(r *ring) bool {
 	return true
 }
 
-// calls are what a filter has to allow.
 const calls = "io_uring_setup, io_uring_enter, io_uring_register, mmap and socketpair"
 
 // missing returns what the system lacks, or err if it lacks nothing.

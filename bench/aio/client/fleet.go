@@ -15,7 +15,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// conn has one message under way.
 type conn struct {
 	fd   int
 	got  int // bytes of the answer

@@ -99,7 +99,6 @@ func pattern(size int) []byte {
 	return p
 }
 
-// large messages are compared in part.
 const large = 16 << 10
 
 // check compares the ends of most large answers, because all bytes cost as much as the echo.

@@ -11,7 +11,6 @@ import (
 	"evenkeel.dev/aio/gaio"
 )
 
-// serveAio is the echo server of aio's documentation.
 func serveAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {

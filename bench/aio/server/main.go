@@ -42,7 +42,6 @@ var echoes = map[string]serve{
 	"aio": serveAio, "aio/gaio": serveOverAio,
 }
 
-// others are by -do and -way.
 var others = map[string]serve{
 	"accept by accept4": acceptRaw, "accept by aio": acceptAio,
 	"deadlines by aio": deadlinesAio, "queued by aio": queuedAio, "unread by aio": unreadAio,

@@ -8,7 +8,6 @@ package sig
 */
 import "C"
 
-// Vec is a vector of three dimensions.
 type Vec C.struct_sig_vec
 
 // Add2 adds.

@@ -23,7 +23,6 @@ type Signature struct {
 	Technique func(n int) float64 // nil: not on this platform
 }
 
-// Signatures are all of them.
 var Signatures = []Signature{
 	{"add2", cAdd2, cgoAdd2, fastAdd2, measuredAdd2, puregoAdd2, techniques[0]},
 	{"six int64", cAdd6, cgoAdd6, fastAdd6, nil, puregoAdd6, techniques[1]},

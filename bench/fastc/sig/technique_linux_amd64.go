@@ -36,7 +36,6 @@ var (
 	ownCrash     = unsafe.Pointer(C.own_crash)
 )
 
-// CrashByTechnique crashes in C, called by gzero.
 func CrashByTechnique() {
 	var frame int64
 	gzero.Call(ownCrash, unsafe.Pointer(&frame))

@@ -28,7 +28,6 @@ type counts struct {
 	total     totals
 }
 
-// totals is the answer of /counts.
 type totals struct {
 	Polls       int          // of health
 	Collections []collection // announced ones

@@ -273,7 +273,6 @@ func (b *burst) look(wait time.Duration) {
 	}
 }
 
-// goOn asks or reads.
 func (b *burst) goOn(fd int32) (over bool, err error) {
 	got, asked := b.asked[fd]
 	if !asked {

@@ -28,7 +28,6 @@ type callers struct {
 	named map[string]struct{} // by the log; guarded by mu
 }
 
-// conn is a connection with a Watch.
 type conn struct {
 	key     any
 	calls   atomic.Uint64

@@ -110,7 +110,6 @@ func (w *watch) poke() {
 	}
 }
 
-// follow sends what flips change.
 func (w *watch) follow() {
 	for {
 		select {
@@ -158,7 +157,6 @@ func (w *watch) send() error {
 	return nil
 }
 
-// hear notes that the client knows of flips.
 func (w *watch) hear(flips uint64) {
 	s := w.signal
 	s.mu.Lock()

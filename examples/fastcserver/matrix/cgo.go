@@ -15,5 +15,4 @@ func MultiplyCgo(a, b, out []float64, n, loops int) {
 
 func double(m []float64) *C.double { return (*C.double)(unsafe.SliceData(m)) }
 
-// AddCgo is Add through ordinary cgo.
 func AddCgo(a, b int64) int64 { return int64(C.matrix_add(C.int64_t(a), C.int64_t(b))) }

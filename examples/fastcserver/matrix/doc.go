@@ -8,7 +8,6 @@ package matrix
 // MaxSize bounds the rows and columns of a matrix.
 const MaxSize = 512
 
-// Fill writes the two factors.
 func Fill(a, b []float64, size int) {
 	for i := range size * size {
 		a[i] = float64((i*7+size)%17 - 8)
@@ -16,7 +15,6 @@ func Fill(a, b []float64, size int) {
 	}
 }
 
-// Product is Multiply in Go.
 func Product(a, b, out []float64, n, loops int) {
 	clear(out[:n*n])
 	for range loops {
@@ -32,7 +30,6 @@ func Product(a, b, out []float64, n, loops int) {
 	}
 }
 
-// Trace returns the sum of the diagonal.
 func Trace(m []float64, size int) float64 {
 	sum := 0.0
 	for i := range size {
@@ -41,7 +38,6 @@ func Trace(m []float64, size int) float64 {
 	return sum
 }
 
-// Sum returns the sum of all elements.
 func Sum(m []float64, size int) float64 {
 	sum := 0.0
 	for _, x := range m[:size*size] {

@@ -24,7 +24,6 @@ const (
 	Usage  = 2
 )
 
-// Command is one example.
 type Command struct {
 	Name  string
 	Flags func(*flag.FlagSet)
@@ -73,12 +72,10 @@ func (c Command) check(fs *flag.FlagSet) error {
 	return c.Check()
 }
 
-// AddrFlag adds the flag -addr.
 func AddrFlag(fs *flag.FlagSet, addr *string, byDefault string) {
 	fs.StringVar(addr, "addr", byDefault, "`host:port` to listen on; port 0 lets the kernel choose")
 }
 
-// Listen listens where -addr says.
 func Listen(addr string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -92,7 +89,6 @@ func CannotListen(err error) error {
 	return fmt.Errorf("cannot listen: %w; choose another address with -addr", err)
 }
 
-// shutdownTimeout bounds the wait for requests under way.
 const shutdownTimeout = 10 * time.Second
 
 // NewServer bounds what one client can hold up. Profiles extend the write timeout by themselves.

@@ -29,7 +29,6 @@ import (
 
 const stopTimeout = 5 * time.Second
 
-// Flags are the flags, parsed.
 type Flags struct {
 	Tune func(*gcgate.Options) // changes what the flags ask for; may be nil
 
@@ -50,7 +49,6 @@ type Flags struct {
 	events                        string
 }
 
-// Register adds the flags to fs.
 func (f *Flags) Register(fs *flag.FlagSet) {
 	f.set = fs
 	fs.BoolFunc("gate", "put a gate before the collector; -gate=`policy` chooses one of "+

@@ -22,7 +22,6 @@ type Memory struct {
 	Goroutines            int64
 }
 
-// Read returns the memory of this process.
 func Read() Memory {
 	runtime.GC() // a sync.Pool keeps what it has for one more
 	debug.FreeOSMemory()
@@ -31,7 +30,6 @@ func Read() Memory {
 	return Memory{resident(), int64(m.HeapAlloc), int64(m.StackInuse), int64(runtime.NumGoroutine())}
 }
 
-// Each returns what one of n connections adds.
 func (m Memory) Each(after Memory, n int) (resident, heap, stack, goroutines float64) {
 	each := func(from, to int64) float64 { return float64(to-from) / float64(n) }
 	return each(m.Resident, after.Resident), each(m.Heap, after.Heap),
@@ -73,7 +71,6 @@ func Open(ctx context.Context, n int, dial func(context.Context) (net.Conn, erro
 	return conns, errors.Join(append(failed, ctx.Err())...)
 }
 
-// Close closes the connections.
 func Close(conns []net.Conn) {
 	for _, c := range conns {
 		if c != nil {

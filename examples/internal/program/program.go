@@ -57,7 +57,6 @@ func Build(t *testing.T) string {
 	return out
 }
 
-// Program is a running example.
 type Program struct {
 	Addr  string
 	t     *testing.T
@@ -78,7 +77,6 @@ func Start(t *testing.T, path string, args ...string) *Program {
 	return &Program{Addr: c.Match, t: t, child: c}
 }
 
-// Dial connects to it.
 func (p *Program) Dial() *net.TCPConn {
 	p.t.Helper()
 	c, err := net.Dial("tcp", p.Addr)

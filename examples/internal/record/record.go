@@ -16,7 +16,6 @@ import (
 
 const stopTimeout = 10 * time.Second
 
-// Flags are the flags and what they make.
 type Flags struct {
 	admin   string
 	options recorder.Options
@@ -27,7 +26,6 @@ type Flags struct {
 	served   chan struct{}
 }
 
-// Register adds the flags to fs.
 func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&f.admin, "admin", "",
 		"`host:port` of a recorder's page, which users of the service must not reach; default: no recorder")
@@ -37,7 +35,6 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&f.options.Dir, "recorder-dir", "", "`folder` that the recorder keeps its history in; default: none")
 }
 
-// Check says what is wrong with the flags.
 func (f *Flags) Check() error {
 	if o := f.options; f.admin == "" && (o.Slow != 0 || o.CPU != 0 || o.Dir != "") {
 		return errors.New("-slow, -recorder-cpu and -recorder-dir are of the recorder: say with -admin where its " +

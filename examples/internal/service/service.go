@@ -14,7 +14,6 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Service is one example.
 type Service struct {
 	Name string
 	Addr string
@@ -31,7 +30,6 @@ type Service struct {
 	Serve func(*http.Server, net.Listener) error // nil: net/http's own
 }
 
-// Command returns s as a program.
 func (s Service) Command() command.Command {
 	var addr string
 	var gate gateflags.Flags

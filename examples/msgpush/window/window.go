@@ -117,7 +117,6 @@ func (w *Window) Handler(n int) http.Handler {
 	})
 }
 
-// Stats are what /stats tells.
 type Stats struct {
 	Gate    any     `json:"gate,omitempty"` // gcgate.Stats
 	Runtime Runtime `json:"runtime"`

@@ -25,7 +25,6 @@ const (
 	holdPause    = 500 * time.Microsecond // between two looks whether a transfer is over
 )
 
-// Config says what to start.
 type Config struct {
 	ID      uint64       // of this member, from 1
 	Members []string     // base URLs, in the order of ids
@@ -50,7 +49,6 @@ type Node struct {
 	running sync.WaitGroup
 }
 
-// Start starts a member.
 func Start(c Config) (*Node, error) {
 	if c.ID < 1 || c.ID > uint64(len(c.Members)) {
 		return nil, fmt.Errorf("member %d of %d: number them from 1", c.ID, len(c.Members))

@@ -16,7 +16,6 @@ type Func func(term string) func(*feed.Item) bool
 // Modes are the names that [ByName] knows.
 const Modes = "extra, lean"
 
-// ByName returns Extra or Lean.
 func ByName(mode string) (Func, error) {
 	switch mode {
 	case "extra":

@@ -22,7 +22,6 @@ var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
 	"age":    age,
 }).Parse(source))
 
-// Page is what one page shows.
 type Page struct {
 	Term    string
 	Boxes   []Box
@@ -56,7 +55,6 @@ type Hit struct {
 	Link  string
 }
 
-// Hits counts the hits of all results.
 func (p Page) Hits() int {
 	n := 0
 	for _, r := range p.Results {
@@ -91,7 +89,6 @@ func Write(w http.ResponseWriter, status int, p Page) error {
 	return nil
 }
 
-// Assets serves the style sheet and the icon.
 func Assets() http.Handler {
 	files := http.FileServerFS(assets)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

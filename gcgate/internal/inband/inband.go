@@ -41,7 +41,6 @@ func ParseMillis(h http.Header, name string) (d time.Duration, ok bool) {
 	return d, d <= MaxDrain
 }
 
-// FormatMillis rounds up, into the grammar's range.
 func FormatMillis(d time.Duration) string {
 	d = min(max(d, 1), MaxDrain)
 	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)

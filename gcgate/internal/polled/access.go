@@ -32,7 +32,6 @@ func (a *Access) Admit(network, remote string, allow []netip.Prefix, log *slog.L
 	return from, ok
 }
 
-// Refused returns how many polls were refused.
 func (a *Access) Refused() uint64 { return a.refused.Load() }
 
 // Explain adds to an error of [Peers] what to do about it.

@@ -94,7 +94,6 @@ type Peers struct {
 	quiet   time.Time // since when; zero: no look yet
 }
 
-// Attach lets p count requests by c.
 func (p *Peers) Attach(c Counter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

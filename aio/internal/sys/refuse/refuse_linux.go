@@ -45,7 +45,6 @@ var Calls = []Call{
 	{Name: "sendmsg", nr: unix.SYS_SENDMSG},
 }
 
-// Find returns the call of that name.
 func Find(name string) (Call, error) {
 	for _, c := range Calls {
 		if c.Name == name {

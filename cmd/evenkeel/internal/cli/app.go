@@ -25,10 +25,8 @@ const (
 	ExitInterrupted  = 130
 )
 
-// ErrUsage means a wrong command line, reported already.
 var ErrUsage = errors.New("usage")
 
-// ErrInterrupted means that a signal ended the work.
 var ErrInterrupted = errors.New("interrupted")
 
 // ErrLimit means that a -fail-if was exceeded, reported already.
@@ -37,7 +35,6 @@ var ErrLimit = errors.New("limit exceeded")
 // ErrInconclusive means that a -fail-if is inconclusive, reported already.
 var ErrInconclusive = errors.New("inconclusive")
 
-// App is what a subcommand works with.
 type App struct {
 	Stdout, Stderr io.Writer
 	Style          textfmt.Style   // of stdout
@@ -47,7 +44,6 @@ type App struct {
 	Hurry          <-chan struct{} // closed by the second signal
 }
 
-// New returns the App of this process.
 func New() *App {
 	return &App{
 		Stdout:   os.Stdout,
@@ -156,7 +152,6 @@ func (s *Screen) Draw(text string) error {
 	return err
 }
 
-// Erase removes the last text from the terminal.
 func (s *Screen) Erase() {
 	fmt.Fprint(s.App.Stdout, s.back())
 	s.drawn = 0

@@ -49,7 +49,6 @@ func (a *App) Operands(fs *flag.FlagSet, args []string) ([]string, error) {
 	return append(operands, rest...), err
 }
 
-// Wrong reports a wrong command line.
 func (a *App) Wrong(fs *flag.FlagSet, format string, args ...any) error {
 	fmt.Fprintf(a.Stderr, "evenkeel %s: %s\nevenkeel %s -h tells more\n", fs.Name(), fmt.Sprintf(format, args...),
 		fs.Name())
@@ -72,13 +71,11 @@ func Exclusive(fs *flag.FlagSet, first string, others ...string) error {
 	return nil
 }
 
-// List is a repeatable flag.
 type List []string
 
 func (l *List) String() string     { return strings.Join(*l, ", ") }
 func (l *List) Set(s string) error { *l = append(*l, s); return nil }
 
-// Each is a repeatable flag that parse reads.
 func Each[S ~[]T, T any](to *S, parse func(string) (T, error)) func(string) error {
 	return func(text string) error {
 		x, err := parse(text)
@@ -89,7 +86,6 @@ func Each[S ~[]T, T any](to *S, parse func(string) (T, error)) func(string) erro
 	}
 }
 
-// Whole is a flag of a whole number.
 type Whole int
 
 func (w *Whole) String() string { return strconv.Itoa(int(*w)) }
@@ -103,7 +99,6 @@ func (w *Whole) Set(s string) error {
 	return nil
 }
 
-// Decimal is a flag of a number.
 type Decimal float64
 
 func (d *Decimal) String() string { return strconv.FormatFloat(float64(*d), 'g', -1, 64) }

@@ -12,10 +12,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
-// ToStdout names standard output.
 const ToStdout = "-"
 
-// StdinName names standard input in messages.
 const StdinName = "standard input"
 
 // Open opens a file, or standard input for -. Messages use shown.
@@ -34,7 +32,6 @@ func Open(name string) (in io.ReadCloser, shown string, err error) {
 	return f, name, nil
 }
 
-// WriteJSON writes v as indented JSON.
 func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")

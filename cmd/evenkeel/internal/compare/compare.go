@@ -14,7 +14,6 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Comparison is variants side by side.
 type Comparison struct {
 	Columns  []Column
 	Base     int
@@ -31,7 +30,6 @@ type Comparison struct {
 	lanes    map[*runfile.Run][]Lane
 }
 
-// Row is one figure of all columns.
 type Row struct {
 	Figure
 	Cells []Cell
@@ -93,7 +91,6 @@ func (c *Column) Median() *runfile.Run {
 	return runs[(len(runs)-1)/2]
 }
 
-// LoadText describes a load in a few words.
 func LoadText(l *loadgen.Result) string { return loopText(l) + shapeText(l) }
 
 func loopText(l *loadgen.Result) string {

@@ -44,7 +44,6 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 	}
 }
 
-// Lanes returns what SetEvents placed on a run.
 func (c *Comparison) Lanes(r *runfile.Run) []Lane { return c.lanes[r] }
 
 func (c *Comparison) misplaced(f *runfile.Events) string {
@@ -146,7 +145,6 @@ func (c *Comparison) eventsText(b *strings.Builder, s textfmt.Style) {
 	}
 }
 
-// EventsText describes a run's events.
 func (c *Comparison) EventsText(r *runfile.Run) string {
 	ts := c.tallies([]*runfile.Run{r})
 	var parts []string

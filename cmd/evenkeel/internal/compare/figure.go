@@ -142,7 +142,6 @@ func slowest(share float64) Figure {
 	}
 }
 
-// More reports whether more is better.
 func (f *Figure) More() bool {
 	return slices.Contains([]string{"requests", "requests/s", "average pace", "requests/collection"}, f.Name)
 }
@@ -181,7 +180,6 @@ func gcWall(of func(gctrace.Wall) gctrace.Value[time.Duration]) func(*runfile.Ru
 	}
 }
 
-// Cell is a figure of one variant.
 type Cell struct {
 	Known            bool // in at least one repeat
 	Median, Min, Max float64

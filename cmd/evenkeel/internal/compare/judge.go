@@ -136,7 +136,6 @@ func (c *Comparison) looks() int {
 // Result returns how a column's figure compares with the base's, or nil.
 func (r *Row) Result(column int) *tailstat.Result { return r.results[column] }
 
-// Judged reports whether any figure has a verdict.
 func (c *Comparison) Judged() bool { return c.verdicts > 0 }
 
 // MainRow returns the judged row to name first, p99 if possible.
@@ -157,7 +156,6 @@ func (c *Comparison) MainRow() *Row {
 	return first
 }
 
-// Footnotes explain the table.
 func (c *Comparison) Footnotes() (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if c.Repeats() > 1 {
@@ -251,7 +249,6 @@ func (c *Comparison) whyInconclusive(column int, r *tailstat.Result) string {
 
 func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks()) }
 
-// Fewest is that of the judged figures.
 func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }
 
 // Fewest returns how many rounds so many verdicts need at least, or 0 if that is not known. looks

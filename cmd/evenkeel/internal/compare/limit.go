@@ -21,7 +21,6 @@ type Limit struct {
 	Less   bool    // exceeded below Ratio, not above it
 }
 
-// Limits belong to one command.
 type Limits []Limit
 
 const changeLimitForm = "write it as 'FIGURE > +N%' or 'FIGURE < -N%', such as 'p99.9 > +20%' or 'requests/s < -10%'"
@@ -108,7 +107,6 @@ func (l Limits) Check(c *Comparison) (lines []string, err error) {
 	return lines, err
 }
 
-// Flags choose what to judge.
 type Flags struct {
 	Base    string
 	Figures string

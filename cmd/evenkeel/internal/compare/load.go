@@ -17,7 +17,6 @@ import (
 
 const barCells = 40
 
-// WriteLoad writes what one load measured.
 func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	var b strings.Builder
 	l := r.Load
@@ -173,7 +172,6 @@ type ClassTable struct {
 	Rows   []ClassRow
 }
 
-// ClassRow is one class in one column.
 type ClassRow struct {
 	Name  string
 	Cells []string // by ClassColumns

@@ -180,7 +180,6 @@ func (c *Comparison) rounds(otherwise int) int {
 	return cmp.Or(n, otherwise)
 }
 
-// HasFloor reports whether a floor was measured.
 func (c *Comparison) HasFloor() bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
 }

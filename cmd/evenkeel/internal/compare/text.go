@@ -11,7 +11,6 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Text writes the table and its notes.
 func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	head := []string{""}
 	for k, col := range c.Columns {

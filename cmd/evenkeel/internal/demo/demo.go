@@ -49,7 +49,6 @@ const (
 	look        = 1100 * time.Millisecond
 )
 
-// Demo is the demonstration under way.
 type Demo struct {
 	App   *cli.App
 	Bin   string
@@ -62,7 +61,6 @@ type Demo struct {
 	machine machine
 }
 
-// Run shows the parts in order.
 func (d *Demo) Run(ctx context.Context) error {
 	d.loads = usual
 	if d.Quick {

@@ -41,7 +41,6 @@ const (
 	sniffBytes   = 64 << 10
 )
 
-// Options are those of Read.
 type Options struct {
 	Format Format // default "": found by the contents
 	// of values without a unit; default 1 ms in a .hgrm, 1 ns in a histogram log, none in a list
@@ -94,7 +93,6 @@ func listed(has func(format) bool) string {
 	return strings.Join(names, ", ")
 }
 
-// Read reads a file of any format.
 func Read(r io.Reader, o Options) (*runfile.File, error) {
 	in := bufio.NewReaderSize(&limited{r, maxBytes}, sniffBytes)
 	if o.Format == "" {

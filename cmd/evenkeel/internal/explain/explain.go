@@ -28,7 +28,6 @@ type Limit struct {
 	percent float64
 }
 
-// Limits are those of a command.
 type Limits []Limit
 
 const (
@@ -170,7 +169,6 @@ func (l *Limit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
 // version of both JSON forms rises when a field changes its meaning.
 const version = 1
 
-// WriteJSON writes the form of docs/reference/explain-json.md.
 func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 	r := *v.Report()
 	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF),
@@ -186,7 +184,6 @@ func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 
 func notNil[T any](s []T) []T { return append([]T{}, s...) }
 
-// WriteChange writes the form with -against.
 func WriteChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
 	return cli.WriteJSON(w, struct {
 		Version int      `json:"version"`

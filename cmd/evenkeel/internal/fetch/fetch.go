@@ -48,7 +48,6 @@ type notFoundError struct{ error }
 
 func (notFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// IsURL reports whether a name has a scheme.
 func IsURL(name string) bool { return strings.Contains(name, "://") }
 
 // ParseURL reads a URL, or HOST:PORT/PATH for http.

@@ -55,7 +55,6 @@ type Stats struct {
 	At time.Time
 }
 
-// Duration is a gcgate.Duration.
 type Duration struct {
 	Count      uint64
 	Total, Max time.Duration
@@ -68,7 +67,6 @@ func (d Duration) Mean() time.Duration {
 	return d.Total / time.Duration(d.Count)
 }
 
-// Collected returns the number of collections.
 func (s *Stats) Collected() (n uint64) {
 	for _, c := range s.Collections {
 		n += c
@@ -76,7 +74,6 @@ func (s *Stats) Collected() (n uint64) {
 	return n
 }
 
-// IsOfLaterProcess reports whether a counter went back.
 func (s *Stats) IsOfLaterProcess(last *Stats) bool {
 	return s.Entered < last.Entered || s.Allocated < last.Allocated || s.Collected() < last.Collected() ||
 		s.WithoutTurn < last.WithoutTurn || s.LostTurns < last.LostTurns || s.Escaped < last.Escaped ||
@@ -91,7 +88,6 @@ func (s *Stats) MemoryLimit() float64 {
 	return float64(s.Limit)
 }
 
-// NewClient returns a client for status pages.
 func NewClient() *http.Client { return fetch.NewClient(statsTimeout, nil) }
 
 // Fetch reads the statistics from a page, or from a member of its JSON object.

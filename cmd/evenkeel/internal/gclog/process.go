@@ -16,7 +16,6 @@ import (
 
 const maxProcesses = 100 // of a prefix, the last ones
 
-// Part selects a process's collections.
 type Part struct {
 	From, To cli.Period // since the program's start; to 0: no bound
 	Skip     int
@@ -30,7 +29,6 @@ type Report struct {
 	sources   int // prefixes of lines
 }
 
-// Process is a process in a log.
 type Process struct {
 	Source  string          `json:"source,omitempty"`
 	First   int64           `json:"first_gc"`

@@ -24,7 +24,6 @@ const (
 	followRest   = 500 * time.Millisecond // after Ctrl-C
 )
 
-// Options say what is shown of a log.
 type Options struct {
 	Part   Part
 	Follow bool // show the last minute again and again

@@ -22,7 +22,6 @@ func dialUnix(name string) func(context.Context, string, string) (net.Conn, erro
 	}
 }
 
-// ClientFlags say how a load reaches the service.
 type ClientFlags struct {
 	Unix      string // "": connect to the URL's host
 	redirects int
@@ -34,7 +33,6 @@ func (c *ClientFlags) Register(fs *flag.FlagSet) {
 		"follow at most `N` redirects and measure them as one request (default: a redirect is an answer)")
 }
 
-// Apply applies the flags to o.
 func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	if c.Unix != "" {
 		if fi, err := os.Stat(c.Unix); err != nil {
@@ -84,7 +82,6 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections closes unused connections.
 func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
 
 const h2cPatience = 2 * time.Second

@@ -16,7 +16,6 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Goal is the condition of -find.
 type Goal struct {
 	Text     string
 	quantile float64

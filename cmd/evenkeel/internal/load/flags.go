@@ -51,7 +51,6 @@ const maxBodyBytes = 1 << 30
 // drain is the time after -z to send what was due.
 const drain = time.Second
 
-// Groups are the groups of -h.
 var Groups = []string{
 	"Rate: warmup arrivals stages times seed",
 	"Requests: m H d D T a host t targets class template distinct",
@@ -105,7 +104,6 @@ func CheckGiven(fs *flag.FlagSet) (err error) {
 	return err
 }
 
-// Options returns loadgen's options for these URLs.
 func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	o := l.options
 	if o.Duration > 0 {

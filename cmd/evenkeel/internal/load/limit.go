@@ -29,7 +29,6 @@ type Limit struct {
 const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms' or 'rate<1000/s'; " +
 	"figures are pN, max, mean, failed, bad (not 2xx or 3xx), late (by over 1 ms) and rate"
 
-// Limits are those of a command.
 type Limits []Limit
 
 // ParseLimit splits at the last > or <, because a class may contain them.

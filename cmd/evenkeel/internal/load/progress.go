@@ -115,7 +115,6 @@ func (p *Progress) awaiting(s loadgen.Progress) string {
 	return fmt.Sprintf("waiting up to %v (-t) for %s still out%s; Ctrl-C ends now", p.timeout, answers, backlog)
 }
 
-// Say shows a state.
 func (p *Progress) Say(format string, a ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +126,6 @@ func (p *Progress) Say(format string, a ...any) {
 	fmt.Fprintln(p.w, text)
 }
 
-// Clear removes the bar.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +159,6 @@ func (p *Progress) draw(text string) {
 	p.bar = text
 }
 
-// Run runs loadgen and shows its progress.
 func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
 	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
@@ -169,7 +166,6 @@ func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result,
 	return Run(ctx, o)
 }
 
-// Run runs loadgen with enough processors.
 func Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
 		// The pacer's thread holds a P while it sleeps.

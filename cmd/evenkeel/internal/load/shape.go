@@ -97,7 +97,6 @@ func loadDuration(o *loadgen.Options) time.Duration {
 	return d
 }
 
-// Steady replaces a changing rate by its mean.
 func Steady(o *loadgen.Options) {
 	if len(o.Stages) > 0 {
 		sum := 0.0
@@ -156,7 +155,6 @@ func (s *stages) Set(text string) error {
 
 const maxTimesBytes = 1 << 30
 
-// readTimes counts from the earliest.
 func readTimes(name string) ([]time.Duration, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -228,7 +226,6 @@ func (s *ShareFlags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&s.Quiet, "quiet", false, "show no progress")
 }
 
-// Apply reduces o to this machine's share.
 func (s *ShareFlags) Apply(fs *flag.FlagSet, o *loadgen.Options) error {
 	if !s.Start.IsZero() {
 		switch left := time.Until(s.Start); {

@@ -336,7 +336,6 @@ func (p *targetParser) body(name string) ([]byte, error) {
 	return b, nil
 }
 
-// jsonTarget has vegeta's method, url, header and body.
 type jsonTarget struct {
 	Method   string                     `json:"method"`
 	URL      string                     `json:"url"`
@@ -414,7 +413,6 @@ func stringOrList(b json.RawMessage) (list []string, err error) {
 	return list, json.Unmarshal(b, &list)
 }
 
-// Inputs are the files that a load reads.
 func (l *Flags) Inputs() []string {
 	return append([]string{l.BodyFile, l.Shape.times, l.Shape.caFile, l.Mix.File}, l.Mix.named...)
 }

@@ -81,7 +81,6 @@ func (o *Observer) Note(format string, a ...any) {
 	o.Run.Notes = append(o.Run.Notes, fmt.Sprintf(format, a...))
 }
 
-// Fill writes the figures into the run.
 func (o *Observer) Fill(top int) {
 	if o.after != nil && !o.after.follows(o.before) {
 		o.Note("%v", errOtherProcess)

@@ -46,7 +46,6 @@ var errNoProfile = errors.New("no allocation profile")
 // PProfPath is the default path of net/http/pprof.
 const PProfPath = "/debug/pprof/"
 
-// Profiler fetches allocation profiles from Base, a /debug/pprof/.
 type Profiler struct {
 	Base   string
 	client *http.Client
@@ -237,7 +236,6 @@ func shortFile(f string) string {
 	return path.Join(path.Base(dir), file)
 }
 
-// WriteSites writes where a run allocated most.
 func WriteSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
 	var b strings.Builder
 	section := func(

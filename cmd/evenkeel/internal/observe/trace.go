@@ -122,7 +122,6 @@ func (p *Passer) flush() {
 
 var cutLine = regexp.MustCompile(`^gc \d+ @`)
 
-// Last returns the server's last lines.
 func (p *Passer) Last() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -33,7 +33,6 @@ var (
 // minPart is the smallest share of a bar that is drawn.
 const minPart = .0005
 
-// Trace is the trace of a verdict.
 type Trace struct {
 	Name string
 	File string // for go tool trace, or ""
@@ -69,7 +68,6 @@ type bandBar struct {
 	Desc                        string
 }
 
-// barPart has thousandths of the bar's width.
 type barPart struct {
 	Class    string
 	X, Width string

@@ -59,7 +59,6 @@ type pageSeries struct {
 	Failed map[string]int64 `json:"failed,omitempty"` // by index
 }
 
-// pageGC has collections, or stretches with several.
 type pageGC struct {
 	At    []float64 `json:"at"`
 	Count []int     `json:"count"`

@@ -34,7 +34,6 @@ var style = chart.Theme + chart.Style + ownStyle
 
 type pageFigure struct{ Name, Value, Ratio string }
 
-// shell surrounds a page's content.
 type shell struct {
 	CSP    string // allows the style and the script by their hashes
 	Style  template.CSS

@@ -208,7 +208,6 @@ type load struct {
 	Held        Range   // seconds that a collection holds the turn; default the marking, and 30 to 85 ms
 }
 
-// limits say what to compare for.
 type limits struct {
 	Replicas int     // up to 1,000,000; default 0: as many as each way needs
 	Turns    int     // replicas that may collect at once, up to 1,000,000; default 1

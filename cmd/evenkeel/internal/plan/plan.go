@@ -185,7 +185,6 @@ func Line(runs []*runfile.Run) string {
 	return line
 }
 
-// Text is the plan as a table.
 func (p *Plan) Text(st textfmt.Style) string {
 	var b strings.Builder
 	var facts []string

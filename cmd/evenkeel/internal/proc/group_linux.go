@@ -77,7 +77,6 @@ func (p *Process) PeakRSS() (sum int64) {
 	return sum
 }
 
-// Processes returns the group's ids.
 func (p *Process) Processes() (pids []int) {
 	for dir := range p.members() {
 		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
@@ -100,7 +99,6 @@ func peak(dir string) int64 {
 	return kib << 10
 }
 
-// PeakRSSOf is PeakRSS of other processes.
 func PeakRSSOf(pids []int) (sum int64) {
 	for _, pid := range pids {
 		sum += peak(filepath.Join("/proc", strconv.Itoa(pid)))

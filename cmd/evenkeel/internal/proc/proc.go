@@ -126,7 +126,6 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Done is closed when the process has ended and its output is read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended reports whether Done is closed.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:

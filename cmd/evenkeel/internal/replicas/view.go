@@ -14,7 +14,6 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// View shows what replicas say.
 type View struct {
 	app      *cli.App
 	client   *http.Client
@@ -32,7 +31,6 @@ func New(a *cli.App, names []string, files bool) (*View, error) {
 	return &View{app: a, client: newClient(), replicas: list}, nil
 }
 
-// Close closes connections.
 func (v *View) Close() { v.client.CloseIdleConnections() }
 
 func (v *View) text(m *merged, now time.Time) string {

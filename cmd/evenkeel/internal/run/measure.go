@@ -44,7 +44,6 @@ type flags struct {
 	verbose      bool
 }
 
-// Runner measures variants of one service.
 type Runner struct {
 	app      *cli.App
 	flags    *flags
@@ -68,7 +67,6 @@ func (r *Runner) stop(server *proc.Process) error {
 	return server.Stop(ctx, time.Duration(r.flags.stopTimeout))
 }
 
-// ExplainAgain starts a variant again and explains it.
 func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
 	server, err := proc.Start(proc.Options{Args: slices.Concat(r.command, r.variants[variant].args)})
 	if err != nil {

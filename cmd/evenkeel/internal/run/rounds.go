@@ -114,7 +114,6 @@ func (r *Runner) draw(round int) []variant {
 	return order
 }
 
-// MeasureAll measures in rounds.
 func (r *Runner) MeasureAll(ctx context.Context) error {
 	defer cli.OutlivePipe()()
 	if r.take == nil {
@@ -217,7 +216,6 @@ func (r *Runner) fixLooks(round time.Duration) {
 	}
 }
 
-// Compared compares the runs so far.
 func (r *Runner) Compared() *compare.Comparison {
 	return compare.Files([]*runfile.File{&r.File}, []string{r.flags.load.Output})
 }
@@ -309,7 +307,6 @@ func (r *Runner) enoughRequests() error {
 	return nil
 }
 
-// poissonMargin is in standard deviations.
 const poissonMargin = 4
 
 func (r *Runner) enoughRounds() error {

@@ -63,13 +63,11 @@ type Watched struct {
 	Processes func() []int
 }
 
-// Watch measures a Disturbance.
 type Watch struct {
 	service Watched
 	begin   usage
 }
 
-// NewWatch begins to measure.
 func NewWatch(service Watched) *Watch {
 	return &Watch{service, usageOf(service)}
 }

@@ -89,7 +89,6 @@ func (r *Run) Window() (from, to time.Time, ok bool) {
 	return from, from.Add(r.Load.Duration), !from.IsZero() && r.Load.Duration > 0
 }
 
-// Mix is where requests come from.
 type Mix struct {
 	File string  `json:"file,omitempty"`
 	Seed *uint64 `json:"seed,omitempty"`
@@ -113,7 +112,6 @@ type Collection struct {
 	Live   int64         `json:"live"`
 }
 
-// Alloc is what the service allocated.
 type Alloc struct {
 	Bytes  int64  `json:"bytes"`
 	Source string `json:"source"`
@@ -136,7 +134,6 @@ const (
 	AllocFromTrace    = "gctrace"
 )
 
-// Site is a place that allocates.
 type Site struct {
 	Name string `json:"name"`
 	File string `json:"file,omitempty"`
@@ -152,14 +149,12 @@ type Server struct {
 	Exit         string        `json:"exit,omitempty"`
 }
 
-// Write writes f as JSON.
 func (f *File) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(f)
 }
 
-// Read reads and checks what Write wrote.
 func Read(r io.Reader) (*File, error) {
 	var f File
 	d := json.NewDecoder(io.LimitReader(r, maxFileBytes))
@@ -199,7 +194,6 @@ func Read(r io.Reader) (*File, error) {
 	return &f, nil
 }
 
-// Machine is where runs were measured.
 type Machine struct {
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
@@ -239,7 +233,6 @@ func procField(file, name string) string {
 	return ""
 }
 
-// Tool names this build of evenkeel.
 func Tool() string {
 	v := "devel"
 	if bi, ok := debug.ReadBuildInfo(); ok {
@@ -262,7 +255,6 @@ func Tool() string {
 	return "evenkeel " + v
 }
 
-// String returns one line.
 func (m Machine) String() string {
 	if m == (Machine{}) {
 		return "a machine that its file does not describe"

@@ -21,7 +21,6 @@ type Share struct {
 
 func (s Share) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 
-// Part is one generator of a merged run.
 type Part struct {
 	File        string        `json:"file"`
 	Machine     Machine       `json:"machine"`
@@ -37,7 +36,6 @@ type Part struct {
 	Disturbance *Disturbance  `json:"disturbance,omitempty"`
 }
 
-// Import says which tool measured a run.
 type Import struct {
 	Format string `json:"format"`
 
@@ -59,7 +57,6 @@ func (r *Run) KnowsAll() bool {
 	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil)
 }
 
-// MergeOptions says what Merge accepts.
 type MergeOptions struct {
 	// Skew is how far apart windows may begin, and how much longer one may be.
 	Skew time.Duration

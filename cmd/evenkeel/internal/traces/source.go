@@ -32,7 +32,6 @@ const (
 	maxTraceWindow = time.Hour
 )
 
-// RecorderPath is the default path of a recorder.
 const RecorderPath = "/debug/evenkeel/"
 
 // endpoint is a /debug/pprof/trace or a recorder's snapshot. It is fetched before it is read,
@@ -209,7 +208,6 @@ func (s *spool) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close removes the file.
 func (s *spool) Close() error {
 	if s.file == nil {
 		return nil
@@ -217,7 +215,6 @@ func (s *spool) Close() error {
 	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
 }
 
-// save writes an unread spool to a file.
 func (s *spool) save(name string) error {
 	return runfile.Save(name, func(w io.Writer) error {
 		_, err := w.Write(s.memory.Bytes())

@@ -133,7 +133,6 @@ const (
 	explainSettle  = 500 * time.Millisecond // of load, twice, before the trace
 )
 
-// Tracing is a server to trace under load.
 type Tracing struct {
 	Server   *proc.Process
 	URL      string // of its /debug/pprof/trace

@@ -115,7 +115,6 @@ func (r *replica) turn() string {
 	return ""
 }
 
-// holds guesses for an older service.
 func (r *replica) holds() bool {
 	if h := r.Stats.Turn.Holding; h != nil {
 		return *h > 0

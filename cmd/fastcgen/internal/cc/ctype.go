@@ -68,14 +68,12 @@ func (facts *Facts) Pointer(t dwarf.Type) *dwarf.PtrType {
 	return ptr
 }
 
-// IsVoid reports whether t is void.
 func (facts *Facts) IsVoid(t dwarf.Type) bool {
 	b, _ := facts.Bare(t)
 	_, is := b.(*dwarf.VoidType)
 	return is
 }
 
-// Unqualified strips const and the like.
 func Unqualified(t dwarf.Type) dwarf.Type {
 	for {
 		q, ok := t.(*dwarf.QualType)
@@ -86,7 +84,6 @@ func Unqualified(t dwarf.Type) dwarf.Type {
 	}
 }
 
-// IsConst reports whether t is qualified with const.
 func IsConst(t dwarf.Type) bool {
 	for {
 		switch u := t.(type) {
@@ -103,7 +100,6 @@ func IsConst(t dwarf.Type) bool {
 	}
 }
 
-// Number is a number of C.
 type Number struct {
 	decl.Number
 	PlainChar bool // char: its sign depends on the platform
@@ -289,7 +285,6 @@ func cParams(t *dwarf.FuncType) string {
 	return s
 }
 
-// Describe names a C type for a reader.
 func (facts *Facts) Describe(t dwarf.Type) string {
 	text := TypeText(t, "")
 	b, _ := facts.Bare(t)

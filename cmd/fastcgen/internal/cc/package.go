@@ -41,7 +41,6 @@ type Package struct {
 	pkgConfig  []string
 }
 
-// Load reads the package around a declaration file.
 func Load(ctx context.Context, d *decl.File, out, temp string) (*Package, error) {
 	base := filepath.Base(d.Path)
 	if err := decl.CheckName(base); err != nil {

@@ -133,7 +133,6 @@ type Complaint struct {
 
 var complaintLine = regexp.MustCompile(`(?m)^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)
 
-// Complaints returns the messages in a compiler's output.
 func Complaints(err error) []Complaint {
 	var list []Complaint
 	for _, m := range complaintLine.FindAllStringSubmatch(err.Error(), -1) {

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// DirectivePrefix is how a directive begins.
 const DirectivePrefix = "//fastc:"
 
 // NearDirective matches a comment that was meant as a directive.

@@ -20,7 +20,6 @@ const (
 	GeneratedTag   = "cgo"
 )
 
-// File is a parsed declaration file.
 type File struct {
 	Path       string
 	Build      constraint.Expr
@@ -34,7 +33,6 @@ type File struct {
 	Funcs      []*Func
 }
 
-// Const is a const declaration, copied.
 type Const struct {
 	Text  string
 	At    token.Position
@@ -49,13 +47,11 @@ type TypedConst struct {
 	Name
 }
 
-// Name is an identifier and its place.
 type Name struct {
 	Text string
 	At   token.Position
 }
 
-// Func is a function with its directives.
 type Func struct {
 	Name     string
 	At       token.Position
@@ -79,13 +75,11 @@ type Func struct {
 	given    map[string]bool
 }
 
-// Clause is a directive about one result.
 type Clause struct {
 	word, result string
 	at           token.Position
 }
 
-// Param is a parameter or a result.
 type Param struct {
 	Name string
 	Typ  *GoType
@@ -99,7 +93,6 @@ type Call struct {
 	At    token.Position
 }
 
-// Condition is an expression in a directive.
 type Condition struct {
 	Text string
 	At   token.Position
@@ -126,7 +119,6 @@ const (
 	ArgC                     // C.V_FAST
 )
 
-// Arg is an argument of the C call.
 type Arg struct {
 	Kind ArgKind
 	Text string // a name or the literal
@@ -201,7 +193,6 @@ func (f *Func) Conditions() []Condition {
 	return list
 }
 
-// AlwaysSlow reports whether all calls go by cgo.
 func (f *Func) AlwaysSlow() bool { return f.Slow != nil && f.Slow.Text == "" }
 
 func commentLines(g *ast.CommentGroup) []string {
@@ -241,7 +232,6 @@ func (d *File) Declared() []Name {
 	return names
 }
 
-// SiteName returns the name of the function's fastc.Site.
 func (f *Func) SiteName() string { return f.Name + "Site" }
 
 // NameTaken reports whether a parameter or result has that name.
@@ -267,7 +257,6 @@ func BuildConstraint(f *ast.File) (constraint.Expr, token.Pos, error) {
 	return nil, token.NoPos, nil
 }
 
-// IsDeclaration reports whether f is a declaration file.
 func IsDeclaration(f *ast.File) bool {
 	x, _, err := BuildConstraint(f)
 	return err == nil && asks(x)
@@ -335,7 +324,6 @@ func NamesPlatform(base string) bool {
 
 const outputSuffix = "_fastc.go"
 
-// OutputName returns the name of the generated file.
 func OutputName(name string) string {
 	return strings.TrimSuffix(name, ".go") + outputSuffix
 }

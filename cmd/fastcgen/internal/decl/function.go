@@ -162,7 +162,6 @@ func (p *fileParser) ofResults(f *Func) {
 	}
 }
 
-// GoParams writes a function's parameters.
 func GoParams(f *Func) string {
 	var b strings.Builder
 	for i, p := range f.Params {
@@ -177,7 +176,6 @@ func GoParams(f *Func) string {
 	return b.String()
 }
 
-// GoResults writes a function's results.
 func GoResults(f *Func) string {
 	var list []string
 	for i, r := range f.Results {
@@ -206,7 +204,6 @@ func GoResults(f *Func) string {
 	return " (" + strings.Join(list, ", ") + ")"
 }
 
-// Reserved are the names that generated code uses.
 var Reserved = map[string]bool{
 	"C": true, "unsafe": true, "fastc": true, "runtime": true, "errors": true, "syscall": true, "time": true,
 	"cgo": true,
@@ -307,10 +304,8 @@ func (p *fileParser) parseUnary(f *Func, e *ast.UnaryExpr, at token.Position) (A
 	return Arg{}, false
 }
 
-// ExprText prints an expression on one line.
 func ExprText(e ast.Expr) string { return types.ExprString(e) }
 
-// PlainC returns NAME for C.NAME.
 func PlainC(n ast.Node) (name string, ok bool) {
 	sel, ok := n.(*ast.SelectorExpr)
 	if !ok {
@@ -320,7 +315,6 @@ func PlainC(n ast.Node) (name string, ok bool) {
 	return sel.Sel.Name, ok && x.Name == "C"
 }
 
-// CIdentifier matches a name in C.
 var CIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func constantsOfC(e ast.Expr, at func(token.Pos) token.Position) []Name {

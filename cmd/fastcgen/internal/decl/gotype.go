@@ -41,7 +41,6 @@ const (
 	Float
 )
 
-// Number is the representation of a number.
 type Number struct {
 	Class Class
 	Size  int64 // bytes
@@ -56,7 +55,6 @@ var Numbers = map[string]Number{
 	"float32": {Float, 4}, "float64": {Float, 8},
 }
 
-// String returns the type as Go writes it.
 func (t *GoType) String() string {
 	if t.Name != "" {
 		return t.Name
@@ -88,7 +86,6 @@ func (t *GoType) Words() string {
 	return t.String()
 }
 
-// GoName returns the Go type of a number.
 func (n Number) GoName() string {
 	bits := strconv.FormatInt(n.Size*8, 10)
 	switch n.Class {
@@ -111,7 +108,6 @@ func (n Number) CName() string {
 	return n.GoName() + "_t"
 }
 
-// Words describes a number for a reader.
 func (n Number) Words() string {
 	bits := strconv.FormatInt(n.Size*8, 10)
 	return map[Class]string{Signed: "a signed", Unsigned: "an unsigned", Float: "a floating-point"}[n.Class] +

@@ -254,7 +254,6 @@ func LineMark(d *File, line int) string {
 	return fmt.Sprintf("#line %d %s\n", line, strconv.Quote(filepath.Base(d.Path)))
 }
 
-// CText returns the type as C writes it.
 func (t *Type) CText() string {
 	for _, tag := range []string{"struct", "enum", "union"} {
 		if rest, ok := strings.CutPrefix(t.CName, tag+"_"); ok {

@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// Problem is something wrong in a declaration file.
 type Problem struct {
 	At   token.Position
 	What string
@@ -25,7 +24,6 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %s; %s", p.At, p.What, p.Do)
 }
 
-// Problems is everything wrong in a declaration file.
 type Problems []Problem
 
 func (l Problems) Error() string {
@@ -46,7 +44,6 @@ func (l Problems) Sorted() Problems {
 	return slices.Compact(s)
 }
 
-// Add appends a problem.
 func (l *Problems) Add(at token.Position, what, do string) {
 	*l = append(*l, Problem{at, what, do})
 }

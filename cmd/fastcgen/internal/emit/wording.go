@@ -111,7 +111,6 @@ func sentence(p *match.Plan) string {
 	return b.String()
 }
 
-// Wrapped breaks a sentence into comment lines.
 func Wrapped(s string) string {
 	const width = 100
 	var b strings.Builder

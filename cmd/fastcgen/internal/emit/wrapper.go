@@ -29,7 +29,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// Text returns the generated file.
 func (g *File) Text() ([]byte, error) {
 	body := &strings.Builder{}
 	g.GoTypes(body, true)
@@ -84,7 +83,6 @@ func imports(body string) ([]string, error) {
 	}), nil
 }
 
-// Comment makes a comment of C code.
 func Comment(text string) string {
 	text = strings.TrimRight(text, "\n")
 	if !strings.Contains(text, "*/") {

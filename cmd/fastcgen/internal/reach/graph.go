@@ -139,7 +139,6 @@ func statement(l string) (word, rest string) {
 	return word, strings.TrimSpace(rest)
 }
 
-// step is a place that was reached.
 type step struct {
 	key     string
 	from    *step

@@ -24,7 +24,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// Kind is what a function reaches.
 type Kind int
 
 // The kinds, the gravest first.
@@ -44,7 +43,6 @@ type Finding struct {
 	Way     string
 }
 
-// Report is what a search found.
 type Report struct {
 	Findings []Finding
 	Unseen   []string
@@ -282,7 +280,6 @@ func exports(pkg *cc.Package) map[string]bool {
 	return names
 }
 
-// Some lists names, the first few of many.
 func Some(names []string) string {
 	const most = 3
 	if len(names) <= most+1 {

@@ -20,7 +20,6 @@ type Figure[S any] struct {
 // PutFunc takes a point. It leaves out one that is Unknown.
 type PutFunc func(value float64, attributes ...attribute.KeyValue)
 
-// Kind is the kind of instrument.
 type Kind int
 
 const (
@@ -32,12 +31,10 @@ const (
 // Unknown is a value that is not known. It has no point.
 var Unknown = math.NaN()
 
-// One returns a figure of one point.
 func One[S any](name, unit, help string, k Kind, value func(*S) float64) Figure[S] {
 	return Many(name, unit, help, k, func(s *S, put PutFunc) { put(value(s)) })
 }
 
-// Many returns a figure of points with attributes.
 func Many[S any](name, unit, help string, k Kind, points func(s *S, put PutFunc)) Figure[S] {
 	return Figure[S]{name, unit, help, k, points}
 }
@@ -77,7 +74,6 @@ func Register[S any](m metric.Meter, figures []Figure[S], stats func() S) (metri
 	}, all...)
 }
 
-// Names returns the names of figures.
 func Names[S any](figures []Figure[S]) (names []string) {
 	for i := range figures {
 		names = append(names, figures[i].name)

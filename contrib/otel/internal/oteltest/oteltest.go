@@ -22,7 +22,6 @@ type SDK struct {
 	reader *metric.ManualReader
 }
 
-// New returns an SDK that samples all traces.
 func New() *SDK {
 	s := &SDK{reader: metric.NewManualReader(), Spans: tracetest.NewSpanRecorder()}
 	sampler := trace.ParentBased(trace.AlwaysSample())
@@ -31,7 +30,6 @@ func New() *SDK {
 	return s
 }
 
-// Point is a point of a metric.
 type Point struct {
 	Value    float64
 	Exemplar []byte // trace id
@@ -74,7 +72,6 @@ func pointsOf(t *testing.T, m metricdata.Metrics) []metricdata.DataPoint[float64
 	return nil
 }
 
-// Samples returns the values of Points.
 func (s *SDK) Samples(t *testing.T) metricsuite.Samples {
 	t.Helper()
 	list := metricsuite.Samples{}

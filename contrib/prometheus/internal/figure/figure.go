@@ -23,12 +23,10 @@ func Counter[S any](name, help string, value func(*S) float64) Figure[S] {
 	return Figure[S]{Describe(name, help), prom.CounterValue, value}
 }
 
-// Gauge returns a figure that rises and falls.
 func Gauge[S any](name, help string, value func(*S) float64) Figure[S] {
 	return Figure[S]{Describe(name, help), prom.GaugeValue, value}
 }
 
-// Describe describes a metric.
 func Describe(name, help string, labels ...string) *prom.Desc {
 	return prom.NewDesc(name, help, labels, nil)
 }
@@ -41,7 +39,6 @@ type Collector[S any] struct {
 	Put     func(s *S, to chan<- prom.Metric) // sends Others
 }
 
-// Describe implements prometheus.Collector.
 func (c *Collector[S]) Describe(to chan<- *prom.Desc) {
 	for _, f := range c.Figures {
 		to <- f.desc
@@ -51,7 +48,6 @@ func (c *Collector[S]) Describe(to chan<- *prom.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (c *Collector[S]) Collect(to chan<- prom.Metric) {
 	if c.Stats == nil {
 		return

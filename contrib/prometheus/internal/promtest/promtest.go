@@ -52,7 +52,6 @@ func Samples(t *testing.T, list ...prom.Collector) metricsuite.Samples {
 	return samples
 }
 
-// Names returns the names of metrics.
 func Names(c prom.Collector) []string {
 	to := make(chan *prom.Desc, 100)
 	c.Describe(to)
