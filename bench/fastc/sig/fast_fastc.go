@@ -157,7 +157,7 @@ import (
 	"evenkeel.dev/fastc"
 )
 
-// Vec is a vector of three dimensions.
+// Vec is C's struct sig_vec.
 type Vec struct {
 	X float64
 	Y float64
