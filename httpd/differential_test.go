@@ -265,3 +265,24 @@ func mutate(random *rand.Rand) [][]byte {
 	a, b = min(a, b), max(a, b)
 	return [][]byte{q[:a], q[a:b], q[b:]}
 }
+
+// TestFewBytesAfterRequest: net/http says nothing of less than four bytes after a request. While
+// others wait, such a connection must not go to a worker that has served nothing, whose net/http
+// answers 400.
+func TestFewBytesAfterRequest(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		std, ours := pair(t, b)
+		const size = 300_000
+		head := fmt.Sprintf("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", size)
+		var asking sync.WaitGroup
+		for client := range 16 {
+			asking.Go(func() {
+				for i := 0; i < 30 && !t.Failed(); i++ {
+					q := []byte(head + strings.Repeat("b", size+1+(i+client)%3))
+					same(t, std, ours, q)
+				}
+			})
+		}
+		asking.Wait()
+	})
+}

@@ -282,12 +282,15 @@ func (w *worker) release() {
 		}
 	case s.accepting.closed || c.outErr != nil:
 		c.end()
-	case len(c.in) > 0: // it arrived while mu was free
+	case len(c.in) > 0 && !c.short(): // others waited longer, or it arrived while mu was free
 		s.offer(c)
 	case c.err != nil:
 		c.end()
 	default:
 		s.park(c)
+		if c.parked && len(c.in) > 0 {
+			s.hold(c)
+		}
 	}
 }
 
