@@ -40,7 +40,9 @@ func TestSimulation(t *testing.T) {
 		seeds = []uint64{*seedFlag}
 	}
 	for _, seed := range seeds {
-		simulateSeed(t, seed)
+		if simulateSeed(t, seed) == 0 {
+			t.Errorf("seed %d never saw a collection", seed)
+		}
 	}
 }
 
@@ -50,16 +52,22 @@ func TestSoak(t *testing.T) {
 	if length == 0 {
 		t.Skip("make soak runs it")
 	}
+	seen := int64(0) // a seed may stop its busy replicas first
 	for end := time.Now().Add(length); time.Now().Before(end) && !t.Failed(); {
-		simulateSeed(t, rand.Uint64())
+		seen += simulateSeed(t, rand.Uint64())
+	}
+	if seen == 0 {
+		t.Error("no seed saw a collection")
 	}
 }
 
-// simulateSeed names the seed, which -seed runs again.
-func simulateSeed(t *testing.T, seed uint64) {
+// simulateSeed names the seed, which -seed runs again. It returns how many replicas it saw collect
+// at a time.
+func simulateSeed(t *testing.T, seed uint64) (most int64) {
 	t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { simulate(t, rand.New(rand.NewPCG(seed, 1))) })
+		synctest.Test(t, func(t *testing.T) { most = simulate(t, rand.New(rand.NewPCG(seed, 1))) })
 	})
+	return most
 }
 
 // simulated is a process of the simulation.
@@ -69,7 +77,7 @@ type simulated struct {
 	running bool
 }
 
-func simulate(t *testing.T, rng *rand.Rand) {
+func simulate(t *testing.T, rng *rand.Rand) int64 {
 	n := 2 + rng.IntN(4)
 	turns := &fakeTurns{k: 1 + rng.IntN(n-1)}
 	queue := &fakeQueue{k: turns.k}
@@ -96,7 +104,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 	var most atomic.Int64
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		time.Sleep(time.Duration(1+rng.IntN(50)) * time.Millisecond)
-		fault(rng, turns, replicas[rng.IntN(n)])
+		fault(rng, turns, replicas[rng.IntN(n)], left(replicas) > 1)
 		with := 0
 		for _, r := range replicas {
 			if r.Refusing() {
@@ -143,9 +151,16 @@ func simulate(t *testing.T, rng *rand.Rand) {
 		t.Errorf("%d turns are held by no replica, and of a queue %d; %d places in it are taken", turns.holders(),
 			queue.held, queue.places())
 	}
-	if most.Load() == 0 {
-		t.Error("the simulation never saw a collection")
+	return most.Load()
+}
+
+func left(replicas []*simulated) (n int) {
+	for _, r := range replicas {
+		if r.running {
+			n++
+		}
 	}
+	return n
 }
 
 // withoutTurn counts the replicas that collect without a turn, as they must at the hard threshold.
@@ -160,8 +175,9 @@ func withoutTurn(replicas []*simulated) (n int) {
 	return n
 }
 
-// fault breaks something, or mends it.
-func fault(rng *rand.Rand, turns *fakeTurns, r *simulated) {
+// fault breaks something, or mends it. It stops r only if stops is true: one replica has to be left,
+// which must collect when the faults have ended.
+func fault(rng *rand.Rand, turns *fakeTurns, r *simulated, stops bool) {
 	switch rng.IntN(200) {
 	case 0:
 		turns.mu.Lock()
@@ -183,7 +199,7 @@ func fault(rng *rand.Rand, turns *fakeTurns, r *simulated) {
 	case 8:
 		r.heap.Do(func() { r.heap.Live = uint64(1+rng.IntN(500)) * mib })
 	case 9:
-		if r.running && rng.IntN(4) == 0 {
+		if r.running && rng.IntN(4) == 0 && stops {
 			r.Stop()
 			r.running = false
 		}
