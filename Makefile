@@ -11,7 +11,7 @@ help:
 	@echo "make check          what takes longer: lint, the long tests, other systems and architectures, fuzzing, benchmarks once"
 	@echo "make lint           golangci-lint and vale, go mod tidy and fastcgen -check over every module"
 	@echo "make soak           random histories of aio, httpd, gcgate, gctrace and fastc, each for an hour (SOAK=2m: two minutes)"
-	@echo "make flake          all tests ROUNDS=3 times with 1, 2 and 4 processors beside busy loops, to find those that fail by chance"
+	@echo "make flake          all tests ROUNDS=3 times with 1, 2 and 4 processors next to busy loops, to find those that fail by chance"
 	@echo "make golden         write the golden files again, from real programs under real toolchains, and the record of the public API"
 	@echo "make release-check  what VERSION=v0.1.0 would publish: clean tree, API record, licences, builds from module zips alone"
 	@echo "make clean          remove what the targets have built"

@@ -12,7 +12,7 @@ const (
 )
 
 // settle derives all thresholds and limits from a live heap. It returns false if the program set
-// the memory limit meanwhile. Then call it again.
+// the memory limit during the call. Then call it again.
 func (h *heapWatch) settle(live uint64) bool {
 	limit, changed := h.pacing.programLimit()
 	if changed && h.safetyLimit != 0 {
@@ -80,7 +80,7 @@ func (h *heapWatch) limitWithoutRoom(overhead uint64) (limit int64) {
 }
 
 // takeCharge switches the runtime's pacing off, or on if there is no room. It returns false if the
-// program set the memory limit meanwhile.
+// program set the memory limit during the call.
 func (h *heapWatch) takeCharge(overhead uint64) bool {
 	limit := int64(h.thresholds.safetyLimit)
 	switch {
@@ -116,7 +116,7 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 }
 
 // setLimit skips small changes, because each stops the world. It returns false if the program set
-// another limit meanwhile.
+// another limit during the call.
 func (h *heapWatch) setLimit(limit int64) bool {
 	was := h.safetyLimit
 	exact := (limit == h.allowed.limit || limit == h.allowed.whole) && limit != was

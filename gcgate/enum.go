@@ -16,7 +16,7 @@ const (
 	// PolicyThrough collects at the trigger while serving. It needs no peer.
 	PolicyThrough
 
-	// PolicyShed is PolicyDrain, and the adapter that counts requests refuses new ones meanwhile.
+	// PolicyShed is PolicyDrain, but the adapter that counts requests also refuses new ones.
 	// It is for peers that then try another replica (nginx: proxy_next_upstream http_503).
 	PolicyShed
 

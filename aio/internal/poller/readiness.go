@@ -305,7 +305,7 @@ func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 		}
 		d := p.table[e.num]
 		if d == nil || d.Gen != e.gen {
-			continue // closed meanwhile
+			continue // closed since the wait
 		}
 		d.Ready |= e.ready
 		if d.Dormant != nil && d.Ready&proactor.CanRead != 0 {
