@@ -136,7 +136,7 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 		p.Causes = append(p.Causes, c)
 	}
 	p.CausesFoot = fmt.Sprintf("On average a request of the slowest 1%% (p99+) takes %s, the median request %s: %s "+
-		"more. A share is of what is more; causes that take less than in the median request have none.",
+		"more. A share is a part of the extra time. A cause that takes less than in the median request has none.",
 		textfmt.Duration(r.Tail.Mean), textfmt.Duration(r.Median.Mean), textfmt.Duration(r.Tail.Mean-r.Median.Mean))
 	for _, x := range v.Places() {
 		p.Sites = append(p.Sites, siteRow{
