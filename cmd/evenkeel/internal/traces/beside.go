@@ -36,7 +36,7 @@ func (s *endpoint) fetchBeside(
 	if here, err := observe.Here(ctx, s.at); err == nil && len(here) > 0 {
 		seen = watchMachine(ctx)
 	}
-	watched := s.watchCPU(ctx, say)
+	watched, unknown := s.watchCPU(ctx)
 	end := func() error { return nil }
 	if profiled {
 		end = s.profile(ctx)
@@ -48,6 +48,9 @@ func (s *endpoint) fetchBeside(
 			beside = &cpuwatch.Beside{}
 		}
 		beside.CPU = cpu
+	}
+	if err == nil && unknown != nil {
+		say("the service's CPU quota is not known: %v; name its process or a file with -cpu-stat", unknown)
 	}
 	if err == nil && failed != nil {
 		say("no CPU profile: %v; the trace is used without, and running has no functions", failed)
@@ -180,11 +183,11 @@ func ReadCPU(stat string, o *reqtrace.Options) (pid int, err error) {
 	return 0, nil
 }
 
-// watchCPU watches until end. say tells why the quota is unknown.
-func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *cpuwatch.CPU) {
+// watchCPU watches until end. unknown is why the quota is not known.
+func (s *endpoint) watchCPU(ctx context.Context) (end func() *cpuwatch.CPU, unknown error) {
 	end = func() *cpuwatch.CPU { return nil }
 	if s.process == noProcess {
-		return end
+		return end, nil
 	}
 	pid, err := s.process, error(nil)
 	if pid == 0 {
@@ -193,12 +196,11 @@ func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...an
 	if err == nil {
 		var w *cpuwatch.Watch
 		if w, err = cpuwatch.Start(pid, true); err == nil {
-			return w.End
+			return w.End, nil
 		}
 		end = w.End // of the threads only
 	}
-	say("the service's CPU quota is not known: %v; name its process or a file with -cpu-stat", err)
-	return end
+	return end, err
 }
 
 // service returns the local process that listens at the URL. The command line tells it from a
