@@ -101,7 +101,7 @@ func listenError(at net.Addr, err error) error {
 }
 
 // AttachListener takes over ln, such as a *net.TCPListener or a *net.UnixListener. The watcher
-// duplicates its descriptor and closes it. A *net.UnixListener is closed by the Listener's Close,
+// duplicates its descriptor and closes ln, but a *net.UnixListener only at the Listener's Close,
 // because that may remove its file. If it fails, the caller still owns ln. The errors are those of
 // [Watcher.Attach].
 func (w *Watcher) AttachListener(ln net.Listener) (*Listener, error) {

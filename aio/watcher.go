@@ -13,7 +13,7 @@ import (
 type Result struct {
 	Op   Op
 	Tag  any   // of the submission
-	Conn *Conn // the new one of an accept or a dial. Nil for a post, and with an error
+	Conn *Conn // of the operation, or the new one of an accept or a dial. Nil for a post, and if those fail
 
 	// Buffer is the buffer of the submission, which the caller owns again. Buffer[:Size] was
 	// transferred. After a read with a nil buffer, Swap is set and Buffer is valid until the next

@@ -189,7 +189,7 @@ const (
 	heapMinimum = 4 << 20
 )
 
-// memoryGoal returns the goal in bytes and its GOGC, 0 for no memory to memoryGoal.
+// memoryGoal returns the goal in bytes and its GOGC, or 0 and 0 if there is no memory to spend.
 func memoryGoal(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
 	most := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {

@@ -27,6 +27,7 @@ func (h *heapWatch) cycleEnded() bool {
 		was, heap, inCharge := h.thresholds, h.thresholds.live+now.allocated-h.base, h.inCharge && !h.noCycleYet
 		h.last.cycles, h.last.automatic = now.cycles, now.automatic
 		h.rebase(now)
+		h.publish()
 		if automatic > 0 && inCharge {
 			h.escaped(automatic, was, heap)
 		}

@@ -123,6 +123,22 @@ func TestOverlappedIsWithinOnePercent(t *testing.T) {
 	})
 }
 
+// TestStatsAfterCollect: they are those after the collection when Collect returns.
+func TestStatsAfterCollect(t *testing.T) {
+	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
+		r.traffic()
+		for s := r.Stats(); s.Heap < s.Live+mib; s = r.Stats() {
+			time.Sleep(time.Millisecond)
+		}
+		if err := r.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s := r.Stats(); s.Heap != s.Live {
+			t.Errorf("the heap has %d bytes, of which %d are live", s.Heap, s.Live)
+		}
+	})
+}
+
 // sendTo sends some 3,000 requests a second until the gate stops, which take 2.5 ms each.
 func (r *rig) sendTo(o *oracle) {
 	go func() {

@@ -53,8 +53,8 @@ func (w *warnings) warn(kind, message string, args ...any) {
 	}, message, args)
 }
 
-// lasting logs an event that repeats until over is called, once in lastsEvery. After that it waits
-// for again.
+// lasting logs an event that repeats until over is called: once in lastsEvery, or after again if it
+// was over in between.
 func (w *warnings) lasting(kind string, again time.Duration, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()

@@ -311,8 +311,7 @@ func TestLastConnection(t *testing.T) {
 		ours, theirs := net.Pipe()
 		ln.conn <- theirs
 		close(ln.conn)
-		ended := make(chan error, 1)
-		go func() { ended <- httpd.Serve(t.Context(), &http.Server{Handler: mux()}, ln, httpd.Options{}) }()
+		ended := begin(t, httpd.Options{}, &http.Server{Handler: mux()}, ln)
 		if got := get(t, ours, bufio.NewReader(ours), "/hello?n=last"); got != "hello last" {
 			t.Errorf("%q", got)
 		}

@@ -235,10 +235,7 @@ func TestPipelinersThatNeverRead(t *testing.T) {
 		})
 		srv := &http.Server{Handler: m}
 		ln := narrow(t)
-		ended := make(chan error, 1)
-		go func() {
-			ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b, MaxBytes: limit})
-		}()
+		ended := begin(t, httpd.Options{Backend: b, MaxBytes: limit}, srv, ln)
 		request := []byte("GET /answer HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 1<<10) + "\r\n\r\n")
 		var sent sync.WaitGroup
 		var clients []net.Conn
@@ -266,6 +263,29 @@ func TestPipelinersThatNeverRead(t *testing.T) {
 		}
 		sent.Wait()
 		until(t, srv, "their end", func(s httpd.Stats) bool { return s.QueuedBytes+s.UnreadBytes == 0 && s.Conns <= 1 })
+		srv.Close()
+		if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
+			t.Error(err)
+		}
+	})
+}
+
+// TestOneUnreadByte: a connection goes on whose few unread bytes fill MaxUnreadBytes.
+func TestOneUnreadByte(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		srv, ln := &http.Server{Handler: mux()}, narrow(t)
+		ended := begin(t, httpd.Options{Backend: b, MaxUnreadBytes: 1}, srv, ln)
+		c := dial(t, ln.Addr().String())
+		r := bufio.NewReader(c)
+		const request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+		for _, part := range []string{request + request[:1], request[1:]} {
+			io.WriteString(c, part)
+			res, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatalf("the answer to %q: %v", part, err)
+			}
+			io.Copy(io.Discard, res.Body)
+		}
 		srv.Close()
 		if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
 			t.Error(err)
@@ -366,10 +386,7 @@ func TestMaxConns(t *testing.T) {
 				s := httpd.StatsOf(srv)
 				fmt.Fprint(w, s.Conns <= most && s.Conns > 0)
 			})
-			ended := make(chan error, 1)
-			go func() {
-				ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b, MaxConns: most})
-			}()
+			ended := begin(t, httpd.Options{Backend: b, MaxConns: most}, srv, ln)
 			var clients []net.Conn
 			for range conns {
 				c := dial(t, ln.Addr().String())

@@ -15,7 +15,7 @@ import (
 
 const (
 	pieceSize = 4 << 10
-	bigWrite  = 16 << 10 // a Write of this length waits and copies nothing
+	bigWrite  = 16 << 10 // a Write of this length or more waits and copies nothing
 )
 
 // flushLimit is how long a client may take nothing of a queued answer when its connection ends.
@@ -136,7 +136,7 @@ type sender conn
 func cost(b []byte) int { return max(len(b), pieceSize) }
 
 func (c *conn) read() {
-	limit := c.server.bounds.MaxUnreadBytes
+	limit := max(c.server.bounds.MaxUnreadBytes, peeked) // net/http peeks them before its handler asks
 	if c.server.full() {
 		limit = min(limit, pieceSize)
 	}

@@ -123,8 +123,7 @@ func TestSynctest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 		srv := &http.Server{IdleTimeout: time.Minute, Handler: http.NotFoundHandler()}
-		ended := make(chan error, 1)
-		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{}) }()
+		ended := begin(t, httpd.Options{}, srv, ln)
 		client, server := net.Pipe()
 		ln.conns <- server
 		synctest.Wait()
@@ -193,8 +192,7 @@ func (s slow) RemoteAddr() net.Addr { <-s.known; return s.Conn.RemoteAddr() }
 func TestRemoteAddrBlocks(t *testing.T) {
 	ln := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	srv := &http.Server{Handler: http.NotFoundHandler()}
-	ended := make(chan error, 1)
-	go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{}) }()
+	ended := begin(t, httpd.Options{}, srv, ln)
 	known := make(chan struct{})
 	for range 2 {
 		_, server := net.Pipe()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/httpd"
 )
 
 // content writes a file that has n bytes.
@@ -124,7 +125,7 @@ func TestContentLengthHolds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				begin(t, b, srv, ln)
+				begin(t, httpd.Options{Backend: b}, srv, ln)
 				if c, err = net.Dial("unix", ln.Addr().String()); err != nil {
 					t.Fatal(err)
 				}

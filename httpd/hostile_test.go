@@ -222,7 +222,7 @@ func TestHijackInShutdown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := begin(t, b, srv, ln)
+		ended := begin(t, httpd.Options{Backend: b}, srv, ln)
 		c := dial(t, ln.Addr().String())
 		io.WriteString(c, "GET /take HTTP/1.1\r\nHost: x\r\n\r\n")
 		<-entered

@@ -155,7 +155,7 @@ func TestHijackOfWhatBeganAsHTTP2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := begin(t, b, srv, ln)
+		ended := begin(t, httpd.Options{Backend: b}, srv, ln)
 		c := dial(t, ln.Addr().String())
 		io.WriteString(c, "P")
 		wait(t, given, "ConnContext") // net/http has it

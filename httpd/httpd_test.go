@@ -55,15 +55,15 @@ func serve(t testing.TB, b aio.Backend, srv *http.Server) string {
 }
 
 // begin serves, and gives what Serve returns.
-func begin(t testing.TB, b aio.Backend, srv *http.Server, ln net.Listener) <-chan error {
+func begin(t testing.TB, o httpd.Options, srv *http.Server, ln net.Listener) <-chan error {
 	ended := make(chan error, 1)
-	go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+	go func() { ended <- httpd.Serve(t.Context(), srv, ln, o) }()
 	return ended
 }
 
 func serveOn(t testing.TB, b aio.Backend, srv *http.Server, ln net.Listener) string {
 	t.Helper()
-	ended := begin(t, b, srv, ln)
+	ended := begin(t, httpd.Options{Backend: b}, srv, ln)
 	t.Cleanup(func() {
 		srv.Close()
 		select {

@@ -51,7 +51,7 @@ func TestShutdownSends(t *testing.T) {
 		})
 		srv := &http.Server{Handler: m}
 		ln := narrow(t)
-		ended := begin(t, b, srv, ln)
+		ended := begin(t, httpd.Options{Backend: b}, srv, ln)
 		var clients []net.Conn
 		for _, request := range []string{
 			"GET /answer HTTP/1.1\r\nHost: x\r\n",
@@ -95,7 +95,7 @@ func TestCloseLeaves(t *testing.T) {
 		})
 		srv := &http.Server{Handler: m}
 		ln := narrow(t)
-		ended := begin(t, b, srv, ln)
+		ended := begin(t, httpd.Options{Backend: b}, srv, ln)
 		var clients []net.Conn
 		for range 50 {
 			c := dial(t, ln.Addr().String())
@@ -188,7 +188,7 @@ func TestRestoredByHandler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := begin(t, b, srv, ln)
+		ended := begin(t, httpd.Options{Backend: b}, srv, ln)
 		if _, err := dial(t, ln.Addr().String()).Write([]byte("GET /block HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}

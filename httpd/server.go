@@ -189,7 +189,7 @@ type server struct {
 		given int // connections since then
 	}
 	bytes struct {
-		direct int // a worker sends a longer Write by itself
+		direct int // a worker sends a Write of this length or more by itself
 		queued int
 		unread int // memory of bytes that no handler has read
 	}

@@ -430,7 +430,7 @@ func (w *worker) servedConn() *conn {
 	return w.conn
 }
 
-// enterUser notes that the user's code enterUser, until ran.
+// enterUser notes that the user's code runs, until leaveUser.
 func (w *worker) enterUser() {
 	w.running.Add(1)
 	if s := w.server; s.leaving.Load() {

@@ -9,7 +9,7 @@
 //     a service's capacity. Its tail looks too good, because a stalled service gets less load.
 //
 // [Run] returns a [Result]: HDR histograms, counts by status and by class of failure, and a time
-// series. The histograms include requests that timed out, but no other failures.
+// series. The histograms include requests that timed out or were never sent, but no other failures.
 //
 // The built-in client speaks HTTP/1.1 and HTTP/2 ([Protocol]). It does not follow redirects or ask
 // for compression. In the open loop one goroutine on its own thread keeps the schedule and writes

@@ -166,7 +166,7 @@ func pack(h *hdr.Histogram) Packed {
 			p.buckets = append(p.buckets, packedBucket{int32(i), n})
 		}
 	}
-	p.buckets = slices.Clip(p.buckets)
+	p.buckets = slices.Clone(p.buckets) // without the room that append left
 	return p
 }
 

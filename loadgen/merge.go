@@ -108,6 +108,9 @@ func (r *Result) damaged() string {
 			return fmt.Sprintf("its class %s has a negative count%s", c.Name, damagedFile)
 		}
 	}
+	if !r.Protocol.known() {
+		return fmt.Sprintf("it has the protocol %q%s", r.Protocol, damagedFile)
+	}
 	if !(r.Rate >= 0 && r.Rate <= math.MaxFloat64) || r.Connections < 0 {
 		return fmt.Sprintf("it has a rate of %v over %d connections%s", r.Rate, r.Connections, damagedFile)
 	}

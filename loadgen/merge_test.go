@@ -200,6 +200,7 @@ func TestMergeRefuses(t *testing.T) {
 		},
 		{"negative point", func(r *Result) { r.Series.Points[0].Failed = -1 }, "negative count"},
 		{"negative count", func(r *Result) { r.Answered = -1 }, "count of -1; the file was changed or damaged"},
+		{"protocol", func(r *Result) { r.Protocol = "h9" }, `protocol "h9"; the file was changed or damaged`},
 		{"negative duration", func(r *Result) { r.LateMax = -1 }, "duration of -1ns"},
 		{"negative status", func(r *Result) { r.Statuses[200] = -1 }, "-1 answers of status 200"},
 		{

@@ -120,8 +120,8 @@ type Progress struct {
 	Rate     float64       // answers per second since the last call
 	P50, P99 time.Duration // in this phase
 	Fraction float64       // of this phase, 0 to 1
-	InFlight int64         // sent, without an answer yet
-	Backlog  int64         // due in the open loop, and not sent yet
+	InFlight int64         // begun and not ended
+	Backlog  int64         // due in the open loop, without a connection yet
 }
 
 // Open reports whether o asks for the open loop.

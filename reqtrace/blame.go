@@ -294,7 +294,7 @@ func (x *blamer) onCPU(thread int32, a, b int64) bool {
 	return x.clock.stalled(a, b) == 0 && x.kernel.off(thread, a, b) == offCPU{}
 }
 
-// addOffCPU adds a thread's time addOffCPU its CPU, and returns its sum.
+// addOffCPU adds a thread's time off its CPU, and returns its sum.
 func (x *blamer) addOffCPU(p *piece, thread int32, a, b int64) int64 {
 	off := x.kernel.off(thread, a, b)
 	x.parts.ns[CauseThrottled] += dur(off.quota)

@@ -50,6 +50,9 @@ func Of(r *reqtrace.Report) *Verdict {
 
 // String returns the sentence, its figures and tables, as evenkeel explain prints them.
 func (v *Verdict) String() string {
+	if v.all == nil {
+		return v.Sentence
+	}
 	var b strings.Builder
 	_ = v.all.WriteText(&b, verdict.Options{}) // a Builder does not fail
 	return b.String()

@@ -14,6 +14,9 @@ import (
 // TestDuringErrors: one trace at a time, requests there have to be, and the trace ends whatever f does.
 func TestDuringErrors(t *testing.T) {
 	nothing := func() {}
+	if s := new(Verdict).String(); s != "" {
+		t.Errorf("the zero Verdict is %q", s)
+	}
 	if _, err := During(t.Context(), reqtrace.Options{}, nothing); err == nil {
 		t.Error("no error without a request")
 	}

@@ -74,7 +74,7 @@ type Poller struct {
 	at, n  int          // events[at:n] are not handled yet
 	woken  chan struct{}
 
-	MaxEvents int // of a fetch. 0: batch
+	MaxEvents int // of a fetch, at most batch. 0: batch
 
 	// Take, if set, is given each transfer that may succeed. If it returns true, op is in flight,
 	// and the Poller forgets it until the next edge.

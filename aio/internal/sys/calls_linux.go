@@ -112,7 +112,8 @@ func MayRunOn(cpu int) (bool, error) {
 	return cpu >= 0 && set.IsSet(cpu), nil
 }
 
-// SetAffinity binds the calling thread to a CPU (sched_setaffinity(2)).
+// SetAffinity binds the calling thread to a CPU (sched_setaffinity(2)). The caller has locked its
+// goroutine to the thread.
 func SetAffinity(cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)

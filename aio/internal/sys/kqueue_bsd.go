@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kqueue is a kqueue(2). Wait and Change may run at the same time.
+// Kqueue is a kqueue(2). Wait and Change may run at the same time. One
+// goroutine at a time calls each.
 //
 // Kevent_t has our generation in a field of pointer type. The garbage collector must not see it,
 // because a small number in a pointer ends the program when the stack grows. So its memory is

@@ -104,7 +104,7 @@ func (f *Flags) Check() (err error) {
 		return nil
 	}
 	f.set.Visit(func(set *flag.Flag) {
-		if slices.Contains(needGate, set.Name) {
+		if err == nil && slices.Contains(needGate, set.Name) {
 			err = fmt.Errorf("-%s is of no use without a gate: add -gate", set.Name)
 		}
 	})

@@ -168,7 +168,8 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	switch {
 	case r.Total > 0:
 	case stats.Lost > 0:
-		return fmt.Errorf("%s: none of %s gctrace lines is whole; keep standard error unchanged",
+		return fmt.Errorf("%s: none of %s gctrace lines is whole; keep standard error unchanged, "+
+			"or build the program with a newer Go",
 			name, textfmt.Count(float64(stats.Lost)))
 	default:
 		return fmt.Errorf("%s: no gctrace line; start the program with GODEBUG=gctrace=1 and keep its stderr", name)

@@ -86,7 +86,7 @@ func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() 
 
 const h2cPatience = 2 * time.Second
 
-// HintHTTP2 adds to a load's error that the server speaks h2c.
+// HintHTTP2 adds to a load's error that the server speaks h2c. To find out, it sends one GET of "/".
 func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	if err == nil || errors.Is(err, ErrGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
 		return err

@@ -253,7 +253,7 @@ func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 			l.fewer, defaultOpen))
 	}
 	if l.Output == "csv" {
-		list = append(list, "-o csv writes a run to a file named csv; evenkeel convert -to csv makes CSV of a run")
+		list = append(list, "-o csv writes a run to a file named csv, not in CSV")
 	}
 	return list
 }
