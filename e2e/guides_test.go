@@ -29,7 +29,7 @@ const guideTimeout = 5 * time.Minute
 // block needs:
 //
 //	serves=ADDR    it lasts: it is interrupted when something listens there
-//	beside=ADDR    a service under load listens there; several with commas
+//	server=ADDR    a service under load listens there; several with commas
 //	by=DIR/TEST    the test that runs it, its folder from the repository's top
 //	untested=WHY   it cannot be run here, with hyphens between words
 func TestGuides(t *testing.T) {
@@ -104,8 +104,8 @@ func guideBlocks(page string) (blocks []block, err error) {
 			open = &block{line: i + 1, needs: map[string]string{}}
 			for _, w := range words[1:] {
 				name, value, _ := strings.Cut(w, "=")
-				if !slices.Contains([]string{"serves", "beside", "by", "untested"}, name) || value == "" {
-					return nil, fmt.Errorf("%s:%d: %q after sh: write serves=, beside=, by=DIR/TEST or untested=", page,
+				if !slices.Contains([]string{"serves", "server", "by", "untested"}, name) || value == "" {
+					return nil, fmt.Errorf("%s:%d: %q after sh: write serves=, server=, by=DIR/TEST or untested=", page,
 						i+1, w)
 				}
 				open.needs[name] = value
@@ -146,7 +146,7 @@ func shorter(commands string) string {
 	return commands
 }
 
-// script runs the commands of a block: the services beside it first, and what it started last.
+// script runs the commands of a block: the services first, and what it started last.
 // All of it is in the namespace, and ends with it.
 const script = `set -euo pipefail
 ip link set lo up
@@ -157,12 +157,12 @@ await() { # ADDR PID
     sleep .05
   done
 }
-for addr in ${BESIDE//,/ }; do
-  bin/search -addr "$addr" >>beside.log 2>&1 &
+for addr in ${SERVER//,/ }; do
+  bin/search -addr "$addr" >>server.log 2>&1 &
   await "$addr" $!
   # without it the profiles are empty
-  bin/evenkeel load -n 200 -c 4 "http://$addr/search?term=president&cnn=on" >>beside.log 2>&1
-  bin/evenkeel load -rate 100 -z 10m "http://$addr/search?term=president&cnn=on" >>beside.log 2>&1 &
+  bin/evenkeel load -n 200 -c 4 "http://$addr/search?term=president&cnn=on" >>server.log 2>&1
+  bin/evenkeel load -rate 100 -z 10m "http://$addr/search?term=president&cnn=on" >>server.log 2>&1 &
 done
 if [ -z "$SERVES" ]; then
   bash -euo pipefail -c "$COMMANDS"
@@ -192,14 +192,14 @@ func (b block) run(t *testing.T, work string) {
 		"-c", script)
 	cmd.Dir = work
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(work, "bin")+":"+os.Getenv("PATH")+":/usr/sbin",
-		"GOPROXY=off", "GOWORK=off", "PPROF_TMPDIR="+work, "BESIDE="+b.needs["beside"], "SERVES="+b.needs["serves"],
+		"GOPROXY=off", "GOWORK=off", "PPROF_TMPDIR="+work, "SERVER="+b.needs["server"], "SERVES="+b.needs["serves"],
 		"COMMANDS="+shorter(b.commands))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = stopTimeout
 	if out, err := cmd.CombinedOutput(); err != nil {
-		beside, _ := os.ReadFile(filepath.Join(work, "beside.log"))
-		t.Errorf("%v\n%s\nprinted\n%s\nthe services beside it printed\n%s", err, b.commands, out, beside)
+		server, _ := os.ReadFile(filepath.Join(work, "server.log"))
+		t.Errorf("%v\n%s\nprinted\n%s\nthe services printed\n%s", err, b.commands, out, server)
 	}
 }
 
