@@ -33,7 +33,6 @@ type Case struct {
 
 	Figures []string // columns of the table; default: all values
 	Claims  []Claim
-	Report  func(res *Result) // prints more than the table
 }
 
 // Claim is a statement about a case, which its results meet, miss or leave inconclusive.

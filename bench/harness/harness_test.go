@@ -332,7 +332,7 @@ func TestChild(t *testing.T) {
 	if line, err := c.Line(0); err == nil {
 		t.Errorf("after its end it said %q", line)
 	}
-	if m := fmt.Sprint(Machine()); strings.HasPrefix(m, "not known") {
+	if m := fmt.Sprint(thisMachine()); strings.HasPrefix(m, "not known") {
 		t.Error(m)
 	}
 }

@@ -33,7 +33,7 @@ type set struct {
 
 func newSet(name string, started time.Time, out io.Writer) *set {
 	return &set{
-		Benchmark: name, Started: started, Machine: Machine(), Raw: map[string]any{}, out: out,
+		Benchmark: name, Started: started, Machine: thisMachine(), Raw: map[string]any{}, out: out,
 		Versions: map[string]any{"go": runtime.Version(), "revision": revision(), "modules": modules()},
 	}
 }
@@ -57,8 +57,8 @@ func modules() map[string]string {
 	return versions
 }
 
-// Machine returns the machine as evenkeel writes it to run.json.
-func Machine() any {
+// thisMachine returns the machine as evenkeel writes it to run.json.
+func thisMachine() any {
 	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
 	cmd.Dir = Root()
 	cmd.Stderr = os.Stderr

@@ -101,13 +101,10 @@ func status(pid int, field string) (int64, error) {
 }
 
 // OwnBytes returns a process's own resident pages. RssShmem has the rings of io_uring.
-func OwnBytes(pid int) (sum int64, err error) {
-	status := fmt.Sprintf("/proc/%d/status", pid)
-	for _, name := range []string{"RssAnon", "RssShmem"} {
-		kib, perr := strconv.ParseInt(strings.TrimSuffix(Field(status, name), " kB"), 10, 64)
-		sum, err = sum+kib<<10, errors.Join(err, perr)
-	}
-	return sum, err
+func OwnBytes(pid int) (int64, error) {
+	anonymous, err1 := status(pid, "RssAnon")
+	shared, err2 := status(pid, "RssShmem")
+	return anonymous + shared, errors.Join(err1, err2)
 }
 
 // Times are the machine's CPU times since its start.
