@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type Case struct {
 
 	Figures []string // columns of the table; default: all values
 	Claims  []Claim
+	Report  func(res *Result) // prints more than the table
 }
 
 // Claim is a statement about a case, which its results meet, miss or leave inconclusive.
@@ -156,7 +158,7 @@ func Unless[T any](r *Run, whole, quick T) T {
 type Result struct {
 	Case *Case
 	Runs []*Run
-	Out  *Output
+	Out  io.Writer
 }
 
 func (r *Run) is(way, load string) bool {

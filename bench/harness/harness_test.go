@@ -20,7 +20,7 @@ import (
 func judged(t *testing.T, runs []*Run, claims ...Claim) []figure {
 	t.Helper()
 	s := &set{out: t.Output()}
-	s.judge(&Result{Case: &Case{Claims: claims}, Runs: runs, Out: &Output{t.Output()}})
+	s.judge(&Result{Case: &Case{Claims: claims}, Runs: runs, Out: t.Output()})
 	return s.Figures
 }
 

@@ -279,6 +279,9 @@ func (res *Result) table() {
 			printTable(res.Out, rows)
 		}
 	}
+	if res.Case.Report != nil {
+		res.Case.Report(res)
+	}
 }
 
 func printTable(out io.Writer, rows [][]string) {

@@ -135,7 +135,7 @@ func (h *Harness) Judge(name string) error {
 	}
 	s := &set{out: h.Out}
 	if c := h.caseOf(saved); c != nil {
-		res := &Result{Case: c, Runs: saved.Raw.Runs, Out: &Output{h.Out}}
+		res := &Result{Case: c, Runs: saved.Raw.Runs, Out: h.Out}
 		res.table()
 		s.judge(res)
 		return nil
@@ -231,7 +231,7 @@ func (h *Harness) Page(dir string) error {
 				fmt.Fprintf(h.Out, "\n## %s\n", c.Name)
 			}
 			judged := set{out: io.Discard}
-			judged.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: &Output{io.Discard}})
+			judged.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: io.Discard})
 			s.Figures = judged.Figures
 			s.page(h.Out)
 		}

@@ -38,10 +38,6 @@ type Harness struct {
 	missed   []figure
 }
 
-type Output struct{ io.Writer }
-
-func (o *Output) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
-
 // Run measures the cases that pattern names, all for "". It saves what was measured before an
 // error.
 func (h *Harness) Run(ctx context.Context, pattern string) (err error) {
@@ -81,9 +77,9 @@ func (h *Harness) Run(ctx context.Context, pattern string) (err error) {
 }
 
 func (h *Harness) run(ctx context.Context, c *Case) error {
-	res := &Result{Case: c, Out: &Output{h.Out}}
+	res := &Result{Case: c, Out: h.Out}
 	started := time.Now().UTC()
-	res.Out.Printf("%s: %s\n", c.Name, c.What)
+	fmt.Fprintf(res.Out, "%s: %s\n", c.Name, c.What)
 	err := h.rounds(ctx, res)
 	if len(res.Runs) == 0 {
 		if h.Quick {
@@ -119,7 +115,7 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 			defer end()
 		}
 		if _, ok := err.(notHere); ok {
-			res.Out.Printf("%s is left out: %v\n", c.Name, err)
+			fmt.Fprintf(res.Out, "%s is left out: %v\n", c.Name, err)
 			return nil
 		}
 		if err != nil {
@@ -143,7 +139,7 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 				return fmt.Errorf("interrupted in round %d of %d", round, rounds)
 			}
 			if _, ok := err.(notHere); ok {
-				res.Out.Printf("%s is left out: %v\n", r.Way, err)
+				fmt.Fprintf(res.Out, "%s is left out: %v\n", r.Way, err)
 				continue
 			}
 			if err != nil {
@@ -151,7 +147,7 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 				r.Error = err.Error()
 			}
 			res.Runs = append(res.Runs, r)
-			res.Out.Printf("%s\n", r.line(c))
+			fmt.Fprintf(res.Out, "%s\n", r.line(c))
 		}
 	}
 	if failed > 0 {

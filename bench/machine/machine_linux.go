@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"evenkeel.dev/examples/child"
 )
 
 // Memory returns a field of /proc/meminfo in bytes, or 0.
@@ -40,29 +39,19 @@ func Field(file, name string) string {
 
 // BusyLoops starts n shells that compute until the caller calls end.
 func BusyLoops(ctx context.Context, n int) (end func(), err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	var loops sync.WaitGroup
-	started := make(chan error)
-	for range n {
-		loops.Go(func() {
-			runtime.LockOSThread() // the kernel kills the child with the thread that started it (PR_SET_PDEATHSIG)
-			defer runtime.UnlockOSThread()
-			c := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
-			c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-			err := c.Start()
-			started <- err
-			if err == nil {
-				_ = c.Wait()
-			}
-		})
+	var loops []*child.Child
+	end = func() {
+		for _, c := range loops {
+			c.Kill()
+		}
 	}
 	for range n {
-		err = errors.Join(err, <-started)
-	}
-	end = func() { cancel(); loops.Wait() }
-	if err != nil {
-		end()
-		return nil, err
+		c, err := child.Start(ctx, child.Options{Args: []string{"sh", "-c", "while :; do :; done"}})
+		if err != nil {
+			end()
+			return nil, err
+		}
+		loops = append(loops, c)
 	}
 	return end, nil
 }
@@ -87,6 +76,13 @@ func parseStat(stat string) (time.Duration, error) {
 	user, err1 := strconv.ParseInt(f[11], 10, 64)
 	system, err2 := strconv.ParseInt(f[12], 10, 64)
 	return time.Duration(user+system) * Tick, errors.Join(err1, err2)
+}
+
+// OwnTime returns this process's CPU time.
+func OwnTime() time.Duration {
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // PeakRSS returns a process's highest resident memory in bytes.
