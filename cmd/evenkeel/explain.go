@@ -131,7 +131,7 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	}
 	// Files first, because a closed pipe may end the printing.
 	err = errors.Join(
-		a.SavePage(f.html, func(w io.Writer) error { return page.Explain(w, newExplained(names[0], source), v) }),
+		a.SavePage(f.html, func(w io.Writer) error { return page.Explain(w, source, v) }),
 		a.SaveAs(f.perfetto, "open it at https://ui.perfetto.dev or in chrome://tracing", func(w io.Writer) error {
 			return perfetto.Write(w, source, v.Report())
 		}),
@@ -224,13 +224,6 @@ func (f *explainFlags) verdict(
 	}
 	v, err = traces.Analyze(ctx, demoName, bytes.NewReader(demoTrace), f.options)
 	return demoName, v, err
-}
-
-func newExplained(name, source string) page.Trace {
-	if name != source || name == demoName {
-		return page.Trace{Name: source}
-	}
-	return page.Trace{Name: source, File: name}
 }
 
 func against(
