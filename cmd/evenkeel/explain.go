@@ -148,10 +148,10 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	case len(hit) > 0:
 		return cli.ErrLimit
 	case r.Broken != "" && len(f.failIf) == 0:
-		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source,
+		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report covers only the part before that (%s)\n", source,
 			reqtrace.ErrBroken, r.Broken)
 	case r.Broken != "": // a limit that part of the trace keeps may be exceeded
-		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
+		return fmt.Errorf("%s: %w: the report covers only the part before that (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func against(
 				return fmt.Errorf("%s: %s", source, v.Sentence)
 			}
 			if r.Broken != "" {
-				broken = errors.Join(broken, fmt.Errorf("%s: %w: what stands before is compared (%s)", source,
+				broken = errors.Join(broken, fmt.Errorf("%s: %w: only the part before that is compared (%s)", source,
 					reqtrace.ErrBroken, r.Broken))
 			}
 			reports[i] = append(reports[i], r)
@@ -281,7 +281,7 @@ func expand(patterns []string) (names []string, err error) {
 		case fetch.IsURL(p), notThere == nil: // even if it reads as a pattern
 			found = []string{p}
 		case err != nil:
-			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
+			return nil, fmt.Errorf("%q is not a pattern of files: %w", p, err)
 		case found == nil && strings.ContainsAny(p, "*["):
 			return nil, fmt.Errorf("no file matches %q", p)
 		case found == nil:

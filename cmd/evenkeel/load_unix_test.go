@@ -355,7 +355,7 @@ func TestLoadUnixSocket(t *testing.T) {
 		t.Errorf("%d requests were of another host or path", n)
 	}
 	call("load", "-unix", name+"x", "http://app/").check(t, cli.ExitUsage, nil, []string{"-unix: stat "})
-	call("load", "-unix", t.TempDir(), "http://app/").check(t, cli.ExitUsage, nil, []string{"it is no socket"})
+	call("load", "-unix", t.TempDir(), "http://app/").check(t, cli.ExitUsage, nil, []string{"it is not a socket"})
 }
 
 // TestLoadRedirects follows as many redirects as it may.

@@ -71,7 +71,7 @@ func TestExplainCutOff(t *testing.T) {
 	p := explainPageOf(t, "trace.out", r)
 	for _, want := range []string{
 		"waiting for a CPU (GC workers ran)",
-		"The trace is cut off or corrupt. The report is of the ", r.Broken,
+		"The trace is cut off or corrupt. The report covers only the ", r.Broken,
 	} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page lacks %q", want)

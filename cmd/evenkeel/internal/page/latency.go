@@ -226,7 +226,7 @@ func (d *pageData) noLatencies() string {
 		}
 	}
 	if d.partial {
-		return "these runs have some percentiles alone, which are in the table"
+		return "these runs have only some percentiles, which are in the table"
 	}
 	return "no request was answered"
 }

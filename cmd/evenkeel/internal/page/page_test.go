@@ -248,7 +248,7 @@ func TestRangeText(t *testing.T) {
 	}
 }
 
-// TestHTMLBarePercentiles: a page of runs that tell some percentiles alone has no row of others,
+// TestHTMLBarePercentiles: a page of runs that tell only some percentiles has no row of others,
 // and draws no distribution.
 func TestHTMLBarePercentiles(t *testing.T) {
 	f := newFake(t)
@@ -265,7 +265,7 @@ func TestHTMLBarePercentiles(t *testing.T) {
 	if strings.Contains(p, "slowest") || !strings.Contains(p, ">p99<") {
 		t.Error("the table is not of p50 and p99 alone")
 	}
-	if n := strings.Count(p, "these runs have some percentiles alone"); n != 1 {
+	if n := strings.Count(p, "these runs have only some percentiles"); n != 1 {
 		t.Errorf("%d charts say why they are empty, want 1", n)
 	}
 }

@@ -56,7 +56,7 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	r := &Runner{app: a, flags: f, command: command}
 	switch {
 	case len(operands) > 0:
-		return nil, a.Wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --",
+		return nil, a.Wrong(fs, "%q is before --; write the load's URL after -url, and the command after --",
 			operands[0])
 	case len(command) == 0:
 		return nil, a.Wrong(fs, "no command; write it after --, as in evenkeel run -url URL -- ./server")
