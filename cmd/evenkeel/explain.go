@@ -147,11 +147,13 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 		return err
 	case len(hit) > 0:
 		return cli.ErrLimit
-	case r.Broken != "" && len(f.failIf) == 0:
-		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report covers only the part before that (%s)\n", source,
+	case r.Broken != "":
+		broken := fmt.Errorf("%s: %w: the report covers only the part before that (%s)", source,
 			reqtrace.ErrBroken, r.Broken)
-	case r.Broken != "": // a limit that part of the trace keeps may be exceeded
-		return fmt.Errorf("%s: %w: the report covers only the part before that (%s)", source, reqtrace.ErrBroken, r.Broken)
+		if len(f.failIf) > 0 { // a limit that part of the trace keeps may be exceeded
+			return broken
+		}
+		a.Say("explain", broken.Error())
 	}
 	return nil
 }

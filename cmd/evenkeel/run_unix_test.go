@@ -101,12 +101,12 @@ func TestRunVariants(t *testing.T) {
 	t.Parallel()
 	s, dir := newService(t), t.TempDir()
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
-	args := s.args("-n 60 -repeat 2 -v -o "+out+" -html "+page, "-alloc", "200000")
+	args := s.args("-n 60 -repeat 2 -o "+out+" -html "+page, "-alloc", "200000")
 	args = append(args[:1:1], append([]string{"-variant", "a:", "-variant", "no gc: GOGC=off X='1 2' -say 1"},
 		args[1:]...)...)
 	r := execute(t, args...)
 	r.check(t, cli.ExitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
-		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock",
+		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1",
 		"wrote " + page,
 	})
 	f := readRuns(t, out)
