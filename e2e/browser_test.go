@@ -139,20 +139,12 @@ var screens = []screen{
 	{"phone-dark", 390, 844, "dark"},
 }
 
-// shoot takes a screenshot on each screen if screenshots are wanted, and fails if the page is
-// wider.
+// shoot takes a screenshot on each screen under go test -artifacts, and fails if the page is wider.
 func shoot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
-	dir := os.Getenv("EVENKEEL_SHOTS")
-	if f := flag.Lookup("test.artifacts"); dir == "" && f != nil && f.Value.String() == "true" {
-		dir = t.ArtifactDir()
-	} else if dir != "" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	keep := flag.Lookup("test.artifacts").Value.String() == "true"
 	for _, s := range screens {
-		if dir == "" && s.scheme == "dark" {
+		if !keep && s.scheme == "dark" {
 			continue
 		}
 		do(t, ctx, chromedp.EmulateViewport(s.width, s.height))
@@ -166,11 +158,11 @@ func shoot(t *testing.T, ctx context.Context, name string) {
 		if overflow > 0 {
 			t.Errorf("%s on %s: the page is %d pixels wider than the screen", name, s.name, overflow)
 		}
-		if dir == "" {
+		if !keep {
 			continue
 		}
 		png := read(t, ctx, chromedp.CaptureScreenshot())
-		if err := os.WriteFile(filepath.Join(dir, name+"-"+s.name+".png"), png, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(t.ArtifactDir(), name+"-"+s.name+".png"), png, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -50,11 +49,6 @@ func judged(t *testing.T) *compare.Comparison {
 func TestChanges(t *testing.T) {
 	c := judged(t)
 	p := pageOf(t, c)
-	if name := os.Getenv("EVENKEEL_PAGE"); name != "" { // to look at
-		if err := os.WriteFile(name, []byte(p), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, want := range []string{
 		`id="forest"`, `class="floorband"`, `class="interval v1"`, `class="dot v2 unsure"`,
 		"% of this machine’s processor time went to processes other than evenkeel", `<span class="ratio slower">`,
