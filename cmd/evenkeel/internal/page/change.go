@@ -18,7 +18,7 @@ type changes struct {
 }
 
 func changesOf(c *compare.Comparison) *changes {
-	if !c.Judged() {
+	if !c.Judged() || c.MainRow() == nil {
 		return nil
 	}
 	return &changes{Base: c.Columns[c.Base].Label, Forest: forest(c), Floor: c.HasFloor()}
