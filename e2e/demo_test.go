@@ -117,8 +117,8 @@ func TestDemoHAProxy(t *testing.T) {
 	build(t, "../cmd/evenkeel")
 	build(t, "../examples/msgpush")
 	out := t.TempDir()
-	text := command(t, "env", "BIN="+binDir, "OUT="+out, "PORT="+freeServerPort(t), "LENGTH=2s", "WARMUP=1s", "RATE=400",
-		"WINDOW=10000", "bash", "../examples/msgpush/demo.sh")
+	text := command(t, "env", "BIN="+binDir, "OUT="+out, "PORT="+freeServerPort(t), "LENGTH=2s", "WARMUP=1s",
+		"RATE=400", "WINDOW=10000", "bash", "../examples/msgpush/demo.sh")
 	for _, want := range []string{
 		`(?m)^live traffic, the replica at port \d+: Entered:\d+ Overlapped:\d+ OverlappedOther:\d+$`,
 		`(?m)^gated, the replica at port `, `live traffic +gated`, `gated, replica b: draining +\d+x`,
