@@ -244,5 +244,8 @@ func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 		list = append(list, fmt.Sprintf("at most %d connections instead of %d; ulimit -n raises this",
 			l.fewer, defaultOpen))
 	}
+	if l.Output == "csv" {
+		list = append(list, "-o csv writes a run to a file named csv, not in CSV")
+	}
 	return list
 }
