@@ -185,7 +185,7 @@ func (s *Scanner) finish() bool {
 
 // Parse reads one gctrace line, with or without its line ending.
 func Parse(line []byte) (Cycle, error) {
-	line = trimEOL(line)
+	line = trimCR(bytes.TrimSuffix(line, []byte("\n")))
 	var v values
 	p := match(&v, posGC, line, nil)
 	if !p.complete(line) {
@@ -195,17 +195,11 @@ func Parse(line []byte) (Cycle, error) {
 }
 
 func syntaxError(p progress, line []byte) error {
-	if p.used < len(line) && isDigit(line[p.used]) && p.next > posGC && grammar[p.next-1].scale != 0 {
-		p = progress{next: p.next - 1, used: p.last} // it is out of range
+	at := p.used
+	if at < len(line) && isDigit(line[at]) && p.next > posGC && grammar[p.next-1].scale != 0 {
+		at = p.last // it is out of range
 	}
-	want := "the end of the line"
-	if p.next < posEnd {
-		want = grammar[p.next].want
-	}
-	have := line[p.used:]
-	if len(have) > 24 {
-		have = have[:24]
-	}
-	return fmt.Errorf("gctrace: byte %d: want %s, have %q; pass one whole line as GODEBUG=gctrace=1 prints it, "+
-		"or a Scanner the log as it is", p.used, want, have)
+	have := line[at:]
+	return fmt.Errorf("gctrace: byte %d: %q is not how a gctrace line goes on; pass one whole line as "+
+		"GODEBUG=gctrace=1 prints it, or a Scanner the log as it is", at, have[:min(len(have), 24)])
 }
