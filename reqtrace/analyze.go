@@ -111,7 +111,7 @@ type analysis struct {
 
 func (a *analysis) add(r *served, m *model) {
 	switch {
-	case r.Cut != CutNone && r.other:
+	case r.Cut != "" && r.other:
 		a.cut = true
 		return
 	case r.Cut == CutStart:

@@ -22,17 +22,10 @@ type Block struct {
 	End     time.Duration `json:"end_ns"`
 	Classes []BlockClass  `json:"classes"`
 	Parts   []BlockPart   `json:"parts"`
-	// of the trace's slowest 3%, at most 4096 in the trace
-	Slow []SlowRequest `json:"-"`
-}
-
-// SlowRequest is a slow request in a [Block].
-type SlowRequest struct {
-	Class  string
-	Start  time.Duration
-	Time   time.Duration
-	Weight int // how many requests it stands for
-	Parts  []Blame
+	// of the trace's slowest 3%, at most 4096 in the trace; with Class, and from Start to End
+	// without stalls, of which Sites has all
+	Slow   []Request `json:"-"`
+	Weight int       `json:"-"` // how many requests each of Slow stands for
 }
 
 // BlockClass counts the requests of a class.
@@ -137,14 +130,15 @@ func (x *blocker) blocks(length int64) []Block {
 			of[int(class)*int(numCauses)+cause].add(ns*int64(x.weight), i >= x.slow)
 		}
 		if i >= kept && (n-1-i)%step == 0 {
-			blocks[b].Slow = append(blocks[b].Slow, SlowRequest{
-				Class: x.names[class], Start: dur(d.start), Time: dur(r.time), Weight: step * x.weight,
-				Parts: x.blames(d.waits, &rest),
+			blocks[b].Slow = append(blocks[b].Slow, Request{
+				Class: x.names[class], Start: dur(d.start), End: dur(d.start + r.time),
+				Sites: x.blames(d.waits, &rest),
 			})
 		}
 	}
 	for i := range blocks {
 		b := &blocks[i]
+		b.Weight = step * x.weight
 		b.Start, b.End = dur(length*int64(i)/numBlocks), dur(length*int64(i+1)/numBlocks)
 		b.Classes = x.classesOf(classes[i*len(x.names):][:len(x.names)])
 		b.Parts = x.partsOf(parts[i*len(x.rows):][:len(x.rows)])

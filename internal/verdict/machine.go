@@ -104,14 +104,15 @@ func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
 	type span struct{ from, to time.Duration }
 	var spans []span
 	for i := range r.Blocks {
-		for _, q := range r.Blocks[i].Slow {
+		for k := range r.Blocks[i].Slow {
+			q := &r.Blocks[i].Slow[k]
 			var like time.Duration
-			for _, b := range q.Parts {
+			for _, b := range q.Sites {
 				if slices.Contains(machineLike, b.Cause) || waits(b.Cause) && slices.Contains(machineLike, b.Doing) {
 					like += b.Time
 				}
 			}
-			if q.Time >= r.Tail.Min && like > usual {
+			if q.Duration() >= r.Tail.Min && like > usual {
 				spans = append(spans, span{q.Start, q.Start + like - usual})
 			}
 		}

@@ -57,9 +57,8 @@ type Options struct {
 	// where they run.
 	InProcess bool
 
-	// Analyze is a program that analyses snapshots in place of InProcess, with its arguments. One
-	// is /usr/local/bin/evenkeel report -snapshot. Your own calls [Answer]. The path is absolute.
-	// Default: none.
+	// Analyze is a program that analyses snapshots in place of InProcess, with its arguments:
+	// /usr/local/bin/evenkeel report -snapshot. The path is absolute. Default: none.
 	Analyze []string
 
 	// Recorder is a flight recorder that the program has started and still owns. The program

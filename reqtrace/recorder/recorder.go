@@ -146,9 +146,8 @@ func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// Threshold returns from which time on a request is slow. ok is false while too few requests are
-// known.
-func (r *Recorder) Threshold() (d time.Duration, ok bool) {
+// slowFrom returns the threshold. ok is false while too few requests are known.
+func (r *Recorder) slowFrom() (d time.Duration, ok bool) {
 	d = time.Duration(r.threshold.Load())
 	return d, d != math.MaxInt64
 }

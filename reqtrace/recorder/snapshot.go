@@ -66,7 +66,7 @@ func (l *loop) snapshot() {
 	head := &history.Head{CPU: l.counted(), Trace: history.Trace{
 		Snapshot: file.id, Build: l.r.o.Build, Taken: taken, Usual: l.r.store.Usual(),
 	}}
-	if threshold, ok := l.r.Threshold(); ok && (why != "stop" || len(notes) > 0) {
+	if threshold, ok := l.r.slowFrom(); ok && (why != "stop" || len(notes) > 0) {
 		head.Threshold = threshold
 	}
 	switch {

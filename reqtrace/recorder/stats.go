@@ -111,7 +111,7 @@ func (r *Recorder) Stats() Stats {
 	s := r.stats
 	s.Failures = maps.Clone(s.Failures)
 	s.Requests, s.Slow = r.requests.Load(), r.slow.Load()
-	if d, ok := r.Threshold(); ok {
+	if d, ok := r.slowFrom(); ok {
 		s.Threshold = d
 	}
 	return s
@@ -149,7 +149,7 @@ func (l *loop) publish(now time.Time) {
 }
 
 func (l *loop) whyOff(now time.Time) string {
-	_, known := l.r.Threshold()
+	_, known := l.r.slowFrom()
 	switch {
 	case l.poor:
 		return fmt.Sprintf("its CPU budget lets it record for %s of the time; raise recorder.Options.CPU (%v) to "+
