@@ -85,7 +85,7 @@ var grammar = [posEnd]token{
 	posSpaceAt:    literal(" @"),
 	posAt:         {scale: int64(time.Second), decimal: true, max: maxSeconds},
 	posS:          literal("s "),
-	posUtil:       whole(1<<20),
+	posUtil:       whole(1 << 20),
 	posPercent:    literal("%"),
 	posLeak:       {lit: " (checking for goroutine leaks)", alt: ": ", altNext: posWallSweep},
 	posColon:      literal(": "),

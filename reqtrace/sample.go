@@ -122,7 +122,8 @@ func (s *sites) samples(at map[siteID]int) (list []Sample) {
 	for id, n := range at {
 		all += n
 		p := &s.places[id]
-		f := function{functionOf(p.site), p.handler}
+		name, _, _ := strings.Cut(p.site, " (")
+		f := function{name, p.handler}
 		if of[f] == nil {
 			of[f] = &Sample{Handler: p.handler}
 		}
@@ -139,11 +140,6 @@ func (s *sites) samples(at map[siteID]int) (list []Sample) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Handler, b.Handler))
 	})
 	return list[:min(len(list), 16)]
-}
-
-func functionOf(site string) string {
-	f, _, _ := strings.Cut(site, " (")
-	return f
 }
 
 // 95% confidence (E. B. Wilson, JASA 22, 1927)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"runtime/trace"
 	"slices"
 	"time"
@@ -92,7 +93,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.CPU = cmp.Or(o.CPU, .02)
 	o.Analyze = slices.Clone(o.Analyze)
 	if o.Build == "" {
-		o.Build = thisBuild()
+		info, _ := debug.ReadBuildInfo()
+		o.Build = buildName(info, executableHash)
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.process == nil {
