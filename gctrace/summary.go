@@ -89,7 +89,6 @@ type Summary struct {
 	// Collections and Pace are of these.
 	Read Value[int64] `json:"read,omitzero"`
 
-	// by runtime.GC or debug.FreeOSMemory
 	Forced Value[int64] `json:"forced,omitzero"`
 
 	Wall       Wall           `json:"wall"`
@@ -115,16 +114,14 @@ type Wall struct {
 	Total    Value[time.Duration] `json:"total_ns,omitzero"`
 }
 
-// CPU is CPU time by phase over a window.
+// CPU is CPU time by phase over a window, as in [CPUPhases].
 type CPU struct {
 	SweepTermination Value[time.Duration] `json:"sweep_termination_ns,omitzero"`
-	// of goroutines that allocate
-	Assist     Value[time.Duration] `json:"assist_ns,omitzero"`
-	Background Value[time.Duration] `json:"background_ns,omitzero"`
-	// of processors without other work
-	Idle            Value[time.Duration] `json:"idle_ns,omitzero"`
-	MarkTermination Value[time.Duration] `json:"mark_termination_ns,omitzero"`
-	Pause           Value[time.Duration] `json:"pause_ns,omitzero"`
+	Assist           Value[time.Duration] `json:"assist_ns,omitzero"`
+	Background       Value[time.Duration] `json:"background_ns,omitzero"`
+	Idle             Value[time.Duration] `json:"idle_ns,omitzero"`
+	MarkTermination  Value[time.Duration] `json:"mark_termination_ns,omitzero"`
+	Pause            Value[time.Duration] `json:"pause_ns,omitzero"`
 	// all but Idle
 	Total Value[time.Duration] `json:"total_ns,omitzero"`
 }
@@ -134,8 +131,7 @@ type Heap struct {
 	Before Range `json:"before,omitzero"`
 	After  Range `json:"after,omitzero"`
 	Live   Range `json:"live,omitzero"`
-	// absent without a goal
-	Goal Range `json:"goal,omitzero"`
+	Goal   Range `json:"goal,omitzero"`
 }
 
 // Range is one size over the collections of a window.

@@ -337,13 +337,13 @@ func (c *classes) add(id siteID, p *Parts) {
 		t = &Parts{}
 		c.total[id] = t
 	}
-	t.AddAll(*p)
+	t.addAll(*p)
 }
 
 func (c *classes) asked() (total Parts) {
 	for id, p := range c.total {
 		if c.wants(id) {
-			total.AddAll(*p)
+			total.addAll(*p)
 		}
 	}
 	return total
@@ -363,7 +363,7 @@ func (c *classes) list(requests []record) []Class {
 		}
 		last := &list[len(list)-1]
 		last.Requests, last.Slow = last.Requests+count[id], last.Slow+late[id]
-		last.Total.AddAll(*c.total[id])
+		last.Total.addAll(*c.total[id])
 		rowOf[id] = uint8(len(list) - 1)
 	}
 	times := make([][]int64, len(list))

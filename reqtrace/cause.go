@@ -118,8 +118,7 @@ func (p *Parts) Add(c Cause, d time.Duration) {
 	p.ns[c] += d
 }
 
-// AddAll adds all of q.
-func (p *Parts) AddAll(q Parts) {
+func (p *Parts) addAll(q Parts) {
 	for c, d := range q.ns {
 		p.ns[c] += d
 	}

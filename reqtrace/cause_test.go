@@ -26,8 +26,8 @@ func TestParts(t *testing.T) {
 	p.Add(CauseLock, ms)
 	p.Add(numCauses, 5*ms) // of a cause that there is not
 	var sum Parts
-	sum.AddAll(p)
-	sum.AddAll(p)
+	sum.addAll(p)
+	sum.addAll(p)
 	if p.Of(CauseLock) != 4*ms || p.Of(CauseUnknown) != 5*ms || p.Of(numCauses) != 0 || p.Total() != 11*ms ||
 		sum.Total() != 22*ms {
 		t.Errorf("%v, %v", p, sum)

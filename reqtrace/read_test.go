@@ -136,7 +136,7 @@ func TestRead(t *testing.T) {
 					t.Errorf("ended at %v, after one that ended at %v", r.End, last)
 				}
 				last = r.End
-				total.AddAll(r.Parts)
+				total.addAll(r.Parts)
 			}
 			if n+cut < clients*each || n < clients*(each-1) || n > clients*each {
 				t.Errorf("%d requests, %d cut", n, cut)

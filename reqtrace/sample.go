@@ -13,8 +13,8 @@ import (
 
 // Sample is a function that requests were running in, by a CPU profile.
 type Sample struct {
-	Site    string  `json:"site"`              // the program's innermost function (file:line)
-	Handler string  `json:"handler,omitempty"` // if it is not Site
+	Site    string  `json:"site"` // as in [Blame]
+	Handler string  `json:"handler,omitempty"`
 	Count   int     `json:"count"`
 	Share   float64 `json:"share"` // of the band's samples, from 0 to 1
 	Low     float64 `json:"low"`   // of Share, at 95% confidence

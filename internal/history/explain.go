@@ -322,7 +322,9 @@ type usualRequest struct {
 
 func (u *usualRequest) add(v usualRequest) {
 	v.Requests += u.Requests
-	v.Parts.AddAll(u.Parts)
+	for c, d := range u.Parts.All() {
+		v.Parts.Add(c, d)
+	}
 	if v.check() == nil {
 		*u = v
 	}

@@ -339,7 +339,7 @@ func (l *loop) given() answer {
 	case l.broken:
 		return answer{err: errors.New("recorder: it is off until the service starts again: see its log")}
 	case !l.on:
-		return answer{err: cmp.Or(l.refused, ErrStopped)}
+		return answer{err: cmp.Or(l.refused, errStopped)}
 	}
 	f, err := createTemporary()
 	if err != nil {

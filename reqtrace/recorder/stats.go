@@ -48,10 +48,8 @@ type Cost struct {
 	Budget    time.Duration `json:"budget_ns"`
 }
 
-// Total returns what the recorder took.
-func (c Cost) Total() time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
+func (c Cost) total() time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
 
-// coverage returns the share of the time in which the recorder was on, 0 to 1.
 func (s *Stats) coverage() float64 {
 	if s.Passed <= 0 {
 		return 0
@@ -88,7 +86,7 @@ func (s *Stats) lines() []string {
 	list := []string{
 		state + ", for " + textfmt.Share(s.coverage()) + " of the time since " + s.Since.UTC().Format(time.RFC3339) +
 			"; slow: " + threshold,
-		"the recorder took " + textfmt.Duration(s.Cost.Total()) + " of CPU time (tracing " + tracing + ", snapshots " +
+		"the recorder took " + textfmt.Duration(s.Cost.total()) + " of CPU time (tracing " + tracing + ", snapshots " +
 			textfmt.Duration(s.Cost.Snapshots) + ", analysis " +
 			textfmt.Duration(s.Cost.Analysis) + ") of the " + textfmt.Duration(s.Cost.Budget) +
 			" that Options.CPU allows",
