@@ -73,7 +73,7 @@ type report struct {
 func (m *Member) Answer(asked []byte) (answer []byte, err error) {
 	var q question
 	if err := json.Unmarshal(asked, &q); err != nil {
-		return nil, fmt.Errorf("raftgate: this is no question of a member: %w", err)
+		return nil, fmt.Errorf("raftgate: this is not a member's question: %w", err)
 	}
 	return json.Marshal(m.answer(q))
 }

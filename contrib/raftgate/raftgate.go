@@ -192,7 +192,7 @@ func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 		case a.err == nil && !a.report.Go:
 			return nil, fmt.Errorf("raftgate: %w: %s: %s", gcgate.ErrHeld, a.voter.ID, a.report.Why)
 		case a.err != nil && m.hasSay(a):
-			return nil, fmt.Errorf("raftgate: %w, or so it is taken: %s does not answer: %w", gcgate.ErrHeld,
+			return nil, fmt.Errorf("raftgate: %w: assumed, because %s does not answer: %w", gcgate.ErrHeld,
 				a.voter.ID, a.err)
 		}
 	}
@@ -200,7 +200,7 @@ func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	defer m.mu.Unlock()
 	if m.promised != promised {
 		// Another member was let go first. Neither goes.
-		return nil, fmt.Errorf("raftgate: %w: a member that asked meanwhile", gcgate.ErrHeld)
+		return nil, fmt.Errorf("raftgate: %w: another member asked at the same time", gcgate.ErrHeld)
 	}
 	m.holds, m.wanted = true, time.Time{}
 	return &lease{member: m}, nil

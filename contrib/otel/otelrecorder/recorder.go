@@ -43,7 +43,7 @@ var figures = []figure.Figure[recorder.Stats]{
 		figure.Counter, func(s *recorder.Stats) float64 { return float64(s.Kept) }),
 	figure.One("evenkeel.recorder.recording", "1", "1 while it records.",
 		figure.UpDown, func(s *recorder.Stats) float64 { return figure.Flag(s.On) }),
-	figure.One("evenkeel.recorder.threshold", "s", "From which on a request is slow.",
+	figure.One("evenkeel.recorder.threshold", "s", "Time from which on a request is slow.",
 		figure.Gauge, func(s *recorder.Stats) float64 { return figure.Seconds(s.Threshold) }),
 	figure.One("evenkeel.recorder.window", "s", "Time that a snapshot goes back.",
 		figure.Gauge, func(s *recorder.Stats) float64 { return figure.Seconds(s.Window) }),

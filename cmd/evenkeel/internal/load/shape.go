@@ -172,7 +172,7 @@ func readTimes(name string) ([]time.Duration, error) {
 			d, err = time.Duration(s*1e9), nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: line %d: %q is no time; write it in seconds, or as a duration", name, n, text)
+			return fmt.Errorf("%s: line %d: %q is not a time; write it in seconds, or as a duration", name, n, text)
 		}
 		times = append(times, d)
 		return nil
