@@ -122,7 +122,8 @@ func TestParseError(t *testing.T) {
 			if err == nil {
 				t.Fatalf("Parse = %+v without an error", c)
 			}
-			if start := fmt.Sprintf("gctrace: byte %d: %s", tt.offset, tt.have); !strings.HasPrefix(err.Error(), start) {
+			start := fmt.Sprintf("gctrace: byte %d: %s", tt.offset, tt.have)
+			if !strings.HasPrefix(err.Error(), start) {
 				t.Errorf("message %q, want %q at its start", err, start)
 			}
 			if d := cmp.Diff(Cycle{}, c, compareValues); d != "" {

@@ -39,8 +39,8 @@ func (v *Verdict) doubt() string {
 	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) ||
 		c.Cause == reqtrace.CauseStopped) {
 		// its place is what the world is stopped for
-		return fmt.Sprintf("The hypervisor took %s of the CPUs' time during the trace, so trace again when it takes less.",
-			textfmt.Share(r.Machine.Steal))
+		return fmt.Sprintf("The hypervisor took %s of the CPUs' time during the trace, so trace again when it takes "+
+			"less.", textfmt.Share(r.Machine.Steal))
 	}
 	if waits(c.Cause) && c.Doing == reqtrace.CauseDescheduled {
 		return "According to the CPU profile, its holder had a CPU for less than half of that time."
