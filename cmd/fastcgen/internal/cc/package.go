@@ -19,6 +19,7 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -145,6 +146,24 @@ func (pkg *Package) Declared() (names map[string]token.Position, typeOf map[stri
 		}
 	}
 	return names, typeOf
+}
+
+// TypeCheck type-checks the package's files and more, without other packages and without C.
+func (pkg *Package) TypeCheck(info *types.Info, report func(error), more ...*ast.File) {
+	conf := types.Config{FakeImportC: true, Importer: emptyImporter{}, Error: report}
+	_, _ = conf.Check("p", pkg.Fset, append(more, pkg.Files...), info)
+}
+
+// emptyImporter gives packages without contents, unsafe excepted.
+type emptyImporter struct{}
+
+func (emptyImporter) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	p := types.NewPackage(path, filepath.Base(path))
+	p.MarkComplete()
+	return p, nil
 }
 
 // Clashes finds names that the generated file and another file both declare.

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
 	"go/parser"
 	"go/types"
 	"io/fs"
@@ -69,7 +68,7 @@ func File(ctx context.Context, path, out string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := Checked(ctx, tc, d, pkg)
+	g, err := checked(ctx, tc, d, pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +76,11 @@ func File(ctx context.Context, path, out string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{text, Search(ctx, tc, g, pkg).Warnings()}, nil
+	return &Result{text, reach.Warnings(ctx, tc, pkg, d, g.Trial(), g.Shim(d.Funcs[0]))}, nil
 }
 
-// Checked compares the declarations with C, and compiles what is made of them.
-func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Package) (*emit.File, error) {
+// checked compares the declarations with C, and compiles what is made of them.
+func checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Package) (*emit.File, error) {
 	facts, err := cc.Ask(ctx, tc, d)
 	if err != nil {
 		return nil, err
@@ -101,11 +100,6 @@ func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Packag
 		}
 	}
 	return g, nil
-}
-
-// Search looks for calls that leaf functions must not make.
-func Search(ctx context.Context, tc *cc.Toolchain, g *emit.File, pkg *cc.Package) *reach.Report {
-	return reach.Search(ctx, tc, pkg, g.Decl, g.Trial(), g.Shim(g.Decl.Funcs[0]))
 }
 
 func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
@@ -131,29 +125,15 @@ func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
 		}}
 	}
 	var bad decl.Problems
-	conf := types.Config{
-		FakeImportC: true,
-		Importer:    EmptyImporter{},
-		Error: func(err error) {
-			e, ok := err.(types.Error)
-			if at := fset.Position(e.Pos); ok && fset.PositionFor(e.Pos, false).Filename == synthetic &&
-				at.Filename != synthetic {
-				at.Filename = g.Decl.Path
-				bad.Add(at, e.Msg, "mend the expression: it sees the parameters and the package's declarations")
-			}
-		},
-	}
-	_, _ = conf.Check(g.Decl.Pkg, fset, append([]*ast.File{file}, pkg.Files...), nil)
+	pkg.TypeCheck(nil, func(err error) {
+		e, ok := err.(types.Error)
+		if at := fset.Position(e.Pos); ok && fset.PositionFor(e.Pos, false).Filename == synthetic &&
+			at.Filename != synthetic {
+			at.Filename = g.Decl.Path
+			bad.Add(at, e.Msg, "mend the expression: it sees the parameters and the package's declarations")
+		}
+	}, file)
 	return bad
-}
-
-// EmptyImporter gives packages without contents.
-type EmptyImporter struct{}
-
-func (EmptyImporter) Import(path string) (*types.Package, error) {
-	p := types.NewPackage(path, filepath.Base(path))
-	p.MarkComplete()
-	return p, nil
 }
 
 // tryC compiles the generated C. Problems are placed in the declaration file.

@@ -245,6 +245,17 @@ func (r *resolver) suggest(c dwarf.Type) string {
 	return cc.WrapIt
 }
 
+// GoFor returns a Go type to write for a number or bool of C or a pointer to numbers, or nothing.
+func GoFor(facts *cc.Facts, c dwarf.Type) string { return (&resolver{facts: facts}).goFor(c) }
+
+// Suggest says what to write for a parameter of C.
+func Suggest(facts *cc.Facts, c dwarf.Type) string { return (&resolver{facts: facts}).suggest(c) }
+
+// SuggestResult says what to write for what C returns.
+func SuggestResult(facts *cc.Facts, c dwarf.Type) string {
+	return (&resolver{facts: facts}).suggestResult(c)
+}
+
 func (r *resolver) goFor(c dwarf.Type) string {
 	b, _ := r.facts.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
