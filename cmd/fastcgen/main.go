@@ -77,14 +77,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io"
 	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
@@ -203,7 +200,7 @@ func (a *app) file(ctx context.Context, name string) error {
 	}
 	made, err := generate.File(ctx, name, out)
 	if err != nil {
-		return ordinary(name, err)
+		return err
 	}
 	for _, w := range made.Warnings {
 		fmt.Fprintln(a.stderr, w)
@@ -212,23 +209,6 @@ func (a *app) file(ctx context.Context, name string) error {
 		return compare(name, out, made.Text)
 	}
 	return write(out, made.Text)
-}
-
-// ordinary says what to do with a file that is not a declaration file but uses ordinary cgo.
-func ordinary(path string, otherwise error) error {
-	fset := token.NewFileSet()
-	src, err := os.ReadFile(path)
-	if err != nil || strings.HasPrefix(string(src), emit.Header) {
-		return otherwise
-	}
-	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil || !initial.IsOrdinary(f) {
-		return otherwise
-	}
-	return decl.Problems{{
-		At: fset.PositionFor(f.Package, false), What: "this is an ordinary cgo file",
-		Do: "fastcgen -init " + path + " writes its declarations",
-	}}
 }
 
 // overwritable refuses a file that fastcgen did not write.

@@ -248,7 +248,7 @@ func TestPackages(t *testing.T) {
 				"DIR/add.go:23:14: warning: load gets to the Go function crosscall2; a leaf function that calls Go " +
 				"ends the process; " +
 				"put //fastc:slow above it\n" +
-				"DIR/add.go:23:14: warning: load gets to printf, read, which may block; put //fastc:slow above " +
+				"DIR/add.go:23:14: warning: load gets to read, printf, which may block; put //fastc:slow above " +
 				"it\n",
 		},
 		"pointers": { // a table of functions, put where a call finds it by another one

@@ -30,7 +30,11 @@ type goEnv struct {
 	PkgConfig string `json:"PKG_CONFIG"`
 	CFlags    string `json:"CGO_CFLAGS"`
 	CPPFlags  string `json:"CGO_CPPFLAGS"`
-	flagRules
+
+	CFlagsAllow      string `json:"CGO_CFLAGS_ALLOW"`
+	CFlagsDisallow   string `json:"CGO_CFLAGS_DISALLOW"`
+	CPPFlagsAllow    string `json:"CGO_CPPFLAGS_ALLOW"`
+	CPPFlagsDisallow string `json:"CGO_CPPFLAGS_DISALLOW"`
 }
 
 // NewToolchain finds the compiler and the flags of a package.
@@ -202,13 +206,6 @@ func words(s string) []string {
 		list = append(list, string(w))
 	}
 	return list
-}
-
-type flagRules struct {
-	CFlagsAllow      string `json:"CGO_CFLAGS_ALLOW"`
-	CFlagsDisallow   string `json:"CGO_CFLAGS_DISALLOW"`
-	CPPFlagsAllow    string `json:"CGO_CPPFLAGS_ALLOW"`
-	CPPFlagsDisallow string `json:"CGO_CPPFLAGS_DISALLOW"`
 }
 
 // harmless matches the flags that choose how to compile. Others make the compiler run programs,

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-const DirectivePrefix = "//fastc:"
+const directivePrefix = "//fastc:"
 
-// NearDirective matches a comment that was meant as a directive.
-var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
+// nearDirective matches a comment that was meant as a directive.
+var nearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 
 // directive is a line //fastc:WORD REST. Its word says what the rest is:
 //
@@ -41,7 +41,7 @@ func (p *fileParser) directives(doc *ast.CommentGroup) []directive {
 	}
 	var list []directive
 	for _, c := range doc.List {
-		text, ok := strings.CutPrefix(strings.TrimRight(c.Text, "\r"), DirectivePrefix)
+		text, ok := strings.CutPrefix(strings.TrimRight(c.Text, "\r"), directivePrefix)
 		if !ok {
 			continue
 		}
@@ -52,7 +52,7 @@ func (p *fileParser) directives(doc *ast.CommentGroup) []directive {
 		}
 		word, rest := text[:i], strings.TrimLeft(text[i:], " \t")
 		at := p.at(c.Pos())
-		restAt := moved(at, len(DirectivePrefix)+len(text)-len(rest))
+		restAt := moved(at, len(directivePrefix)+len(text)-len(rest))
 		list = append(list, directive{word, strings.TrimRight(rest, " \t"), at, restAt})
 	}
 	return list
@@ -70,12 +70,12 @@ func (p *fileParser) strays() {
 		for _, c := range g.List {
 			switch {
 			case p.done[c]:
-			case strings.HasPrefix(c.Text, DirectivePrefix):
+			case strings.HasPrefix(c.Text, directivePrefix):
 				p.refuse(c.Pos(), "a directive that belongs to no function or type",
 					"put it in the comment right above one")
 			case strings.HasPrefix(c.Text, "//export "):
 				p.refuse(c.Pos(), c.Text+" in a declaration file", "leave it out: a leaf function cannot call back")
-			case NearDirective.MatchString(c.Text):
+			case nearDirective.MatchString(c.Text):
 				p.refuse(c.Pos(), "a comment that looks like a directive", "write it as //fastc:WORD, without blanks")
 			}
 		}

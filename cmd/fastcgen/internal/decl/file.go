@@ -9,6 +9,7 @@ import (
 	"go/build/constraint"
 	"go/token"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -140,17 +141,8 @@ func (a Arg) String() string {
 }
 
 func (f *Func) passes(name string) bool {
-	for _, a := range f.Call.Args {
-		if a.Kind != ArgResult && a.Text == name {
-			return true
-		}
-	}
-	for _, a := range f.Inouts {
-		if a.Text == name {
-			return true
-		}
-	}
-	return false
+	values := slices.AppendSeq(slices.Clone(f.Call.Args), maps.Values(f.Inouts))
+	return slices.ContainsFunc(values, func(a Arg) bool { return a.Kind != ArgResult && a.Text == name })
 }
 
 // Param returns the parameter of that name, or nil.
@@ -174,12 +166,9 @@ func (f *Func) Result(name string) Param {
 }
 
 func (f *Func) out(name string) bool {
-	for _, a := range f.Call.Args {
-		if a.Kind == ArgResult && a.Text == name && name != "" {
-			return true
-		}
-	}
-	return false
+	return name != "" && slices.ContainsFunc(f.Call.Args, func(a Arg) bool {
+		return a.Kind == ArgResult && a.Text == name
+	})
 }
 
 // Conditions returns the directives that are expressions of Go.
@@ -236,12 +225,8 @@ func (f *Func) SiteName() string { return f.Name + "Site" }
 
 // NameTaken reports whether a parameter or result has that name.
 func (f *Func) NameTaken(name string) bool {
-	for _, r := range f.Results {
-		if r.Name == name {
-			return true
-		}
-	}
-	return f.Param(name) != nil || f.ErrName == name
+	return f.Param(name) != nil || f.ErrName == name ||
+		slices.ContainsFunc(f.Results, func(r Param) bool { return r.Name == name })
 }
 
 // BuildConstraint returns the //go:build line of a file, or nil.

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -35,6 +36,10 @@ func Parse(path string, src []byte) (*File, error) {
 		return nil, Syntax(err)
 	}
 	p.file = file
+	if isOrdinary(file) {
+		p.refuse(file.Package, "this is an ordinary cgo file", "fastcgen -init "+path+" writes its declarations")
+		return nil, p.bad
+	}
 	p.header()
 	p.imports()
 	for _, decl := range file.Decls {
@@ -51,6 +56,27 @@ func Parse(path string, src []byte) (*File, error) {
 		return nil, err
 	}
 	return p.d, nil
+}
+
+// isOrdinary reports whether somebody wrote f for cgo, without directives.
+func isOrdinary(f *ast.File) bool {
+	for _, g := range f.Comments {
+		for _, c := range g.List {
+			if strings.HasPrefix(c.Text, directivePrefix) || nearDirective.MatchString(c.Text) {
+				return false
+			}
+		}
+	}
+	hasBody := func(d ast.Decl) bool {
+		f, ok := d.(*ast.FuncDecl)
+		return ok && f.Body != nil
+	}
+	return ImportsC(f) && !IsDeclaration(f) && !ast.IsGenerated(f) && slices.ContainsFunc(f.Decls, hasBody)
+}
+
+// ImportsC reports whether f uses cgo.
+func ImportsC(f *ast.File) bool {
+	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` })
 }
 
 // header reads the build constraint, the package comment and the package clause. The constraint has

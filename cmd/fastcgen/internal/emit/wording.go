@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,17 +24,8 @@ func localsOf(f *decl.Func) locals {
 }
 
 func mentioned(f *decl.Func, name string) bool {
-	has := func(c decl.Condition) bool {
-		for _, w := range strings.FieldsFunc(c.Text, func(r rune) bool {
-			return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80)
-		}) {
-			if w == name {
-				return true
-			}
-		}
-		return false
-	}
-	return slices.ContainsFunc(f.Conditions(), has)
+	word := regexp.MustCompile(`\b` + name + `\b`)
+	return slices.ContainsFunc(f.Conditions(), func(c decl.Condition) bool { return word.MatchString(c.Text) })
 }
 
 func converts(f *decl.Func, name string) bool {

@@ -40,25 +40,6 @@ var cgoOwn = map[string]bool{
 	"CString": true, "CBytes": true, "GoString": true, "GoStringN": true, "GoBytes": true, "malloc": true, "free": true,
 }
 
-func importsC(f *ast.File) bool {
-	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` })
-}
-
-// IsOrdinary reports whether f is an ordinary cgo file, without directives.
-func IsOrdinary(f *ast.File) bool {
-	for _, g := range f.Comments {
-		for _, c := range g.List {
-			if strings.HasPrefix(c.Text, decl.DirectivePrefix) || decl.NearDirective.MatchString(c.Text) {
-				return false
-			}
-		}
-	}
-	return importsC(f) && !decl.IsDeclaration(f) && slices.ContainsFunc(f.Decls, func(d ast.Decl) bool {
-		f, ok := d.(*ast.FuncDecl)
-		return ok && f.Body != nil
-	})
-}
-
 func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	c := &cgoFile{path: path, file: f}
 	c.build, _, _ = decl.BuildConstraint(f)

@@ -297,10 +297,7 @@ func (g *guesser) declare(u *guess, c dwarf.Type, opaque bool) string {
 		g.types[key] = t
 	}
 	for _, f := range s.Field {
-		inner := f.Type
-		for a, ok := inner.(*dwarf.ArrayType); ok; a, ok = inner.(*dwarf.ArrayType) {
-			inner = a.Type
-		}
+		inner := g.facts.Element(f.Type)
 		if !opaque && g.structOf(inner) != nil && !cc.Anonymous(inner) {
 			g.declare(u, inner, false)
 		}

@@ -125,7 +125,7 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 			return decl.Problems{{At: at, What: "fastcgen generated this file", Do: "name the file that calls C"}}
 		case decl.IsDeclaration(f):
 			return decl.Problems{{At: at, What: "this is a declaration file already", Do: "run fastcgen " + n}}
-		case !importsC(f):
+		case !decl.ImportsC(f):
 			return decl.Problems{{At: at, What: `no import "C"`, Do: "name the file that calls C"}}
 		}
 		build, _, _ := decl.BuildConstraint(f)

@@ -12,6 +12,7 @@
 package reach
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"fmt"
@@ -124,7 +125,7 @@ type outside struct {
 	weak    map[string]bool
 }
 
-// of returns the symbols of one kind, as C programs name them.
+// of returns the symbols of one kind, as C programs name them, the most telling first.
 func (o *outside) of(k kind, symbols []string) []string {
 	var names []string
 	for _, s := range symbols {
@@ -132,6 +133,9 @@ func (o *outside) of(k kind, symbols []string) []string {
 			names = append(names, libcName(s))
 		}
 	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(slices.Index(blockingCalls, a), slices.Index(blockingCalls, b))
+	})
 	return names
 }
 
@@ -153,8 +157,8 @@ func (o *outside) kind(symbol string) (k kind, ok bool) {
 func isLanding(symbol string) bool { return slices.Contains(landings, libcName(symbol)) }
 
 // blockingCalls are functions of the C library that may wait for something other than the
-// processor. malloc and free are not among them, because they hold their lock for nanoseconds and
-// most libraries use them.
+// processor, the most telling first. malloc and free are not among them, because they hold their
+// lock for nanoseconds and most libraries use them.
 var blockingCalls = strings.Fields(`
 	pwrite write pread read fsync fdatasync pwritev writev preadv readv fwrite fread fflush fputs fgets
 	open openat fopen creat close sync syncfs msync flock lockf fcntl ioctl sendfile splice
