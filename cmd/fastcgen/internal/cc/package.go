@@ -4,7 +4,7 @@
 // A probe is a line of C that declares a variable of the type in question. The variable's debugging
 // information (DWARF) is the answer:
 //
-//	//fastc:call v_dot(...)   ->   __typeof__(&v_dot) fastc_func_0;   ->   *dwarf.FuncType
+//	//fastc:call v_dot(...)   ->   __typeof__(v_dot) *fastc_func_0;   ->   *dwarf.FuncType
 //	type Point C.struct_v_point -> struct v_point *fastc_type_1;      ->   *dwarf.StructType
 //
 // Invariant: the compiler runs with the flags of go build, and with no flag that makes it do more

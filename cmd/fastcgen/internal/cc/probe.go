@@ -15,7 +15,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// probe is a line of C that asks about a declaration.
 type probe struct {
 	variable string
 	text     string
@@ -116,7 +115,7 @@ func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all e
 	return bad
 }
 
-// preambleProblems places the compiler's messages. Those about other files stand at the preamble.
+// preambleProblems places messages about other files, such as headers, at the preamble.
 func preambleProblems(err error, d *decl.File) error {
 	var bad decl.Problems
 	for _, c := range Complaints(err) {

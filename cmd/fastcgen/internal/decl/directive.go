@@ -15,21 +15,8 @@ const directivePrefix = "//fastc:"
 // nearDirective matches a comment that was meant as a directive.
 var nearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 
-// directive is a line //fastc:WORD REST. Its word says what the rest is:
-//
-//	call NAME(ARG, ...)     the C function and what it gets, an expression of Go (parseArg)
-//	require CONDITION       of Go, checked before the call; any number of them
-//	slow [CONDITION]        of Go: by cgo, always or if it is true
-//	yield [CONDITION]       of Go: others run first, always or if it is true
-//	budget [DURATION]       the call is timed
-//	fails CONDITION         of C, over ret and errno
-//	inout RESULT = VALUE    what a result holds before the call: an argument, as in call
-//	writes RESULT NUMBER    an expression of C: how many elements C writes there
-//	copy                    a string that C keeps is copied
-//	opaque                  above a type: Go knows its name only
-//
-// Only the C compiler parses expressions of C. expressionOfC refuses what would change the code
-// around one.
+// directive is a line //fastc:WORD REST. Only the C compiler parses the expressions of C in fails
+// and writes. expressionOfC refuses what would change the code around one.
 type directive struct {
 	word, rest string
 	at, restAt token.Position
@@ -224,7 +211,6 @@ var ReturnOfC = regexp.MustCompile(`\bret\b`)
 
 var goConstant = regexp.MustCompile(`\bC\.[A-Za-z_]\w*`)
 
-// failsDirective takes an expression of C, which the C compiler checks later.
 func (p *fileParser) failsDirective(f *Func, dir directive) {
 	const do = "write a condition over ret or errno, as in ret < 0"
 	f.Fails = &Condition{Text: dir.rest, At: dir.restAt}
@@ -233,7 +219,6 @@ func (p *fileParser) failsDirective(f *Func, dir directive) {
 	}
 }
 
-// expressionOfC refuses what is more or less than one expression of C.
 func (p *fileParser) expressionOfC(dir directive, text, do string) bool {
 	if m := goConstant.FindString(text); m != "" {
 		p.bad.Add(dir.restAt, m+" in an expression of C", "write "+m[2:])

@@ -33,53 +33,44 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/reach"
 )
 
-// Result is what the stages made of a declaration file.
-type Result struct {
-	Text     []byte
-	Warnings []string
-}
-
-// File makes the Go file for the declaration file at path. A stage begins if the one before reports
-// nothing.
-func File(ctx context.Context, path, out string) (*Result, error) {
+// File makes the Go file for the declaration file at path.
+func File(ctx context.Context, path, out string) (text []byte, warnings []string, err error) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no file %s: name the declaration file, as in fastcgen dot.go", path)
+		return nil, nil, fmt.Errorf("no file %s: name the declaration file, as in fastcgen dot.go", path)
 	} else if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d, err := decl.Parse(path, src)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	temp, err := os.MkdirTemp("", "fastcgen-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer os.RemoveAll(temp)
 	pkg, err := cc.Load(ctx, d, out, temp)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := pkg.Clashes(d).Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tc, err := cc.NewToolchain(ctx, pkg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g, err := checked(ctx, tc, d, pkg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	text, err := g.Text()
-	if err != nil {
-		return nil, err
+	if text, err = g.Text(); err != nil {
+		return nil, nil, err
 	}
-	return &Result{text, reach.Warnings(ctx, tc, pkg, d, g.Trial(), g.Shim(d.Funcs[0]))}, nil
+	return text, reach.Warnings(ctx, tc, pkg, d, g.Trial(), g.Shim(d.Funcs[0])), nil
 }
 
-// checked compares the declarations with C, and compiles what is made of them.
 func checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Package) (*emit.File, error) {
 	facts, err := cc.Ask(ctx, tc, d)
 	if err != nil {

@@ -64,8 +64,7 @@ func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	return c
 }
 
-// preamblesOf joins preambles, each text once, for C and for the declaration file. cgo includes
-// stddef.h in each of them.
+// preamblesOf joins preambles, each text once. cgo includes stddef.h in each.
 func preamblesOf(files []*cgoFile) (forC, forGo string) {
 	forC = "#include <stddef.h>\n"
 	seen := map[string]bool{}
@@ -93,7 +92,7 @@ func platformTags(base string) []string {
 	return tags
 }
 
-// calls returns the expressions C.f(...) of the files, conversions to types of C among them.
+// calls returns the expressions C.f(...), conversions to types of C among them.
 func (in *initializer) calls() []*cgoCall {
 	var list []*cgoCall
 	for _, f := range in.files {
@@ -116,8 +115,7 @@ func (in *initializer) calls() []*cgoCall {
 	return list
 }
 
-// bare returns e without its conversions. cast means that one of them was unsafe.Pointer, which
-// forgets the type.
+// bare returns e without its conversions. cast: one was unsafe.Pointer, which forgets the type.
 func (g *guesser) bare(e ast.Expr) (bare ast.Expr, cast bool) {
 	for {
 		e = ast.Unparen(e)
@@ -165,14 +163,13 @@ func (g *guesser) isLength(n, x ast.Expr) string {
 	return ""
 }
 
-// isNil reports whether each call passes nil as argument i.
 func (u *guess) isNil(i int) bool {
 	return !slices.ContainsFunc(u.calls, func(c *cgoCall) bool { return decl.ExprText(c.args[i]) != "nil" })
 }
 
-// length returns the argument that is the length of argument i, a pointer, and whether it is len or
-// cap: each call passes x and len(x). With a wrong length C writes beyond Go's memory, so no
-// variable is followed.
+// length returns which argument is the length of argument i, and whether by len or cap. With a
+// wrong length C writes beyond Go's memory, so each call has to pass x and len(x), and no variable
+// is followed.
 func (g *guesser) length(u *guess, i int, ptr *dwarf.PtrType) (j int, fn string) {
 	if u.isNil(i) {
 		return 0, ""
@@ -231,7 +228,7 @@ func under(of types.Type) types.Type {
 	return of.Underlying()
 }
 
-// nameOf returns the name of the variable in an argument, or nothing.
+// nameOf returns the name of the variable in an argument.
 func (g *guesser) nameOf(e ast.Expr) string {
 	if x, _ := g.first(e); x != nil {
 		e = x

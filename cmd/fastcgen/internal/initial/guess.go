@@ -15,7 +15,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// guess is what is known of one C function.
 type guess struct {
 	cName, goName string
 	at            token.Position
@@ -38,7 +37,7 @@ func (u *guess) refuse(format string, args ...any) {
 	}
 }
 
-// typeText is the name as C writes it, which may be that of a type.
+// typeText is the name in C, which may be that of a type.
 func (u *guess) typeText() string { return (&decl.Type{CName: u.cName}).CText() }
 
 func functionOf(facts *cc.Facts, name string) *dwarf.FuncType {
@@ -158,11 +157,11 @@ func (g *guesser) guess(u *guess, result dwarf.Type) {
 	}
 }
 
-// name returns the name of a parameter: that of the variable in a call, if there is one.
+// name names a parameter after the variable in a call, if there is one.
 func (g *guesser) name(u *guess, i int, names []string) string {
 	name := "arg" + strconv.Itoa(i+1)
 	for _, c := range u.calls {
-		if n := g.nameOf(c.args[i]); n != "" && n != "nil" && n != "_" {
+		if n := g.nameOf(c.args[i]); n != "nil" && n != "_" && decl.CIdentifier.MatchString(n) {
 			name = strings.ToLower(n[:1]) + n[1:]
 			break
 		}
@@ -174,7 +173,6 @@ func (g *guesser) name(u *guess, i int, names []string) string {
 	}
 }
 
-// parameter declares parameter i. hasLength means that C gets its length too.
 func (g *guesser) parameter(u *guess, i int, name string, hasLength bool) {
 	c := u.params[i]
 	ptr := g.facts.Pointer(c)
@@ -220,12 +218,13 @@ func (g *guesser) parameter(u *guess, i int, name string, hasLength bool) {
 	u.args = append(u.args, name)
 }
 
-// ofGo reports whether a call passes the address of a variable of Go as argument i.
+// ofGo reports whether a call passes the address of a variable of Go.
 func (g *guesser) ofGo(u *guess, i int) bool {
 	return slices.ContainsFunc(u.calls, func(c *cgoCall) bool {
 		e, _ := g.bare(c.args[i])
+		x, _ := g.first(e)
 		address, ok := e.(*ast.UnaryExpr)
-		return ok && address.Op == token.AND
+		return x != nil || ok && address.Op == token.AND
 	})
 }
 

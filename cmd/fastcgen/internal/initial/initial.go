@@ -26,7 +26,6 @@ import (
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
-	"evenkeel.dev/cmd/fastcgen/internal/emit"
 )
 
 const initSuffix = "_leaf.go"
@@ -121,7 +120,7 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 		}
 		at := fset.PositionFor(f.Name.Pos(), false)
 		switch {
-		case strings.HasPrefix(string(src), emit.Header):
+		case strings.HasPrefix(string(src), decl.Header):
 			return decl.Problems{{At: at, What: "fastcgen generated this file", Do: "name the file that calls C"}}
 		case decl.IsDeclaration(f):
 			return decl.Problems{{At: at, What: "this is a declaration file already", Do: "run fastcgen " + n}}
@@ -149,8 +148,8 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 	return nil
 }
 
-// guess asks the C compiler for the types of all names that are called: functions, and the types in
-// conversions, which look the same.
+// guess asks the C compiler for the types of all names that are called. Conversions look like
+// calls.
 func (in *initializer) guess(ctx context.Context) error {
 	tc, err := cc.NewToolchain(ctx, in.pkg)
 	if err != nil {
@@ -185,7 +184,6 @@ func (in *initializer) guess(ctx context.Context) error {
 	return nil
 }
 
-// constraint joins what the names and //go:build lines of the files ask for.
 func (in *initializer) constraint() string {
 	parts := []string{decl.DeclarationTag}
 	for _, f := range in.files {

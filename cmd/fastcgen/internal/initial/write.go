@@ -18,7 +18,6 @@ const (
 	isLeft
 )
 
-// in returns the functions that are declared, asked about or left to cgo.
 func (in *initializer) in(state int) []*guess {
 	var list []*guess
 	for _, u := range in.list {
@@ -36,7 +35,6 @@ func (in *initializer) in(state int) []*guess {
 	return list
 }
 
-// text is the declaration file: types and functions that are sure, questions, and what stays.
 func (in *initializer) text() []byte {
 	var b strings.Builder
 	b.WriteString("//go:build " + in.constraint() + "\n\n" + in.head() +
@@ -64,7 +62,7 @@ func (in *initializer) text() []byte {
 	return []byte(b.String())
 }
 
-// head is the comment above the package clause. It says what to do about the questions below.
+// head says above the package clause what to do about the questions below.
 func (in *initializer) head() string {
 	var names []string
 	for _, f := range in.files {
@@ -91,7 +89,6 @@ func (in *initializer) head() string {
 
 func (u *guess) where() string { return fmt.Sprintf("%s:%d", filepath.Base(u.at.Filename), u.at.Line) }
 
-// typesOf declares the types of u that are not written yet.
 func typesOf(u *guess, written map[*decl.Type]bool) string {
 	text := ""
 	for _, t := range u.types {

@@ -37,7 +37,7 @@ type Result struct {
 }
 
 // Match compares the declarations with C. foreign has the types of the package's other files. The
-// result is nil if the problems leave nothing to go on with.
+// result is nil if nothing is left to go on with.
 func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result, decl.Problems) {
 	r, mirrors := newResolver(facts, d, foreign)
 	if len(r.bad) > 0 {
@@ -102,8 +102,7 @@ func (r *resolver) floats(d *decl.File) {
 	}
 }
 
-// newResolver decides what the declared types are, and then lays out the mirrors. A mirror may hold
-// a type that is declared later.
+// newResolver lays out the mirrors last, because one may hold a type that is declared later.
 func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
 	r := &resolver{facts: facts, declared: map[string]*decl.GoType{}, foreign: foreign}
 	var mirrors []*Mirror

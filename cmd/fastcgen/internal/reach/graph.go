@@ -141,9 +141,8 @@ func statement(l string) (word, rest string) {
 // reach returns the undefined symbols that a function reaches by calls by name, and those to which
 // only a pointer may lead, the nearest first.
 //
-// If a function on the way calls through a pointer, that may lead to every function whose address
-// is taken. A function of the C library that calls its argument, such as qsort, counts as a call
-// through a pointer.
+// A call through a pointer may lead to every function whose address is taken. So may a function of
+// the C library that calls its argument, such as qsort.
 func (g *graph) reach(from string) (byName, byPointer []string) {
 	seen, indirect := map[string]bool{}, false
 	walk := func(queue []string) (undefined []string) {

@@ -1,14 +1,9 @@
 // Package reach says which declared functions reach calls that a leaf function must not make.
 //
 // It reads the assembly that the C compiler writes for the preamble and the package's .c files, and
-// lists the undefined symbols that each function reaches:
-//
-//   - a way back into Go (a function under //export), or a longjmp without a setjmp;
-//   - a call of the C library that may block;
-//   - any other function outside these files, such as one of a linked library.
-//
-// A call through a pointer may go to any function whose address this code takes, and to any
-// function that Go exports. A library function may call anything. So no warning is not a proof.
+// lists the undefined symbols that each function reaches. A call through a pointer may go to any
+// function whose address this code takes, and to any that Go exports. A library function may call
+// anything. So no warning is not a proof.
 package reach
 
 import (
@@ -28,15 +23,15 @@ type kind int
 
 // The kinds, the gravest first.
 const (
-	intoGo  kind = iota // a function of Go
+	intoGo  kind = iota // a function of Go, which is under //export
 	jump                // a longjmp, and no setjmp
 	blocks              // a call that may block
 	library             // a function outside the package and the C library
 )
 
-// Warnings looks into source, which holds the preamble and the shims, and into the package's C
-// files. It returns a warning for each function and kind, and one for all functions of libraries.
-// shim is a function in source.
+// Warnings looks into source, which holds the preamble and the function shim, and into the
+// package's C files. It returns a warning for each function and kind, and one for all functions of
+// libraries.
 func Warnings(
 	ctx context.Context, tc *cc.Toolchain, pkg *cc.Package, d *decl.File, source, shim string,
 ) []string {
@@ -88,7 +83,6 @@ func Warnings(
 	return list
 }
 
-// warning says what a function reaches, and what to do.
 func warning(f *decl.Func, k kind, symbols []string, sure bool) string {
 	what, by := f.Call.CName+" gets to ", ""
 	if !sure {
