@@ -74,9 +74,9 @@ func (in *initializer) head() string {
 		strings.Join(names, ", "), filepath.Base(in.out)))
 	if len(in.in(isAsked)) > 0 {
 		text += "//\n" + emit.Wrapped("TODO: Write a number, C.NAME or an expression over the other parameters in "+
-			"place of "+elements+". A wrong one lets C write over Go's memory. If C reads up to a zero byte in x, require "+
-			"len(x) > 0 && x[len(x)-1] == 0. If C writes one value there, make x a result: pass &x in //fastc:call, "+
-			"and leave its require out. If C gets its own memory there, wrap the function.")
+			"place of "+elements+". A wrong one lets C write over Go's memory. If C reads up to a zero byte in x, "+
+			"require len(x) > 0 && x[len(x)-1] == 0. If C writes one value there, make x a result: pass &x in "+
+			"//fastc:call, and leave its require out. If C gets its own memory there, wrap the function.")
 	}
 	if slices.ContainsFunc(strings.Split(in.preamble, "\n"), func(l string) bool {
 		return l != "" && !strings.HasPrefix(l, "#")
@@ -98,7 +98,7 @@ func typesOf(u *guess, written map[*decl.Type]bool) string {
 		written[t] = true
 		text += fmt.Sprintf("\n// %s is C's %s", t.Name, t.CText())
 		if t.Opaque {
-			text += ", of which Go has only pointers.\n//\n//fastc:opaque"
+			text += ", of which only C may make values.\n//\n//fastc:opaque"
 		} else {
 			text += "."
 		}
