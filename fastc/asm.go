@@ -101,7 +101,7 @@ func discover(entry string, most int) (pc uintptr, source string, err error) {
 	pcs := make([]uintptr, 16)
 	pcs = pcs[:runtime.Callers(0, pcs)]
 	if len(pcs) == 0 {
-		return 0, "", fmt.Errorf("no callers to be seen")
+		return 0, "", fmt.Errorf("no callers are visible")
 	}
 	anchor := runtime.FuncForPC(pcs[len(pcs)-1])
 	if anchor.Name() != anchorName {

@@ -371,7 +371,7 @@ func check(ctx context.Context, f func(context.Context) error, log *slog.Logger,
 		case ctx.Err() != nil:
 			return false
 		case err == nil && failed:
-			log.Info("gcgate: it is there now")
+			log.Info("gcgate: the peer is there now")
 			return true
 		case err == nil:
 			return true

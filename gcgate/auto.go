@@ -117,7 +117,7 @@ func why(p Policy) string {
 	case PolicyMemory:
 		return "there is memory to spend: collections come less often"
 	default:
-		return "there is no memory to spend: the runtime alone does as well"
+		return "there is no memory to spend: the runtime does as well without the gate"
 	}
 }
 

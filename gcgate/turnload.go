@@ -213,7 +213,7 @@ func (h *heapWatch) warnTurns() {
 	case s.Load > 1:
 		what = "the turns do not suffice: collections come faster than turns are released"
 	case short && s.Spare < s.LongestWait:
-		what = "should all replicas want the turn at once, the last one would collect without it"
+		what = "if all replicas want the turn at once, the last one collects without it"
 	default:
 		h.warnings.over("gcgate: the turns suffice again", "load of turns")
 		return

@@ -413,7 +413,7 @@ func TestStartTriesSignalsAndTurns(t *testing.T) {
 		s.set(func() { s.err = nil })
 		time.Sleep(5 * time.Second)
 		log := r.logged.String()
-		if strings.Count(log, "level=WARN") != 2 || strings.Count(log, "it is there now") != 2 {
+		if strings.Count(log, "level=WARN") != 2 || strings.Count(log, "the peer is there now") != 2 {
 			t.Errorf("later the log says\n%s", log)
 		}
 	})

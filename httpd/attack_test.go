@@ -279,6 +279,7 @@ func TestOneUnreadByte(t *testing.T) {
 		r := bufio.NewReader(c)
 		const request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 		get(t, c, r, "/")
+		until(t, srv, "a connection without a worker", func(s httpd.Stats) bool { return s.Parked == 1 })
 		io.WriteString(c, request[:1])
 		until(t, srv, "the byte", func(s httpd.Stats) bool { return s.UnreadBytes > 0 })
 		io.WriteString(c, request[1:])

@@ -63,12 +63,12 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 	case "tcp", "tcp4", "tcp6", "unix":
 	default:
 		return o, evenkeel.NewOptionError("httpd.Options", "Network",
-			"%q is none that is served: write tcp, tcp4, tcp6 or unix",
+			"%q is not served: write tcp, tcp4, tcp6 or unix",
 			o.Network)
 	}
 	if _, err := o.Backend.MarshalText(); err != nil {
 		return o, evenkeel.NewOptionError("httpd.Options", "Backend",
-			"%d is none: write a constant of package aio, such as aio.BackendAuto", int(o.Backend))
+			"%d is not a backend: write a constant of package aio, such as aio.BackendAuto", int(o.Backend))
 	}
 	if o.MaxConns < 0 || o.MaxConns > limitMaxConns {
 		return o, evenkeel.NewOptionError("httpd.Options", "MaxConns",

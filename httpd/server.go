@@ -68,7 +68,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	if err := prove(); err != nil {
 		unproven.Do(func() {
-			o.Logger.Warn("httpd: net/http of this Go release is not as expected and serves alone: update evenkeel.dev",
+			o.Logger.Warn("httpd: net/http of this Go release is not as expected, so it serves without httpd; update evenkeel.dev",
 				"go", runtime.Version(), "reason", err)
 		})
 		return alone(ctx, srv, ln, config)

@@ -36,7 +36,7 @@ const (
 // refuses results of another load, other histogram bounds, and interrupted runs.
 func Merge(results ...*Result) (*Result, error) {
 	if len(results) == 0 {
-		return nil, &MergeError{0, "there is none: give at least one"}
+		return nil, &MergeError{0, "give at least one result"}
 	}
 	first := results[0]
 	sum := &Result{

@@ -160,7 +160,7 @@ func (o *Options) check() *evenkeel.OptionError {
 	case len(o.Targets) == 0 && o.Call == nil:
 		return optionError("Targets", "none; name at least one URL")
 	case o.Call != nil && (len(o.Targets) > 0 || o.Transport != nil):
-		return optionError("Call", "it stands instead of Targets and Transport; leave it out, or both of them")
+		return optionError("Call", "it replaces Targets and Transport; leave it out, or both of them")
 	case o.Rate != 0 && !(o.Rate >= MinRate && o.Rate <= MaxRate): // NaN too
 		return optionError("Rate", "%v requests/s; it goes from %v to %v, or is 0 for a closed loop", o.Rate,
 			MinRate, MaxRate)
@@ -168,7 +168,7 @@ func (o *Options) check() *evenkeel.OptionError {
 		return optionError("Connections", "%d; it goes from 1 to %d", o.Connections, MaxConnections)
 	case o.DialContext != nil && (o.Call != nil || o.Transport != nil):
 		return optionError("DialContext",
-			"it is the built-in client's, which Transport and Call stand for; leave it out")
+			"it is for the built-in client, which Transport and Call replace; leave it out")
 	case o.Requests < 0:
 		return optionError("Requests", "%d; it must be positive, or 0 for no bound", o.Requests)
 	case o.ProgressInterval < 0:

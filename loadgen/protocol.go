@@ -37,7 +37,7 @@ func (o *Options) normalProtocol() *evenkeel.OptionError {
 	case !o.Protocol.known():
 		return optionError("Protocol", "%q; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", o.Protocol)
 	case o.Protocol != ProtocolAuto && (o.Transport != nil || o.Call != nil):
-		return optionError("Protocol", "it is the built-in client's, which Transport and Call stand for; leave it out")
+		return optionError("Protocol", "it is for the built-in client, which Transport and Call replace; leave it out")
 	case o.Protocol == ProtocolHTTP2 && o.DisableKeepAlive:
 		return optionError("DisableKeepAlive", "HTTP/2 keeps its connections; leave it out, or choose ProtocolHTTP1")
 	case o.Streams < 0 || o.Streams > maxStreams:

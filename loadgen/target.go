@@ -56,13 +56,13 @@ func (t Target) prepare(closeAfter bool) (request, host, error) {
 	case err != nil:
 		return request{}, host{}, err
 	case u.Scheme != "http" && u.Scheme != "https":
-		return request{}, host{}, fmt.Errorf("%q is no http or https URL; write it as http://HOST:PORT/PATH", t.URL)
+		return request{}, host{}, fmt.Errorf("%q is not an http or https URL; write it as http://HOST:PORT/PATH", t.URL)
 	case u.Hostname() == "":
 		return request{}, host{}, fmt.Errorf("%q names no host; write it as http://HOST:PORT/PATH", t.URL)
 	case u.User != nil:
 		return request{}, host{}, fmt.Errorf("%q names a user; send the header Authorization instead", u.Redacted())
 	case t.Method == http.MethodConnect:
-		return request{}, host{}, fmt.Errorf("method CONNECT opens a tunnel; it is no load")
+		return request{}, host{}, fmt.Errorf("method CONNECT opens a tunnel, which is not a request to measure")
 	}
 	port := u.Port()
 	h := host{}

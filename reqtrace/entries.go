@@ -146,7 +146,7 @@ func checkRequests(patterns []string) error {
 		"or a pattern of path.Match: *.(*pool).work*"
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); p == "" || errors.Is(err, path.ErrBadPattern) {
-			return evenkeel.NewOptionError("reqtrace.Options", "Requests", "%q is no pattern of functions; %s", p, how)
+			return evenkeel.NewOptionError("reqtrace.Options", "Requests", "%q is not a pattern of functions; %s", p, how)
 		}
 	}
 	return nil

@@ -91,7 +91,7 @@ func newModel(o Options) (*model, error) {
 	}
 	if _, err := path.Match(o.Class, ""); err != nil {
 		return nil, evenkeel.NewOptionError("reqtrace.Options", "Class",
-			"%q is no pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class)
+			"%q is not a pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class)
 	}
 	m := &model{region: cmp.Or(o.Region, region.Name), pruneAt: pruneEvery}
 	m.goroutines, m.sites = map[int64]*goroutine{}, newSites()

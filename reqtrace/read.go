@@ -136,7 +136,7 @@ func wrongFile(from *source, err error) error {
 	default:
 		what = err.Error()
 	}
-	return fmt.Errorf("reqtrace: no execution trace of Go: %s; %s", what, takeOne)
+	return fmt.Errorf("reqtrace: not an execution trace of Go: %s; %s", what, takeOne)
 }
 
 const takeOne = "take one with runtime/trace, go test -trace, or /debug/pprof/trace?seconds=5"

@@ -229,14 +229,14 @@ func TestErrors(t *testing.T) {
 		trace []byte
 		want  string
 	}{
-		"empty": {nil, "no execution trace of Go: the file is empty; take one with"},
-		"text":  {[]byte("What is this, and what is it for?"), "no execution trace of Go: bad file format"},
+		"empty": {nil, "not an execution trace of Go: the file is empty; take one with"},
+		"text":  {[]byte("What is this, and what is it for?"), "not an execution trace of Go: bad file format"},
 		"html": {
 			[]byte("\n<!DOCTYPE html>not found</html> and so on and so on"),
-			"no execution trace of Go: it is HTML",
+			"not an execution trace of Go: it is HTML",
 		},
-		"json":      {[]byte(`{"traceEvents": []}`), "no execution trace of Go: it is JSON"},
-		"heap dump": {[]byte("go1.7 heap dump\n and so on"), "no execution trace of Go: it is a heap dump"},
+		"json":      {[]byte(`{"traceEvents": []}`), "not an execution trace of Go: it is JSON"},
+		"heap dump": {[]byte("go1.7 heap dump\n and so on"), "not an execution trace of Go: it is a heap dump"},
 		"gzip":      {[]byte("\x1f\x8b\x08\x00 and so on"), "decompress it first"},
 		"profile":   {[]byte("\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x04 and so on"), "it is a profile of pprof"},
 		"of a CPU": {

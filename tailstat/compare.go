@@ -150,7 +150,7 @@ func (o *Options) check() error {
 	case o.Rounds < 0 || o.Rounds > MaxRounds:
 		return evenkeel.NewOptionError("tailstat.Options", "Rounds", "%d is not from 0 to %d", o.Rounds, MaxRounds)
 	case len(o.Figures) == 0:
-		return evenkeel.NewOptionError("tailstat.Options", "Figures", "there are none; leave it nil for all")
+		return evenkeel.NewOptionError("tailstat.Options", "Figures", "it is empty; leave it nil for all")
 	}
 	for i, f := range o.Figures {
 		if f.Of == nil || f.Name == "" {

@@ -214,7 +214,7 @@ func TestBad(t *testing.T) {
 		{good, good, Options{Rounds: -1}, "Options.Rounds: -1 is not from 0 to 200"},
 		{good, good, Options{Rounds: 5}, "Options.Rounds: 6 rounds are more than the 5"},
 		{good, loose, Options{Rounds: 20}, "Options.Rounds: these runs are not in rounds"},
-		{good, good, Options{Figures: []Figure{}}, "Options.Figures: there are none"},
+		{good, good, Options{Figures: []Figure{}}, "Options.Figures: it is empty"},
 		{good, good, Options{Figures: []Figure{{Name: "x"}}}, `Options.Figures: number 0 ("x") lacks a name or Of`},
 	} {
 		_, err := Compare(c.base, c.head, c.o)

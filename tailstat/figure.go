@@ -86,7 +86,7 @@ func enough(r *Run, beyond float64, name string) error {
 		return errors.New("no latencies")
 	}
 	if !(beyond > 0 && beyond < 1) {
-		return fmt.Errorf("%s is none: a share lies between 0 and 1", name)
+		return fmt.Errorf("%s is not a percentile: its share lies between 0 and 1", name)
 	}
 	if n, least := r.Latency.Count(), int64(math.Round(leastBeyond/beyond)); n < least {
 		return fmt.Errorf("%d requests; %s needs %d", n, name, least)

@@ -440,7 +440,7 @@ func TestConvert(t *testing.T) {
 		},
 		{"-to hgrm -run nonsense " + several, cli.ExitFailed, "0 of its runs are meant"},
 		{"-o " + run + " " + run, cli.ExitFailed, "is read, and would be written over"},
-		{tools + "gen.sh", cli.ExitFailed, "in no format that is known here"},
+		{tools + "gen.sh", cli.ExitFailed, "its format is not known here"},
 	} {
 		call(append([]string{"convert"}, strings.Fields(tt.args)...)...).check(t, tt.code, nil, []string{tt.want})
 	}

@@ -131,7 +131,7 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	}
 	// Files first, because a closed pipe may end the printing.
 	err = errors.Join(
-		a.SavePage(f.html, func(w io.Writer) error { return page.Explain(w, newExplained(names[0], source), v) }),
+		a.SavePage(f.html, func(w io.Writer) error { return page.Explain(w, source, v) }),
 		a.SaveAs(f.perfetto, "open it at https://ui.perfetto.dev or in chrome://tracing", func(w io.Writer) error {
 			return perfetto.Write(w, source, v.Report())
 		}),
@@ -147,11 +147,13 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 		return err
 	case len(hit) > 0:
 		return cli.ErrLimit
-	case r.Broken != "" && len(f.failIf) == 0:
-		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source,
+	case r.Broken != "":
+		broken := fmt.Errorf("%s: %w: the report covers only the part before that (%s)", source,
 			reqtrace.ErrBroken, r.Broken)
-	case r.Broken != "": // a limit that part of the trace keeps may be exceeded
-		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
+		if len(f.failIf) > 0 { // a limit that part of the trace keeps may be exceeded
+			return broken
+		}
+		a.Say("explain", broken.Error())
 	}
 	return nil
 }
@@ -226,13 +228,6 @@ func (f *explainFlags) verdict(
 	return demoName, v, err
 }
 
-func newExplained(name, source string) page.Trace {
-	if name != source || name == demoName {
-		return page.Trace{Name: source}
-	}
-	return page.Trace{Name: source, File: name}
-}
-
 func against(
 	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, limits explain.Limits,
 ) error {
@@ -261,7 +256,7 @@ func against(
 				return fmt.Errorf("%s: %s", source, v.Sentence)
 			}
 			if r.Broken != "" {
-				broken = errors.Join(broken, fmt.Errorf("%s: %w: what stands before is compared (%s)", source,
+				broken = errors.Join(broken, fmt.Errorf("%s: %w: only the part before that is compared (%s)", source,
 					reqtrace.ErrBroken, r.Broken))
 			}
 			reports[i] = append(reports[i], r)
@@ -288,7 +283,7 @@ func expand(patterns []string) (names []string, err error) {
 		case fetch.IsURL(p), notThere == nil: // even if it reads as a pattern
 			found = []string{p}
 		case err != nil:
-			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
+			return nil, fmt.Errorf("%q is not a pattern of files: %w", p, err)
 		case found == nil && strings.ContainsAny(p, "*["):
 			return nil, fmt.Errorf("no file matches %q", p)
 		case found == nil:

@@ -178,7 +178,7 @@ func TestExplainAgainstWrong(t *testing.T) {
 		{
 			[]string{"-against", lockTraceFile, "-request", "main.[", lockTraceFile},
 			cli.ExitUsage,
-			`-request: "main.[" is no pattern`,
+			`-request: "main.[" is not a pattern`,
 		},
 		{
 			[]string{"-fail-if", "lock>+10%", lockTraceFile},

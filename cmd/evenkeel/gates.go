@@ -98,9 +98,9 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	case cli.Given(fs, "held") && f.Held == 0:
 		return a.Wrong(fs, "-held %v; write for how long a collection holds its turn", &f.Held)
 	case cli.Given(fs, "for") && !fetch.IsURL(names[0]):
-		return a.Wrong(fs, "-for watches a status page, and %s is none", names[0])
+		return a.Wrong(fs, "-for watches a status page, and %s is not one", names[0])
 	case f.Label != "" && fetch.IsURL(names[0]):
-		return a.Wrong(fs, "-label is of a run.json, and %s is none", names[0])
+		return a.Wrong(fs, "-label is of a run.json, and %s is not one", names[0])
 	}
 	if err := cli.Exclusive(fs, "rate", "times"); err != nil {
 		return a.Wrong(fs, "%v", err)

@@ -119,13 +119,13 @@ func TestLoadSends(t *testing.T) {
 		{[]string{host + "/a?b=c%20d"}, "", request{"GET", host, "/a?b=c%20d", "", ":", "", ""}},
 		{[]string{url, "-d", "x=1"}, "", request{"POST", host, "/", form, ":", "", "x=1"}},
 		{
-			[]string{url, "-D", body, "-m", "PUT", "-T", "text/plain"},
+			[]string{url, "-D", body, "-m", "PUT", "-H", "Content-Type: text/plain"},
 			"",
 			request{"PUT", host, "/", "text/plain", ":", "", "from a file"},
 		},
 		{[]string{url, "-D", "-"}, "piped", request{"POST", host, "/", form, ":", "", "piped"}},
 		{
-			[]string{url, "-a", "me:a:b", "-host", "example.com"},
+			[]string{url, "-a", "me:a:b", "-H", "Host: example.com"},
 			"",
 			request{"GET", "example.com", "/", "", "me:a:b", "", ""},
 		},
@@ -355,7 +355,7 @@ func TestLoadUnixSocket(t *testing.T) {
 		t.Errorf("%d requests were of another host or path", n)
 	}
 	call("load", "-unix", name+"x", "http://app/").check(t, cli.ExitUsage, nil, []string{"-unix: stat "})
-	call("load", "-unix", t.TempDir(), "http://app/").check(t, cli.ExitUsage, nil, []string{"it is no socket"})
+	call("load", "-unix", t.TempDir(), "http://app/").check(t, cli.ExitUsage, nil, []string{"it is not a socket"})
 }
 
 // TestLoadRedirects follows as many redirects as it may.

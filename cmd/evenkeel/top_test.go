@@ -94,7 +94,7 @@ func TestTop(t *testing.T) {
 	}))
 	defer shop.Close()
 	call("top", "-once", shop.URL).check(t, cli.ExitFailed, nil,
-		[]string{shop.URL + ": its answer is none of a recorder", "is its recorder there"})
+		[]string{shop.URL + ": its answer is not a recorder's", "is its recorder there"})
 	call("top", "-once", "-n", "1", a.URL, b.URL).check(t, cli.ExitOK, []string{"and 1 more cause (-n)"}, nil)
 }
 
@@ -280,5 +280,5 @@ func TestReport(t *testing.T) {
 	if err := os.WriteFile(sum, []byte(`{"runs":[]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call("report", sum).check(t, cli.ExitFailed, nil, []string{"no JSON of a history"})
+	call("report", sum).check(t, cli.ExitFailed, nil, []string{"not the JSON of a history"})
 }

@@ -38,10 +38,10 @@ func TestUsage(t *testing.T) {
 		{"plan -rate 5 -times 2 a", cli.ExitUsage, "", "leave one out"},
 		{"plan -for 10ms a", cli.ExitUsage, "", "write at least 1s"},
 		{"plan /no/such/file", cli.ExitFailed, "", "/no/such/file"},
-		{"plan ftp://x/", cli.ExitFailed, "", "no http or https URL"},
+		{"plan ftp://x/", cli.ExitFailed, "", "not an http or https URL"},
 		{"watch", cli.ExitUsage, "", "no URL; name the status page"},
 		{"watch -every 1ms x", cli.ExitUsage, "", "write at least 100ms"},
-		{"watch http://", cli.ExitUsage, "", "no http or https URL of a host"},
+		{"watch http://", cli.ExitUsage, "", "not an http or https URL of a host"},
 		{"watch -haproxy 127.0.0.1:9199 x", cli.ExitUsage, "", "write ADDR,BACKEND"},
 		{"watch -haproxy nowhere,be x", cli.ExitUsage, "", "is no address"},
 		{"demo now", cli.ExitUsage, "", `it reads nothing; leave out "now"`},
@@ -101,7 +101,7 @@ func TestUsage(t *testing.T) {
 		{"load -o / x", cli.ExitFailed, "", "it is a folder"},
 
 		{"run", cli.ExitUsage, "", "no command"},
-		{"run ./server", cli.ExitUsage, "", `"./server" stands before --`},
+		{"run ./server", cli.ExitUsage, "", `"./server" is before --`},
 		{"run -- ./server", cli.ExitUsage, "", "no URL"},
 		{"run -url x -repeat 0 -- y", cli.ExitUsage, "", "-repeat must be at least 1"},
 		{"run -url x -repeat x -- y", cli.ExitUsage, "", "-repeat: write a whole number"},
@@ -115,14 +115,12 @@ func TestUsage(t *testing.T) {
 		{"run -url x -o /no/such/folder/run.json -- y", cli.ExitFailed, "", "cannot write"},
 		{"run -url x -html /no/such/folder/page -- y", cli.ExitFailed, "", "cannot write"},
 
-		{"run -url x -o no-such -html ./no-such -- y", cli.ExitFailed, "", "./no-such is to be written twice"},
-		{"run -url x -html no-such -explain-html no-such -- y", cli.ExitFailed, "", "no-such is to be written twice"},
+		{"run -url x -o no-such -html ./no-such -- y", cli.ExitFailed, "", "./no-such would be written twice"},
+		{"run -url x -html no-such -o no-such -- y", cli.ExitFailed, "", "no-such would be written twice"},
 
 		{"run -url x -explain -pprof off -- y", cli.ExitUsage, "", "-pprof is off"},
 		{"run -url x -explain -o - -- y", cli.ExitUsage, "", "-o - leaves it out"},
-		{"run -url x -explain-html - -- y", cli.ExitUsage, "", "give the page a file"},
-		{"run -url x -explain-html p -variant a: -variant b: -variant c: -- y", cli.ExitUsage, "", "between two"},
-		{"run -url x -explain-html /no/such/folder/page -- y", cli.ExitFailed, "", "cannot write"},
+		{"run -url x -html /no/such/folder/page -- y", cli.ExitFailed, "", "cannot write"},
 
 		{"explain", cli.ExitUsage, "", "no trace"},
 		{"explain a b", cli.ExitUsage, "", "it reads one"},
@@ -130,7 +128,7 @@ func TestUsage(t *testing.T) {
 		{"explain -demo -against a", cli.ExitUsage, "", "-demo has a trace of its own"},
 		{"explain -against a", cli.ExitUsage, "", "no trace"},
 		{"explain -against /no/such/file b", cli.ExitFailed, "", "/no/such/file"},
-		{"explain -against [ b", cli.ExitUsage, "", "no pattern of files"},
+		{"explain -against [ b", cli.ExitUsage, "", "not a pattern of files"},
 		{"explain -against a -fail-if gc.whatif>10% b", cli.ExitUsage, "", "no cause \"gc.whatif\""},
 		{"explain -fail-if total>10% b", cli.ExitUsage, "", "name the old version's traces with -against"},
 		{"explain -slowest 0 a", cli.ExitUsage, "", "from 1 to 1000"},
@@ -160,7 +158,7 @@ func TestUsage(t *testing.T) {
 		{"report /no/such/file", cli.ExitUsage, "", "\"/no/such/file\" is neither a file nor a URL of a recorder"},
 		{"report -json -html - http://x", cli.ExitUsage, "", "give the page a file"},
 		{"report -html /no/such/folder/page http://x", cli.ExitFailed, "", "cannot write"},
-		{"report usage_test.go", cli.ExitFailed, "", "usage_test.go: history: no file of a history"},
+		{"report usage_test.go", cli.ExitFailed, "", "usage_test.go: history: not the file of a history"},
 
 		{"compare", cli.ExitUsage, "", "no file"},
 		{"compare -figures p98 x", cli.ExitUsage, "", `-figures: no figure "p98"; there are: requests, `},
@@ -220,6 +218,7 @@ func TestUsage(t *testing.T) {
 			"not defined: -q; hey's -q is a rate for each worker; -rate is that of all together",
 		},
 		{"load -h2 http://x/", cli.ExitUsage, "", "write -http2"},
+		{"load -host a http://x/", cli.ExitUsage, "", "write -H 'Host: NAME'"},
 		{"load --latency http://x/", cli.ExitUsage, "", "percentiles are always shown"},
 		{"load -t4 -c100 -d30s http://x/", cli.ExitUsage, "", "write a space between: -t 4"},
 		{"run -duration=30s -- x", cli.ExitUsage, "", "write -z"},
@@ -355,7 +354,7 @@ func TestOutputsDiffer(t *testing.T) {
 	} {
 		r := call("run", "-url", gone, "-o", names[0], "-html", names[1], "--", "/no/such/server")
 		r.check(t, cli.ExitFailed, nil, []string{names[1] +
-			" is to be written twice: give each result a file of its own"})
+			" would be written twice: give each result a file of its own"})
 	}
 	r := call("run", "-url", gone, "-o", filepath.Join(dir, "out"), "-html", filepath.Join(link, "out"), "--",
 		"/no/such/server")

@@ -236,15 +236,15 @@ var refusals = []struct{ src, want, from, to string }{
 	},
 	{
 		"//fastc:call f()\n//fastc:budget soon\nfunc F()\n",
-		`9:16: the budget "soon" is no duration of 1ns to 10s; write it as in 300us`, "soon", "300us",
+		`9:16: the budget "soon" is not a duration of 1ns to 10s; write it as in 300us`, "soon", "300us",
 	},
 	{
 		"//fastc:call f()\n//fastc:budget -1us\nfunc F()\n",
-		`9:16: the budget "-1us" is no duration of 1ns to 10s; write it as in 300us`, "-1us", "300us",
+		`9:16: the budget "-1us" is not a duration of 1ns to 10s; write it as in 300us`, "-1us", "300us",
 	},
 	{
 		"//fastc:call f()\n//fastc:budget 1h\nfunc F()\n",
-		`9:16: the budget "1h" is no duration of 1ns to 10s; write it as in 300us`, "1h", "300us",
+		`9:16: the budget "1h" is not a duration of 1ns to 10s; write it as in 300us`, "1h", "300us",
 	},
 	{
 		"//fastc:call f()\n//fastc:yield\n//fastc:slow\nfunc F()\n",

@@ -60,7 +60,7 @@ func refuse(option, format string, args ...any) error {
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Client != nil && len(o.Endpoints) > 0 {
-		return o, refuse("Endpoints", "it is set beside Client: set one of them")
+		return o, refuse("Endpoints", "it is set, and Client is, too: set one of them")
 	}
 	if len(o.Endpoints) == 0 {
 		o.Endpoints = []string{localURL}
@@ -69,7 +69,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Group = filepath.Base(os.Args[0])
 	}
 	if len(o.Group) > maxName || strings.Contains(o.Group, "/") {
-		return o, refuse("Group", "%.40q is no name: use at most %d bytes and no '/'", o.Group, maxName)
+		return o, refuse("Group", "%.40q is not a name: use at most %d bytes and no '/'", o.Group, maxName)
 	}
 	if o.K == 0 {
 		o.K = 1
@@ -130,7 +130,7 @@ func ClientConfig(endpoints ...string) clientv3.Config {
 var errClosed = errors.New("etcdturn: closed: make new Turns with New")
 
 var (
-	errEnded     = errors.New("the lease ended meanwhile")
+	errEnded     = errors.New("the lease ended before the turn was free")
 	errChanged   = errors.New("the key was deleted or changed")
 	errUnwatched = errors.New("the key cannot be watched: the client was closed")
 )

@@ -171,7 +171,7 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 		case err == nil:
 			return l, nil
 		case isCode(err, http.StatusConflict), isCode(err, http.StatusNotFound):
-			holders = append(holders, "another one, meanwhile")
+			holders = append(holders, "another one, which was faster")
 			t.stale(ctx, name, s)
 		default:
 			return nil, err

@@ -69,14 +69,14 @@ func (o Options) withDefaults() (Options, error) {
 		return o, refuse("Client", "URL and Client belong together: set both, or none in a pod")
 	}
 	if u, err := url.Parse(o.URL); err != nil || o.URL != "" && (u.Scheme == "" || u.Host == "") {
-		return o, refuse("URL", "%q is no URL of a server: write https://host:port", o.URL)
+		return o, refuse("URL", "%q is not the URL of a server: write https://host:port", o.URL)
 	}
 	if o.Group == "" {
 		o.Group = filepath.Base(os.Args[0])
 	}
 	if len(o.Group) > maxGroup || !groupName.MatchString(o.Group) {
 		return o, refuse("Group",
-			"%.40q is no part of an object's name: use up to %d of a-z, 0-9, '-' and '.', a letter or digit at "+
+			"%.40q cannot be part of an object's name: use up to %d of a-z, 0-9, '-' and '.', a letter or digit at "+
 				"both ends and around each '.'", o.Group, maxGroup)
 	}
 	if o.K == 0 {

@@ -96,7 +96,7 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 			if failed == acceptWarn {
 				refused.Began(a.logger(),
 					"haproxy: the agent-check cannot accept connections, so HAProxy keeps the last state "+
-						"that it got; trying on",
+						"that it got; trying again",
 					"error", err)
 			}
 			time.Sleep(min(time.Duration(failed)*5*time.Millisecond, time.Second))

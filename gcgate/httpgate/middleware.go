@@ -51,7 +51,7 @@ func New(g *gcgate.Gate, o Options) (*Middleware, error) {
 	for _, p := range o.GCIPeers {
 		if !p.IsValid() {
 			return nil, evenkeel.NewOptionError("httpgate.Options", "GCIPeers",
-				"an entry is no valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")")
+				"an entry is not a valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")")
 		}
 	}
 	return newMiddleware(g, o), nil

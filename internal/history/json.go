@@ -71,7 +71,7 @@ func (h *History) readLog(b []byte) (good, lost int, err error) {
 		good += len(line) + 1
 	}
 	if lines == 0 {
-		return good, lost, fmt.Errorf("history: no file of a history: of %d bytes not one line is whole", len(b))
+		return good, lost, fmt.Errorf("history: not the file of a history: %d bytes without a whole line", len(b))
 	}
 	return good, lost, nil
 }
@@ -192,13 +192,13 @@ func newJSONCell(k Key, c *cell) jsonCell {
 func (h *History) UnmarshalJSON(b []byte) error {
 	var j jsonHistory
 	if err := json.Unmarshal(b, &j); err != nil {
-		return fmt.Errorf("history: no JSON of a history: %w", err)
+		return fmt.Errorf("history: not the JSON of a history: %w", err)
 	}
 	switch {
 	case j.Version > jsonVersion:
 		return fmt.Errorf("history: version %d: %w", j.Version, errVersion)
 	case j.Version < 1:
-		return errors.New(`history: no JSON of a history: it has no "version"`)
+		return errors.New(`history: not the JSON of a history: it has no "version"`)
 	case len(j.Hours) > maxJSONHours:
 		return fmt.Errorf("history: %d hours; %d are read at most", len(j.Hours), maxJSONHours)
 	}

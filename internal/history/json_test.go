@@ -93,7 +93,7 @@ func TestBadJSON(t *testing.T) {
 	good := text(t, knownHistory())
 	for name, tt := range map[string]struct{ old, new, want string }{
 		"no version":    {`"version":1`, `"version":0`, `no "version"`},
-		"another thing": {`"hours":[`, `"hours":[7,`, "no JSON of a history"},
+		"another thing": {`"hours":[`, `"hours":[7,`, "not the JSON of a history"},
 		"no hour": {
 			`"start":"2026-11-21T23:00:00Z"`, `"start":"2026-11-21T23:07:00Z"`,
 			"begin with an hour",

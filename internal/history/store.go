@@ -175,7 +175,7 @@ func (s *Store) flush() error {
 	defer s.mu.Unlock()
 	switch {
 	case err != nil && s.err == nil:
-		s.o.Logger.Warn("the history of slow requests is kept in memory alone", "dir", s.o.Dir, "error", err)
+		s.o.Logger.Warn("the history of slow requests is kept only in memory", "dir", s.o.Dir, "error", err)
 	case err == nil && s.err != nil:
 		s.o.Logger.Warn("the history of slow requests is kept on the disk again", "dir", s.o.Dir)
 	}

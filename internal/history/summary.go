@@ -312,7 +312,7 @@ func againstText(a string) string {
 	case againstSnapshot:
 		return "the usual request of its class, in the same trace"
 	case againstHistory:
-		return "the usual request of its class in the hours before, as the trace has too few"
+		return "the usual request of its class in the hours before, because the trace has too few"
 	}
-	return "nothing, as the usual request of its class is not known, or is slow itself"
+	return "nothing, because the usual request of its class is not known, or is slow itself"
 }

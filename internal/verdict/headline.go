@@ -76,7 +76,7 @@ func lineHeadline(same []NamedCause) string {
 		t += " in " + first.Site
 	}
 	if first.Holder != "" {
-		t += ", which " + first.Holder + " " + holds(first.Cause, first.Op) + " meanwhile"
+		t += ", which " + first.Holder + " " + holds(first.Cause, first.Op)
 		if first.Longest > 0 {
 			t += ", up to " + textfmt.Duration(first.Longest)
 		}

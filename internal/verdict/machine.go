@@ -39,7 +39,7 @@ func (v *Verdict) doubt() string {
 	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) ||
 		c.Cause == reqtrace.CauseStopped) {
 		// its place is what the world is stopped for
-		return fmt.Sprintf("Meanwhile the hypervisor took %s of the CPUs' time, so trace again when it takes less.",
+		return fmt.Sprintf("The hypervisor took %s of the CPUs' time during the trace, so trace again when it takes less.",
 			textfmt.Share(r.Machine.Steal))
 	}
 	if waits(c.Cause) && c.Doing == reqtrace.CauseDescheduled {

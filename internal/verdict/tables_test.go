@@ -161,7 +161,7 @@ func TestSameLine(t *testing.T) {
 		reqtrace.Blame{Cause: reqtrace.CauseNetwork, Site: fetch, Time: 30 * ms},
 	))
 	const want = "62% of the extra time comes from main.fetch (fetch.go:9), which is waiting for the network. " +
-		"32% is waiting for a singleflight call in main.get (get.go:5), which main.fill (get.go:8) runs meanwhile, " +
+		"32% is waiting for a singleflight call in main.get (get.go:5), which main.fill (get.go:8) runs, " +
 		"up to 40 ms. 30% is the line itself."
 	if v.Sentence != want || v.Causes[0].Cause != reqtrace.CauseLock || v.Causes[1].Cause != reqtrace.CauseNetwork {
 		t.Errorf("%s\n%+v", v.Sentence, v.Causes)

@@ -126,7 +126,7 @@ func (t *text) classes() {
 		return
 	}
 	table := textfmt.NewTable(5)
-	table.Add(t.style.Bold, []string{"class (-class NAME explains one alone)", "requests", "p50", "p99", "of p99+"})
+	table.Add(t.style.Bold, []string{"class (-class NAME explains only one)", "requests", "p50", "p99", "of p99+"})
 	for _, c := range rows[:min(len(rows), textClasses)] {
 		table.Add(nil, []string{
 			"  " + c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50),

@@ -209,7 +209,7 @@ func TestCutOff(t *testing.T) {
 	text := strings.Join(strings.Fields(out.String()), " ") // as it is before it is wrapped
 	for _, want := range []string{
 		"main.(*cache).get (main.go:",
-		"The trace is cut off or corrupt. The report is of the ", v.Report().Broken,
+		"The trace is cut off or corrupt. The report covers only the ", v.Report().Broken,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q", want)

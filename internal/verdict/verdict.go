@@ -211,7 +211,7 @@ func caveats(r *reqtrace.Report, causes []NamedCause) []string {
 	list := []string{}
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if r.Broken != "" {
-		add("The trace is cut off or corrupt. The report is of the %s before that alone; take it again, and wait "+
+		add("The trace is cut off or corrupt. The report covers only the %s before that. Take it again, and wait "+
 			"for its end (%s).", textfmt.Duration(r.Trace), r.Broken)
 	}
 	if r.Requests == 0 {

@@ -151,7 +151,7 @@ func TestVerdictCaveats(t *testing.T) {
 		{"none", lock, func(*reqtrace.Report) {}, ""},
 		{
 			"broken", lock, func(r *reqtrace.Report) { r.Broken = "after 7 events: unexpected EOF" },
-			"The report is of the 5 s before that alone; take it again, and wait for its end (after 7 events: " +
+			"The report covers only the 5 s before that. Take it again, and wait for its end (after 7 events: " +
 				"unexpected EOF)",
 		},
 		{"few", lock, func(r *reqtrace.Report) { r.Tail.Requests = 9 }, "p99+ is 9 requests of 12,000"},
@@ -259,7 +259,7 @@ func TestStolen(t *testing.T) {
 		}
 		r.Machine.Steal = tt.steal
 		v := Of(r)
-		if said := strings.Contains(v.Sentence, "the hypervisor took 23% of the CPUs' time"); v.Named != tt.named ||
+		if said := strings.Contains(v.Sentence, "The hypervisor took 23% of the CPUs' time"); v.Named != tt.named ||
 			said == tt.named {
 			t.Errorf("%+v: %s", tt, v.Sentence)
 		}

@@ -59,7 +59,7 @@ func (l *loop) reach() time.Duration {
 
 func (l *loop) ask(a ask) {
 	if len(l.next.asks) == maxAsks {
-		a.answer <- answer{err: errors.New("recorder: as many snapshots as may be are under way: ask again in two " +
+		a.answer <- answer{err: errors.New("recorder: too many snapshots are under way: ask again in two " +
 			"seconds")}
 		return
 	}

@@ -133,7 +133,7 @@ func (l *loop) publish(now time.Time) {
 	case !l.on:
 		why = l.whyOff(now)
 	case err != nil:
-		why = "the history is in memory alone: " + err.Error()
+		why = "the history is only in memory: " + err.Error()
 	}
 	l.r.update(func(s *Stats) {
 		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.slice.window, l.slice.bytes

@@ -104,7 +104,7 @@ func setup(entries uint32, tried []uint32) (*ring, error) {
 	r := &ring{fd: fd}
 	if p.features&featSingleMmap == 0 {
 		r.close()
-		return nil, errors.New("the kernel's io_uring is too old (Linux 5.6 has what it takes)")
+		return nil, errors.New("the kernel's io_uring is too old: use Linux 5.6 or later")
 	}
 	if err := r.mapRings(&p); err != nil {
 		r.close()

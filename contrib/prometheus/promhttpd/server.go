@@ -21,13 +21,14 @@ var figures = []figure.Figure[httpd.Stats]{
 		func(s *httpd.Stats) float64 { return float64(s.Workers) }),
 	figure.Gauge("evenkeel_httpd_queued_bytes", "Memory of answers that wait to be sent.",
 		func(s *httpd.Stats) float64 { return float64(s.QueuedBytes) }),
-	figure.Gauge("evenkeel_httpd_unread_bytes", "Bytes that were read and that nobody has asked for yet.",
+	figure.Gauge("evenkeel_httpd_unread_bytes", "Bytes that were read and that no handler has asked for yet.",
 		func(s *httpd.Stats) float64 { return float64(s.UnreadBytes) }),
 	figure.Counter("evenkeel_httpd_accepted_connections_total", "Connections that were accepted.",
 		func(s *httpd.Stats) float64 { return float64(s.Accepted) }),
 	figure.Counter("evenkeel_httpd_accept_stalls_total", "How often a connection waited to be accepted, at a limit.",
 		func(s *httpd.Stats) float64 { return float64(s.AcceptStalls) }),
-	figure.Counter("evenkeel_httpd_idle_timeouts_total", "Connections that were ended as they were idle for long.",
+	figure.Counter("evenkeel_httpd_idle_timeouts_total",
+		"Connections that were closed because they were idle for long.",
 		func(s *httpd.Stats) float64 { return float64(s.IdleTimeouts) }),
 }
 

@@ -18,7 +18,7 @@ var figures = []figure.Figure[recorder.Stats]{
 		func(s *recorder.Stats) float64 { return figure.Timestamp(s.Since) }),
 	figure.Gauge("evenkeel_recorder_recording", "1 while it records.",
 		func(s *recorder.Stats) float64 { return figure.Flag(s.On) }),
-	figure.Gauge("evenkeel_recorder_threshold_seconds", "From which on a request is slow.",
+	figure.Gauge("evenkeel_recorder_threshold_seconds", "Time from which on a request is slow.",
 		func(s *recorder.Stats) float64 { return figure.Seconds(s.Threshold) }),
 	figure.Gauge("evenkeel_recorder_window_seconds", "Time that a snapshot goes back.",
 		func(s *recorder.Stats) float64 { return figure.Seconds(s.Window) }),

@@ -62,7 +62,7 @@ func (g *group) Status() raftgate.Status {
 func (g *group) Transfer(ctx context.Context, to string) error {
 	id, err := strconv.ParseUint(to, 16, 64)
 	if err != nil {
-		return fmt.Errorf("etcdraft: %q is no member: use ID", to)
+		return fmt.Errorf("etcdraft: %q is not a member: use ID", to)
 	}
 	g.hand(1)
 	defer g.hand(-1)

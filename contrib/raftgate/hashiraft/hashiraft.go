@@ -58,7 +58,7 @@ func (g group) Transfer(ctx context.Context, to string) error {
 			return fmt.Errorf("hashiraft: the transfer to %s goes on: %w", to, context.Cause(ctx))
 		}
 	}
-	return fmt.Errorf("hashiraft: %q is no member", to)
+	return fmt.Errorf("hashiraft: %q is not a member", to)
 }
 
 // transfer tries again while the library still has the last transfer.

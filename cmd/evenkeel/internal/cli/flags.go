@@ -150,11 +150,13 @@ func (s *ByteSize) Set(text string) error {
 }
 
 var foreignFlags = map[string]string{
-	"q":  "hey's -q is a rate for each worker; -rate is that of all together",
-	"A":  "write -H 'Accept: TYPE'",
-	"U":  "write -H 'User-Agent: NAME'",
-	"h2": "write -http2",
-	"x":  "there are no proxies here: name the service's own address",
+	"q":    "hey's -q is a rate for each worker; -rate is that of all together",
+	"A":    "write -H 'Accept: TYPE'",
+	"T":    "write -H 'Content-Type: TYPE'",
+	"U":    "write -H 'User-Agent: NAME'",
+	"h2":   "write -http2",
+	"host": "write -H 'Host: NAME'",
+	"x":    "there are no proxies here: name the service's own address",
 
 	"disable-compression": "answers are never asked for compressed: leave it out",
 	"disable-redirects":   "redirects are not followed: leave it out",

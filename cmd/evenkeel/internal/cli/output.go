@@ -51,7 +51,7 @@ func CanSave(inputs []string, outputs ...string) error {
 			errs = append(errs, fmt.Errorf("%s is read, and would be written over: name another file for the result",
 				out))
 		case slices.ContainsFunc(outputs[:i], is):
-			errs = append(errs, fmt.Errorf("%s is to be written twice: give each result a file of its own", out))
+			errs = append(errs, fmt.Errorf("%s would be written twice: give each result a file of its own", out))
 		default:
 			errs = append(errs, runfile.CanSave(out))
 		}

@@ -229,7 +229,7 @@ func (c *Comparison) whyInconclusive(column int, r *tailstat.Result) string {
 		n := c.fewest(c.verdicts)
 		t := fmt.Sprintf("%s are too few for an interval; use %d rounds", runs, n)
 		if m := c.fewest(len(c.Columns) - 1); m < n {
-			t += fmt.Sprintf(", or %d of one figure alone, as with -figures %s", m, alone(c.known(c.toJudge())))
+			t += fmt.Sprintf(", or %d of only one figure, as with -figures %s", m, alone(c.known(c.toJudge())))
 		}
 		return t
 	}

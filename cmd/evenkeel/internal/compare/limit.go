@@ -117,7 +117,7 @@ func (j *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&j.Base, "base", "", "`label` that ratios refer to (default: the first)")
 	fs.Func("fail-if", "exit with 3 if a figure surely changed by more than this `limit`, such as 'p99 > +20%' or "+
 		"'requests/s < -10%', and with 4 if that is inconclusive; repeatable", cli.Each(&j.FailIf, ParseLimit))
-	fs.StringVar(&j.Figures, "figures", "", "judge these `figures` alone, by their names in the table, separated by "+
+	fs.StringVar(&j.Figures, "figures", "", "judge only these `figures`, by their names in the table, separated by "+
 		"commas; fewer figures have narrower intervals")
 }
 

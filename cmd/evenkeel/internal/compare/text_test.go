@@ -116,7 +116,7 @@ func bare(t *testing.T, label string, rounds int, slower float64, known ...float
 	return runs
 }
 
-// TestBarePercentiles: nothing is shown or judged of a distribution of which some percentiles alone
+// TestBarePercentiles: nothing is shown or judged of a distribution of which only some percentiles
 // are known, and what is not known widens no interval.
 func TestBarePercentiles(t *testing.T) {
 	f := &runfile.File{Runs: slices.Concat(bare(t, "a", 12, 1, .5, .99), bare(t, "bb", 12, 1.5, .5, .99))}

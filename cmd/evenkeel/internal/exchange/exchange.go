@@ -60,8 +60,8 @@ type format struct {
 // Messages list them in this order.
 var formats = []format{
 	{name: FormatRun},
-	{FormatHgrm, readHgrm, writeHgrm, "a .hgrm takes percentiles of the latency in milliseconds, and the number " +
-		"of requests: some percentiles alone, so that nothing can be added to it"},
+	{FormatHgrm, readHgrm, writeHgrm, "a .hgrm takes only some percentiles, in milliseconds, and the number of " +
+		"requests, so nothing can be added to it"},
 	{FormatHlog, readHlog, writeHlog, "a histogram log takes the latency in nanoseconds, whole, and the window"},
 	{name: FormatWrk2, read: readWrk2},
 	{name: FormatK6, read: readK6},
@@ -101,7 +101,7 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 			return nil, err
 		}
 		if o.Format = sniff(head); o.Format == "" {
-			return nil, fmt.Errorf("it is in no format that is known here (%s): say with -from which it is",
+			return nil, fmt.Errorf("its format is not known here (%s): say with -from which it is",
 				readable())
 		}
 	}

@@ -181,7 +181,7 @@ func TestBadInput(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{"empty", "", "", "in no format that is known here (run, hgrm, hlog, wrk2, k6, vegeta, hey, " +
+		{"empty", "", "", "its format is not known here (run, hgrm, hlog, wrk2, k6, vegeta, hey, " +
 			"list): say with -from"},
 		{"of something else", "", "hello\n", "say with -from"},
 		{"other JSON", "", `{"x":1}`, "say with -from"},
@@ -251,7 +251,7 @@ func TestBadInput(t *testing.T) {
 			"a latency of -5ns",
 		},
 		{"vegeta status", "", `{"attack":"","code":7,"timestamp":"2026-01-01T00:00:00Z","latency":5}`, "status 7"},
-		{"vegeta time", "", `{"attack":"","code":200,"latency":5}`, "the file was changed, or is another one"},
+		{"vegeta time", "", `{"attack":"","code":200,"latency":5}`, "the file was changed, or is not this one's"},
 		{"no gob", "", "\x07\x00\x01\x02hello", "vegeta: result 1"},
 
 		{"run.json of another version", "", `{"tool":"x","version":99,"runs":[]}`, "newer than this evenkeel reads"},

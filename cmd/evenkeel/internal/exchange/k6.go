@@ -88,7 +88,7 @@ func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
 	}
 	l.Latency, run.Import.Quantiles = h, qs
 	run.Notes = []string{
-		"k6's summary has " + percents(qs) + " alone, interpolated between requests, and results cannot be added to " +
+		"k6's summary has only " + percents(qs) + ", interpolated between requests, and results cannot be added to " +
 			"it: ask k6 for more with --summary-trend-stats 'med,p(90),p(99),p(99.9),max'",
 		"k6's http_req_duration counts from the sending, without dialling; the summary does not say when it ran, " +
 			"what was asked for, targets, or figures over time",

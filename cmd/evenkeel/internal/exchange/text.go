@@ -80,7 +80,7 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 			return nil, err
 		}
 		l.Latency, p.run.Import.Quantiles = h, qs
-		p.run.Notes = append(p.run.Notes, "its output has "+percents(qs)+" alone: run wrk2 with -L for all")
+		p.run.Notes = append(p.run.Notes, "its output has only "+percents(qs)+": run wrk2 with -L for all")
 	default:
 		return nil, errors.New("no percentiles in it: run wrk2 with -L, which prints them")
 	}
@@ -297,7 +297,7 @@ func readHey(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{{
 		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatHey), Exact: true},
 		Notes: []string{
-			"hey's CSV has answers alone. It lacks failed requests, when it ran, connections, " +
+			"hey's CSV has only answers. It lacks failed requests, when it ran, connections, " +
 				"targets, sizes",
 			"hey is a closed loop and counts from the sending, so it sends less while the service stalls",
 		},

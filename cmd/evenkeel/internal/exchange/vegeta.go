@@ -120,7 +120,7 @@ func (v *vegeta) add(r vegetaResult) error {
 	case r.Latency < 0:
 		return fmt.Errorf("a latency of %v: the file was changed; make it again", r.Latency)
 	case y < 1970 || y > 2260:
-		return fmt.Errorf("sent at %v, which cannot be: the file was changed, or is another one", r.Timestamp)
+		return fmt.Errorf("sent at %v, which is impossible: the file was changed, or is not this one's", r.Timestamp)
 	case r.BytesIn > math.MaxInt64/2-uint64(l.Bytes):
 		return fmt.Errorf("%d bytes: the file was changed; make it again", r.BytesIn)
 	case r.Code > 0 && (r.Code < 100 || r.Code > 999):
@@ -188,7 +188,7 @@ func (v *vegeta) end() error {
 	}
 	v.run.Notes = append(v.run.Notes,
 		"vegeta's latency counts from the sending, without the wait for a free worker; of the failures it includes "+
-			"timeouts alone, as evenkeel does",
+			"only timeouts, as evenkeel does",
 		vegetaUnsaid(said))
 	return nil
 }

@@ -77,7 +77,7 @@ func parseLimit(text string, against bool) (Limit, error) {
 	var err error
 	l.percent, err = strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if err != nil || math.IsNaN(l.percent) || l.percent < 0 || l.percent > 1e6 || l.percent >= 100 && !against {
-		return l, fmt.Errorf("%q is no share; write 0%% or more, without -against less than 100%%", number)
+		return l, fmt.Errorf("%q is not a share; write 0%% or more, without -against less than 100%%", number)
 	}
 	if !slices.Contains(strings.Fields(bands), l.band) {
 		return l, fmt.Errorf("no band %q; there are %s", l.band, bands)

@@ -54,7 +54,7 @@ func IsURL(name string) bool { return strings.Contains(name, "://") }
 func ParseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(WithScheme(text))
 	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "") {
-		err = errors.New("no http or https URL of a host")
+		err = errors.New("not an http or https URL of a host")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w; write it as http://HOST:PORT/PATH", text, err)

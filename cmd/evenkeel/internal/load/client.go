@@ -38,7 +38,7 @@ func (c *ClientFlags) Apply(o *loadgen.Options) error {
 		if fi, err := os.Stat(c.Unix); err != nil {
 			return fmt.Errorf("-unix: %w", err)
 		} else if fi.Mode()&os.ModeSocket == 0 {
-			return fmt.Errorf("-unix %s: it is no socket", c.Unix)
+			return fmt.Errorf("-unix %s: it is not a socket", c.Unix)
 		}
 		o.DialContext = dialUnix(c.Unix)
 	}

@@ -2,7 +2,6 @@
 package load
 
 import (
-	"cmp"
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
@@ -24,13 +23,11 @@ import (
 type Flags struct {
 	options loadgen.Options
 
-	method      string
-	headers     cli.List
-	body        string
-	BodyFile    string
-	contentType string
-	basicAuth   string
-	hostHeader  string
+	method    string
+	headers   cli.List
+	body      string
+	BodyFile  string
+	basicAuth string
 
 	insecure bool
 	Shape    shapeFlags
@@ -53,7 +50,7 @@ const drain = time.Second
 
 var Groups = []string{
 	"Rate: warmup arrivals stages times seed",
-	"Requests: m H d D T a host t targets class template distinct",
+	"Requests: m H d D a t targets class template distinct",
 	"Connections: http1 http2 streams disable-keepalive insecure cacert",
 }
 
@@ -71,9 +68,7 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.Var(&l.headers, "H", "send this `header`, such as 'Accept: text/html'; repeatable")
 	fs.StringVar(&l.body, "d", "", "request `body`")
 	fs.StringVar(&l.BodyFile, "D", "", "`file` of the request body, - for standard input")
-	fs.StringVar(&l.contentType, "T", "", "Content-`Type` of the body (default application/x-www-form-urlencoded)")
 	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
-	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
 	l.Mix.register(fs)
 	fs.BoolVar(&o.DisableKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
@@ -181,6 +176,8 @@ func PProfAt(s string, first *url.URL) (string, error) {
 
 var flagOf = map[string]string{
 	"Requests": "-n", "Connections": "-c", "Duration": "-z", "Rate": "-rate", "Warmup": "-warmup", "Timeout": "-t",
+	"Streams": "-streams", "Arrivals": "-arrivals", "Stages": "-stages", "Times": "-times", "Protocol": "-http2",
+	"DisableKeepAlive": "-disable-keepalive",
 }
 
 // FlagError names flags in an error of loadgen.
@@ -189,7 +186,8 @@ func FlagError(err error) error {
 	if !errors.As(err, &oe) {
 		return err
 	}
-	if name := cmp.Or(flagOf[oe.Option], shapeFlagOf(oe.Option)); name != "" {
+	option, _, _ := strings.Cut(oe.Option, "[") // Stages[2]
+	if name := flagOf[option]; name != "" {
 		return fmt.Errorf("%s %s", name, oe.Reason)
 	}
 	return errors.New(oe.Reason)
@@ -203,12 +201,6 @@ func (l *Flags) header() (http.Header, error) {
 			return nil, fmt.Errorf("-H %q: write it as 'Name: value'", s)
 		}
 		h.Add(strings.TrimSpace(k), strings.TrimSpace(v))
-	}
-	if l.contentType != "" {
-		h.Set("Content-Type", l.contentType)
-	}
-	if l.hostHeader != "" {
-		h.Set("Host", l.hostHeader)
 	}
 	if l.basicAuth != "" {
 		if !strings.Contains(l.basicAuth, ":") {

@@ -53,7 +53,7 @@ func ParseLimit(s string) (Limit, error) {
 		err = l.duration(value)
 	case strings.HasPrefix(what, "p"):
 		if _, ok := l.quantile(); !ok {
-			return l, fmt.Errorf("%q is no quantile; write p50, p99 or p99.9, above p0 and below p100", what)
+			return l, fmt.Errorf("%q is not a quantile; write p50, p99 or p99.9, above p0 and below p100", what)
 		}
 		err = l.duration(value)
 	case what == "failed", what == "bad", what == "late":
@@ -65,7 +65,7 @@ func ParseLimit(s string) (Limit, error) {
 		l.format = func(x float64) string { return textfmt.Count(x) + "/s" }
 		l.bound, err = number(strings.TrimSpace(strings.TrimSuffix(value, "/s")))
 		if err != nil {
-			err = fmt.Errorf("%q is no rate; write it as 1000/s", value)
+			err = fmt.Errorf("%q is not a rate; write it as 1000/s", value)
 		}
 	default:
 		err = fmt.Errorf("no figure %q; %s", what, loadLimitForm)
@@ -76,7 +76,7 @@ func ParseLimit(s string) (Limit, error) {
 func (l *Limit) duration(value string) error {
 	d, err := time.ParseDuration(strings.ReplaceAll(value, " ", ""))
 	if err != nil || d < 0 {
-		return fmt.Errorf("%q is no duration; write it with its unit, such as 20ms or 1.5s", value)
+		return fmt.Errorf("%q is not a duration; write it with its unit, such as 20ms or 1.5s", value)
 	}
 	l.bound, l.format = d.Seconds(), func(x float64) string { return textfmt.Duration(time.Duration(x * 1e9)) }
 	return nil

@@ -77,14 +77,6 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 	return nil
 }
 
-func shapeFlagOf(option string) string {
-	option, _, _ = strings.Cut(option, "[")
-	return map[string]string{
-		"Streams": "-streams", "Arrivals": "-arrivals", "Stages": "-stages", "Times": "-times", "Protocol": "-http2",
-		"DisableKeepAlive": "-disable-keepalive",
-	}[option]
-}
-
 // loadDuration returns 0 if it is unbounded.
 func loadDuration(o *loadgen.Options) time.Duration {
 	d := o.Duration
@@ -172,7 +164,7 @@ func readTimes(name string) ([]time.Duration, error) {
 			d, err = time.Duration(s*1e9), nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: line %d: %q is no time; write it in seconds, or as a duration", name, n, text)
+			return fmt.Errorf("%s: line %d: %q is not a time; write it in seconds, or as a duration", name, n, text)
 		}
 		times = append(times, d)
 		return nil

@@ -259,7 +259,7 @@ func (p *targetParser) text(line string) error {
 	isHeader := headerLine.MatchString(line)
 	switch {
 	case (isBody || isHeader) && last == nil:
-		return fmt.Errorf("%q is of no target, as none stands above it; %s", line, targetForm)
+		return fmt.Errorf("%q belongs to no target, because none is above it; %s", line, targetForm)
 	case isBody:
 		b, err := p.body(strings.TrimSpace(body))
 		if err != nil {
@@ -311,7 +311,7 @@ func (p *targetParser) target(method, url string) (loadgen.Target, error) {
 	case !strings.HasPrefix(url, "/"):
 		t.URL = fetch.WithScheme(url)
 	case p.below == "":
-		return t, fmt.Errorf("%q is below no URL; give one on the command line, or write it whole", url)
+		return t, fmt.Errorf("%q has no URL above it; give one on the command line, or write it whole", url)
 	default:
 		t.URL = p.below + url
 	}

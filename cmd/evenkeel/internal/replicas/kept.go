@@ -152,7 +152,7 @@ func (s served) history(ctx context.Context) (*history.History, string, error) {
 	}
 	h, source, err := parseHistory(b)
 	if err != nil {
-		return nil, "", fmt.Errorf("its answer is none of a recorder (%w): %s", err, recorderWanted)
+		return nil, "", fmt.Errorf("its answer is not a recorder's (%w): %s", err, recorderWanted)
 	}
 	return h, source, nil
 }

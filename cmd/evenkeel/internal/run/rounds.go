@@ -185,17 +185,7 @@ func (r *Runner) foresee(round time.Duration) (why string) {
 
 func (r *Runner) round(ctx context.Context, number int) error {
 	for _, v := range r.draw(number) {
-		run, err := r.take(ctx, v, number)
-		if run != nil {
-			if r.File.Plan != nil {
-				run.Round = number
-			}
-			r.File.Runs = append(r.File.Runs, *run)
-		}
-		if err == nil && ctx.Err() != nil {
-			err = cli.ErrInterrupted
-		}
-		if err != nil {
+		if err := r.add(ctx, v, number, &r.File.Runs); err != nil {
 			if len(r.variants) > 1 {
 				err = fmt.Errorf("%s: %w", v.label, err)
 			}
@@ -203,6 +193,21 @@ func (r *Runner) round(ctx context.Context, number int) error {
 		}
 	}
 	return nil
+}
+
+// add measures a run, which may be part of an interrupted round.
+func (r *Runner) add(ctx context.Context, v variant, round int, to *[]runfile.Run) error {
+	run, err := r.take(ctx, v, round)
+	if run != nil {
+		if r.File.Plan != nil {
+			run.Round = round
+		}
+		*to = append(*to, *run)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = cli.ErrInterrupted
+	}
+	return err
 }
 
 // fixLooks limits the rounds of -until, before a look decides anything.

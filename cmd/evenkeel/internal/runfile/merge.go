@@ -69,7 +69,7 @@ type MergeOptions struct {
 // Merge adds up the files of several generators of one load.
 func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 	if len(files) < 2 {
-		return nil, errors.New("one file alone has nothing to be added to: name the files of all generators")
+		return nil, errors.New("one file cannot be merged: name the files of all generators")
 	}
 	first := files[0]
 	sum := &File{Version: first.Version, Tool: first.Tool, Machine: first.Machine}

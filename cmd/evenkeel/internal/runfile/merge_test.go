@@ -170,7 +170,7 @@ func TestMergeRefuses(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{files[:1], names[:1], "one file alone"},
+		{files[:1], names[:1], "one file cannot be merged"},
 		{files[:2], names[:2], "1 of 3 shares are not there, such as 2/3: collect"},
 		{[]*File{files[0], files[0]}, names[:2], "0.json and 1.json are the same run"},
 	} {

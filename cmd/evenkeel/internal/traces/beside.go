@@ -64,7 +64,7 @@ func (s *endpoint) profile(ctx context.Context) (end func() error) {
 	u := *s.at
 	if path.Base(u.Path) != "trace" {
 		return func() error {
-			return fmt.Errorf("%s does not end in /trace, so where its profile is cannot be told", s.url)
+			return fmt.Errorf("%s does not end in /trace, so the URL of its profile is not known", s.url)
 		}
 	}
 	u.Path = path.Join(path.Dir(u.Path), "profile")

@@ -31,7 +31,7 @@ func probes(d *decl.File) []probe {
 	}
 	constant := func(uses []decl.Name) {
 		for _, n := range uses {
-			add("const", "__typeof__(%[2]s) %[1]s = (%[2]s);", n, "C.%s is no constant that C knows",
+			add("const", "__typeof__(%[2]s) %[1]s = (%[2]s);", n, "C does not know the constant C.%s",
 				"include the header that defines it")
 		}
 	}

@@ -254,7 +254,7 @@ func (p *fileParser) budgetDirective(f *Func, dir directive) {
 	}
 	d, err := time.ParseDuration(dir.rest)
 	if err != nil || d <= 0 || d > maxBudget {
-		p.bad.Add(dir.restAt, "the budget "+strconv.Quote(dir.rest)+" is no duration of 1ns to "+maxBudget.String(),
+		p.bad.Add(dir.restAt, "the budget "+strconv.Quote(dir.rest)+" is not a duration of 1ns to "+maxBudget.String(),
 			"write it as in 300us")
 		return
 	}
