@@ -216,11 +216,9 @@ func (rs *rounds) warnIgnored(r *round, d *afterDrain) {
 	for _, a := range r.asked {
 		names = append(names, a.signal.String())
 		if e, ok := a.signal.(Explainer); ok {
-			end := a.call("WhyIgnored")
 			if text := e.WhyIgnored(); text != "" {
 				why = append(why, text)
 			}
-			end()
 		}
 	}
 	why = append(why, "clients that keep connections to this process past the balancer")

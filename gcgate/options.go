@@ -135,8 +135,8 @@ func refuseOption(option, format string, args ...any) error {
 // check lets a NaN fail each comparison.
 func (o *Options) check() error {
 	switch {
-	case o.Policy >= PolicyStock:
-		return refuseOption("Policy", "%v cannot be chosen: "+
+	case !policyNames.Has(o.Policy):
+		return refuseOption("Policy", "%v is not a policy: "+
 			"use PolicyAuto, PolicyDrain, PolicyThrough, PolicyShed or PolicyMemory", o.Policy)
 	case !(o.TriggerRatio >= minTriggerRatio && o.TriggerRatio <= 100):
 		return refuseOption("TriggerRatio", "%g is out of range: use %g to 100 (2 by default)",
