@@ -232,9 +232,6 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{MinTriggerBytes: -1}, "use 0"},
 		{Options{DrainTimeout: -1}, "Options.DrainTimeout"},
 		{Options{AnnounceTimeout: time.Hour}, "use up to 10s"},
-		{Options{QuietFor: time.Minute}, "use up to 1s"},
-		{Options{QuietFor: 200 * time.Millisecond}, "raise DrainTimeout to 400ms"}, // which is 100 ms by default
-		{Options{QuietFor: 30 * time.Millisecond, DrainTimeout: 20 * time.Millisecond}, "Options.QuietFor"},
 		{Options{Signals: []Signal{nil}}, "signal 0 is nil"},
 		{Options{Signals: []Signal{new(fakeSignal), (*fakeSignal)(nil)}}, "signal 1 is nil"},
 		{Options{MemoryLimitBytes: 32 << 20}, "lower it to 13421772, or raise the limit to 83886080"},

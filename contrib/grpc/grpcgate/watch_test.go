@@ -274,7 +274,7 @@ func TestIdleClientsHoldUpNoCollection(t *testing.T) {
 		heap.Rate = 0
 		g, err := gcgate.Start(t.Context(), gcgate.Options{
 			Signals: []gcgate.Signal{s}, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"}, Collector: heap,
-			Policy: gcgate.PolicyDrain, Period: -1, QuietFor: time.Millisecond, Logger: quiet,
+			Policy: gcgate.PolicyDrain, Period: -1, Logger: quiet,
 		})
 		if err != nil {
 			t.Fatal(err)
