@@ -131,7 +131,7 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	}
 	// Files first, because a closed pipe may end the printing.
 	err = errors.Join(
-		a.SavePage(f.html, func(w io.Writer) error { return page.Explain(w, newExplained(names[0], source), v) }),
+		a.SavePage(f.html, func(w io.Writer) error { return page.Explain(w, source, v) }),
 		a.SaveAs(f.perfetto, "open it at https://ui.perfetto.dev or in chrome://tracing", func(w io.Writer) error {
 			return perfetto.Write(w, source, v.Report())
 		}),
@@ -147,11 +147,13 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 		return err
 	case len(hit) > 0:
 		return cli.ErrLimit
-	case r.Broken != "" && len(f.failIf) == 0:
-		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report covers only the part before that (%s)\n", source,
+	case r.Broken != "":
+		broken := fmt.Errorf("%s: %w: the report covers only the part before that (%s)", source,
 			reqtrace.ErrBroken, r.Broken)
-	case r.Broken != "": // a limit that part of the trace keeps may be exceeded
-		return fmt.Errorf("%s: %w: the report covers only the part before that (%s)", source, reqtrace.ErrBroken, r.Broken)
+		if len(f.failIf) > 0 { // a limit that part of the trace keeps may be exceeded
+			return broken
+		}
+		a.Say("explain", broken.Error())
 	}
 	return nil
 }
@@ -224,13 +226,6 @@ func (f *explainFlags) verdict(
 	}
 	v, err = traces.Analyze(ctx, demoName, bytes.NewReader(demoTrace), f.options)
 	return demoName, v, err
-}
-
-func newExplained(name, source string) page.Trace {
-	if name != source || name == demoName {
-		return page.Trace{Name: source}
-	}
-	return page.Trace{Name: source, File: name}
 }
 
 func against(

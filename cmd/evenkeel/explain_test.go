@@ -153,8 +153,7 @@ func TestExplainDemo(t *testing.T) {
 	if n := strings.Count(r.stdout, "\n"); n > 9 {
 		t.Errorf("%d lines:\n%s", n, r.stdout)
 	}
-	if b, err := os.ReadFile(demoPage); err != nil || !bytes.Contains(b, []byte("feed.(*Cache).Get")) ||
-		bytes.Contains(b, []byte("go tool trace -http")) {
+	if b, err := os.ReadFile(demoPage); err != nil || !bytes.Contains(b, []byte("feed.(*Cache).Get")) {
 		t.Errorf("the page: %v, %d bytes", err, len(b))
 	}
 	call("explain", "-demo", "-html", "other.html", "-json").check(t, cli.ExitOK, []string{`"tool": "evenkeel `},

@@ -41,7 +41,6 @@ type loadCommand struct {
 	pprof      string
 	pprofGiven bool
 	gctrace    string // log; "": none
-	top        int
 	html       string
 	failIf     load.Limits
 	find       load.Goal
@@ -52,12 +51,10 @@ type loadCommand struct {
 func (c *loadCommand) register(fs *flag.FlagSet) {
 	c.load.Register(fs)
 	c.part.Register(fs)
-	c.top = 8
 	c.client.Register(fs)
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
 	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: at the first URL)")
 	fs.StringVar(&c.gctrace, "gctrace", "", "growing `log` of the service's gctrace lines, - for standard input")
-	fs.Var((*cli.Whole)(&c.top), "top", "list so many `places` that allocate, 0 for none")
 	fs.StringVar(&c.html, "html", "", "write a page to this `file`")
 	fs.Var(&c.find, "find", "search the highest rate that keeps this `condition`, in steps of -z (default 10s)")
 	fs.Func("fail-if", "exit with 3 beyond this `limit`, such as 'p99>20ms', 'failed>0.1%', 'CLASS:p99>9ms' or "+
@@ -69,7 +66,7 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("load", loadHelp, slices.Concat([]string{"Common flags: c n z rate t H d find o fail-if"},
 		load.Groups, []string{
 			"Other connections: unix redirects", "Several machines: share start quiet",
-			"Results: html label top pprof gctrace",
+			"Results: html label pprof gctrace",
 		})...)
 	c.register(fs)
 	urls, err := a.Operands(fs, args)
@@ -111,8 +108,6 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 		return errors.New("only one of -D, -targets and -gctrace can read standard input; give the others a file")
 	case c.html == cli.ToStdout:
 		return errors.New("-html - would mix with the table; use -o FILE, then evenkeel compare -html - FILE")
-	case c.top < 0:
-		return fmt.Errorf("-top %d; write how many places to list, or 0 for none", c.top)
 	}
 	c.load.Mix.Share = c.part.Share
 	if c.options, err = c.load.Options(urls); err != nil {
@@ -190,7 +185,7 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 	o.End(ctx)
 	o.AwaitLog(ctx)
 	stop()
-	o.FillRunning(c.top)
+	o.FillRunning()
 	return &runfile.File{
 		Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine(), Runs: []runfile.Run{o.Run},
 	}, nil
@@ -204,12 +199,12 @@ func (c *loadCommand) report(f *runfile.File) error {
 	run := &f.Runs[0]
 	if c.load.Output != cli.ToStdout {
 		err = errors.Join(err, compare.WriteLoad(c.app.Stdout, run, c.app.Style))
-		if run.Alloc != nil && len(run.Alloc.Flat) > 0 {
+		if run.Alloc != nil && len(run.Alloc.Lines) > 0 {
 			fmt.Fprintln(c.app.Stdout)
 			err = errors.Join(err, observe.WriteSites(c.app.Stdout, run.Alloc, c.app.Style))
 		}
 	}
-	bad := load.HintHTTP2(load.CheckRuns(f), &c.options, run.Load)
+	bad := load.CheckRuns(f)
 	if errors.Is(bad, load.ErrGenerator) {
 		return errors.Join(err, bad)
 	}

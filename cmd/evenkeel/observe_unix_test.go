@@ -167,7 +167,6 @@ func TestLoadObservesNothing(t *testing.T) {
 		{"-pprof ftp://x", "-pprof"},
 		{"-gctrace - -targets -", "only one of -D, -targets and -gctrace"},
 		{"-html -", "compare -html -"},
-		{"-top -1", "-top -1"},
 		{"-fail-if p99", "no > or <"},
 		{"-fail-if nobody:p99>1s", "no class \"nobody\""},
 		{"-seed 5", "-seed is for -arrivals poisson and -template"},

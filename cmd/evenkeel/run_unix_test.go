@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 	r.check(t, cli.ExitOK, []string{
 		"requests/s", "time in GC", "collections", "total GC time", "average pace", "requests/collection",
 		"allocated/request",
-		"p50", "p90", "p99", "p99.9", "max", "flat", "main.waste", "server/main.go:",
+		"p50", "p90", "p99", "p99.9", "max", "lines that allocate", "main.waste", "server/main.go:",
 	}, []string{"starting ", "server says 2", "wrote " + out})
 	if strings.Contains(r.stderr, "clock") {
 		t.Errorf("the collector's lines are passed on:\n%s", r.stderr)
@@ -41,29 +41,15 @@ func TestRun(t *testing.T) {
 	if x := float64(run.Alloc.Bytes) / 1500 / allocated; x < .95 || x > 1.1 {
 		t.Errorf("allocated %.3f of what the server is known to allocate", x)
 	}
-	if a := run.Alloc; float64(a.Cumulative[0].Cum) < .7*float64(a.Sampled) || a.Lines[0].Name != "main.waste" ||
-		a.Lines[0].Line == 0 {
-		t.Errorf("top function %+v, top line %+v", a.Cumulative[0], a.Lines[0])
+	if top := run.Alloc.Lines[0]; float64(top.Flat) < .7*float64(run.Alloc.Sampled) || top.Name != "main.waste" ||
+		top.Line == 0 {
+		t.Errorf("%+v of %d bytes", top, run.Alloc.Sampled)
 	}
 	if gc := run.GC; gc == nil || gc.Summary.Collections == 0 || int(gc.Summary.Collections) != len(gc.Collections) {
 		t.Fatalf("collections: %+v", gc)
 	}
 	if run.Server.PeakRSSBytes == 0 || run.Server.Exit != "signal: terminated" {
 		t.Errorf("server: %+v", run.Server)
-	}
-}
-
-// TestRunTop lists as many places as it is told, and none at 0.
-func TestRunTop(t *testing.T) {
-	t.Parallel()
-	for flags, want := range map[string]int{"": 1, "-top 1": 1, "-top 0": 0} {
-		s := newService(t)
-		r := execute(t, s.args("-n 200 -c 4 "+flags, "-pprof", "-alloc", "102400")...)
-		r.check(t, cli.ExitOK, []string{"allocated/request"}, nil)
-		if n := strings.Count(r.stdout, "functions that allocate"); n != want {
-			t.Errorf("%q: %d lists, want %d:\n%s", flags, n, want, r.stdout)
-		}
-		s.ended(1)
 	}
 }
 
@@ -115,12 +101,12 @@ func TestRunVariants(t *testing.T) {
 	t.Parallel()
 	s, dir := newService(t), t.TempDir()
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
-	args := s.args("-n 60 -repeat 2 -v -o "+out+" -html "+page, "-alloc", "200000")
+	args := s.args("-n 60 -repeat 2 -o "+out+" -html "+page, "-alloc", "200000")
 	args = append(args[:1:1], append([]string{"-variant", "a:", "-variant", "no gc: GOGC=off X='1 2' -say 1"},
 		args[1:]...)...)
 	r := execute(t, args...)
 	r.check(t, cli.ExitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
-		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock",
+		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1",
 		"wrote " + page,
 	})
 	f := readRuns(t, out)

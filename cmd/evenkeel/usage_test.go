@@ -116,13 +116,11 @@ func TestUsage(t *testing.T) {
 		{"run -url x -html /no/such/folder/page -- y", cli.ExitFailed, "", "cannot write"},
 
 		{"run -url x -o no-such -html ./no-such -- y", cli.ExitFailed, "", "./no-such would be written twice"},
-		{"run -url x -html no-such -explain-html no-such -- y", cli.ExitFailed, "", "no-such would be written twice"},
+		{"run -url x -html no-such -o no-such -- y", cli.ExitFailed, "", "no-such would be written twice"},
 
 		{"run -url x -explain -pprof off -- y", cli.ExitUsage, "", "-pprof is off"},
 		{"run -url x -explain -o - -- y", cli.ExitUsage, "", "-o - leaves it out"},
-		{"run -url x -explain-html - -- y", cli.ExitUsage, "", "give the page a file"},
-		{"run -url x -explain-html p -variant a: -variant b: -variant c: -- y", cli.ExitUsage, "", "between two"},
-		{"run -url x -explain-html /no/such/folder/page -- y", cli.ExitFailed, "", "cannot write"},
+		{"run -url x -html /no/such/folder/page -- y", cli.ExitFailed, "", "cannot write"},
 
 		{"explain", cli.ExitUsage, "", "no trace"},
 		{"explain a b", cli.ExitUsage, "", "it reads one"},
@@ -215,14 +213,6 @@ func TestUsage(t *testing.T) {
 			"run -url x -rate 200 -z 9s -until 9% -budget 90s -fail-if p99>+20% -variant a: -variant b: -- y",
 			cli.ExitUsage, "", "one takes 18s at least; write -budget ",
 		},
-		{
-			"load -q 10 http://x/", cli.ExitUsage, "",
-			"not defined: -q; hey's -q is a rate for each worker; -rate is that of all together",
-		},
-		{"load -h2 http://x/", cli.ExitUsage, "", "write -http2"},
-		{"load --latency http://x/", cli.ExitUsage, "", "percentiles are always shown"},
-		{"load -t4 -c100 -d30s http://x/", cli.ExitUsage, "", "write a space between: -t 4"},
-		{"run -duration=30s -- x", cli.ExitUsage, "", "write -z"},
 		{"load -wrong http://x/", cli.ExitUsage, "", "not defined: -wrong\nevenkeel load -h tells more"},
 		{"compare -duration=30s x", cli.ExitUsage, "", "not defined: -duration\n"},
 		{

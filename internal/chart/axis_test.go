@@ -126,9 +126,4 @@ func TestAxisTicks(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	for _, f := range []float64{0, .25, 1} {
-		if g := a.Frac(a.Value(f)); math.Abs(g-f) > 1e-12 {
-			t.Errorf("frac(value(%g)) = %g", f, g)
-		}
-	}
 }

@@ -162,13 +162,6 @@ func (a Axis) Frac(v float64) float64 {
 	return min(max((v-lo)/(hi-lo), 0), 1)
 }
 
-func (a Axis) Value(frac float64) float64 {
-	if a.Log {
-		return a.Lo * math.Pow(a.Hi/a.Lo, frac)
-	}
-	return a.Lo + (a.Hi-a.Lo)*frac
-}
-
 type Tick struct {
 	At    float64 // percent from the plot's left or top
 	Label string

@@ -118,7 +118,7 @@ func notesOf(r *runfile.Run) []note {
 			textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests())), lateBecause(l))
 	}
 	if l.Duration < time.Second && l.Answered > 0 {
-		add("short", 0, "%s is too short to say much; give -n or -z more", textfmt.Duration(l.Duration))
+		add("short", 0, "%s is too short to say much; raise -n or -z", textfmt.Duration(l.Duration))
 	}
 	if s, n := worstStatus(l); float64(n) > .5*float64(l.Answered) {
 		add(fmt.Sprint("status ", s), n,

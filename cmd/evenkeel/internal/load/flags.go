@@ -24,13 +24,11 @@ import (
 type Flags struct {
 	options loadgen.Options
 
-	method      string
-	headers     cli.List
-	body        string
-	BodyFile    string
-	contentType string
-	basicAuth   string
-	hostHeader  string
+	method    string
+	headers   cli.List
+	body      string
+	BodyFile  string
+	basicAuth string
 
 	insecure bool
 	Shape    shapeFlags
@@ -53,7 +51,7 @@ const drain = time.Second
 
 var Groups = []string{
 	"Rate: warmup arrivals stages times seed",
-	"Requests: m H d D T a host t targets class template distinct",
+	"Requests: m H d D a t targets class template distinct",
 	"Connections: http1 http2 streams disable-keepalive insecure cacert",
 }
 
@@ -71,9 +69,7 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.Var(&l.headers, "H", "send this `header`, such as 'Accept: text/html'; repeatable")
 	fs.StringVar(&l.body, "d", "", "request `body`")
 	fs.StringVar(&l.BodyFile, "D", "", "`file` of the request body, - for standard input")
-	fs.StringVar(&l.contentType, "T", "", "Content-`Type` of the body (default application/x-www-form-urlencoded)")
 	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
-	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
 	l.Mix.register(fs)
 	fs.BoolVar(&o.DisableKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
@@ -204,12 +200,6 @@ func (l *Flags) header() (http.Header, error) {
 		}
 		h.Add(strings.TrimSpace(k), strings.TrimSpace(v))
 	}
-	if l.contentType != "" {
-		h.Set("Content-Type", l.contentType)
-	}
-	if l.hostHeader != "" {
-		h.Set("Host", l.hostHeader)
-	}
 	if l.basicAuth != "" {
 		if !strings.Contains(l.basicAuth, ":") {
 			return nil, fmt.Errorf("-a: write it as user:password")
@@ -251,9 +241,6 @@ func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 	if l.fewer > 0 {
 		list = append(list, fmt.Sprintf("at most %d connections instead of %d; ulimit -n raises this",
 			l.fewer, defaultOpen))
-	}
-	if l.Output == "csv" {
-		list = append(list, "-o csv writes a run to a file named csv, not in CSV")
 	}
 	return list
 }

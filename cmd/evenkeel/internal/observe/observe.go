@@ -235,13 +235,13 @@ func (o *Observer) AwaitLog(ctx context.Context) {
 }
 
 // FillRunning is Fill for a service that evenkeel did not start.
-func (o *Observer) FillRunning(top int) {
+func (o *Observer) FillRunning() {
 	if o.Service.Processes != nil {
 		if n := proc.PeakRSSOf(o.Service.Processes()); n > 0 {
 			o.Run.Server = &runfile.Server{PeakRSSBytes: n}
 		}
 	}
-	o.Fill(top)
+	o.Fill(Places)
 	if o.Unprofiled != nil {
 		o.Note("%v", o.Unprofiled)
 	}

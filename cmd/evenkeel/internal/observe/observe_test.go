@@ -115,18 +115,6 @@ func TestSince(t *testing.T) {
 	}
 	want := &runfile.Alloc{
 		Bytes: 4000, Source: runfile.AllocFromMemStats, Sampled: 555,
-		Flat: []runfile.Site{
-			{Name: "bytes.growSlice", Flat: 405, Cum: 405},
-			{Name: "main.a", Flat: 100, Cum: 100},
-			{Name: "main.rec", Flat: 30, Cum: 30},
-			{Name: "runtime.mallocgc", Flat: 20, Cum: 20},
-		},
-		Cumulative: []runfile.Site{
-			{Name: "main.main", Cum: 535},
-			{Name: "main.page", Cum: 405},
-			{Name: "main.a", Flat: 100, Cum: 100},
-			{Name: "main.rec", Flat: 30, Cum: 30},
-		},
 		Lines: []runfile.Site{
 			line("main.page", 3, 400), line("main.a", 1, 100), line("main.rec", 1, 30),
 			line("runtime.mallocgc", 1, 20), line("main.page", 4, 5),
@@ -136,7 +124,7 @@ func TestSince(t *testing.T) {
 		t.Errorf("-want +got: %s", d)
 	}
 	if short, err := after.since(&allocations{memStats: &memStats{}, profile: heap(nil)}, 1); err != nil ||
-		len(short.Flat) != 1 || len(short.Lines) != 1 {
+		len(short.Lines) != 1 {
 		t.Errorf("top 1: %+v, %v", short, err)
 	}
 }
@@ -155,12 +143,10 @@ func TestSinceNoAllocSpace(t *testing.T) {
 func TestSitesText(t *testing.T) {
 	a := &runfile.Alloc{
 		Bytes: 10 << 20, Sampled: 8 << 20,
-		Flat: []runfile.Site{
-			{Name: "bytes.growSlice", Flat: 6 << 20, Cum: 6 << 20},
-			{Name: "main.f", Flat: 2 << 20},
+		Lines: []runfile.Site{
+			{Name: "main.f", File: "dir/f.go", Line: 12, Flat: 6 << 20},
+			{Name: "main.g", File: "dir/f.go", Line: 20, Flat: 2 << 20},
 		},
-		Cumulative: []runfile.Site{{Name: "main.f", Cum: 8 << 20}},
-		Lines:      []runfile.Site{{Name: "main.f", File: "dir/f.go", Line: 12, Flat: 8 << 20}},
 	}
 	golden.Written(t, "alloc.golden.txt", func(b *bytes.Buffer) error { return WriteSites(b, a, textfmt.Style{}) })
 	var b strings.Builder

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -27,6 +26,9 @@ import (
 const (
 	profileTimeout  = 30 * time.Second
 	MaxProfileBytes = 256 << 20
+
+	// Places that allocate are listed so many.
+	Places = 8
 )
 
 type allocations struct {
@@ -152,83 +154,48 @@ func (a *allocations) since(before *allocations, top int) (*runfile.Alloc, error
 	if index < 0 {
 		return nil, fmt.Errorf("%w: the heap profile has no alloc_space", errNoProfile)
 	}
-	functions, lines, sampled := sites{}, sites{}, int64(0)
+	lines, sampled := map[runfile.Site]int64{}, int64(0)
 	for _, s := range delta.Sample {
 		sampled += s.Value[index]
-		addSample(frames(s), s.Value[index], functions, lines)
+		if line, ok := lineOf(s); ok {
+			lines[line] += s.Value[index]
+		}
 	}
-	own := maps.Clone(functions)
-	maps.DeleteFunc(own, func(s runfile.Site, _ *sums) bool { return reqtrace.InStandardLibrary(s.Name) })
 	return &runfile.Alloc{
-		Bytes:      a.total - before.total,
-		Source:     runfile.AllocFromMemStats,
-		Sampled:    sampled,
-		Flat:       functions.top(top, func(s runfile.Site) int64 { return s.Flat }),
-		Cumulative: own.top(top, func(s runfile.Site) int64 { return s.Cum }),
-		Lines:      lines.top(top, func(s runfile.Site) int64 { return s.Flat }),
+		Bytes: a.total - before.total, Source: runfile.AllocFromMemStats, Sampled: sampled, Lines: largest(lines, top),
 	}, nil
 }
 
-type sites map[runfile.Site]*sums
-
-type sums struct{ flat, cum int64 }
-
-func frames(s *profile.Sample) []runfile.Site {
-	var fs []runfile.Site
+// lineOf returns a sample's innermost line outside the standard library, or else its innermost one.
+func lineOf(s *profile.Sample) (line runfile.Site, ok bool) {
 	for _, loc := range s.Location {
 		for _, l := range loc.Line {
-			if l.Function != nil {
-				fs = append(fs, runfile.Site{Name: l.Function.Name, File: shortFile(l.Function.Filename), Line: l.Line})
+			if l.Function == nil {
+				continue
+			}
+			own := !reqtrace.InStandardLibrary(l.Function.Name)
+			if own || !ok {
+				line = runfile.Site{Name: l.Function.Name, File: shortFile(l.Function.Filename), Line: l.Line}
+			}
+			if ok = true; own {
+				return line, true
 			}
 		}
 	}
-	return fs
+	return line, ok
 }
 
-// addSample counts a recursive function once. Its line is the innermost outside the standard
-// library.
-func addSample(stack []runfile.Site, bytes int64, functions, lines sites) {
-	seen := map[string]bool{}
-	line := -1
-	for i, f := range stack {
-		sum := functions.of(runfile.Site{Name: f.Name})
-		if i == 0 {
-			sum.flat += bytes
-		}
-		if !seen[f.Name] {
-			sum.cum += bytes
-			seen[f.Name] = true
-		}
-		if line < 0 && !reqtrace.InStandardLibrary(f.Name) {
-			line = i
+func largest(lines map[runfile.Site]int64, n int) []runfile.Site {
+	var list []runfile.Site
+	for line, bytes := range lines {
+		if line.Flat = bytes; bytes > 0 {
+			list = append(list, line)
 		}
 	}
-	if len(stack) > 0 {
-		lines.of(stack[max(line, 0)]).flat += bytes
-	}
-}
-
-func (m sites) of(k runfile.Site) *sums {
-	s := m[k]
-	if s == nil {
-		s = &sums{}
-		m[k] = s
-	}
-	return s
-}
-
-func (m sites) top(n int, by func(runfile.Site) int64) []runfile.Site {
-	var ss []runfile.Site
-	for k, s := range m {
-		k.Flat, k.Cum = s.flat, s.cum
-		if by(k) > 0 {
-			ss = append(ss, k)
-		}
-	}
-	slices.SortFunc(ss, func(a, b runfile.Site) int {
-		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Line, b.Line))
+	slices.SortFunc(list, func(a, b runfile.Site) int {
+		return cmp.Or(cmp.Compare(b.Flat, a.Flat), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Line, b.Line))
 	})
-	return ss[:min(n, len(ss))]
+	return list[:min(n, len(list))]
 }
 
 func shortFile(f string) string {
@@ -236,31 +203,21 @@ func shortFile(f string) string {
 	return path.Join(path.Base(dir), file)
 }
 
+// WriteSites writes nothing if no line is known.
 func WriteSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
-	var b strings.Builder
-	section := func(
-		title string, sites []runfile.Site, bytes func(runfile.Site) int64, name func(runfile.Site) string,
-	) {
-		if len(sites) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "%s\n", s.Dim(title))
-		t := textfmt.NewTable(3)
-		for _, x := range sites {
-			n := float64(bytes(x))
-			t.Add(nil, []string{
-				"  " + name(x), textfmt.Bytes(n),
-				textfmt.Percent(n / float64(max(a.Sampled, 1)) * 100),
-			})
-		}
-		t.Render(&b)
+	if len(a.Lines) == 0 {
+		return nil
 	}
-	flat, cum := func(x runfile.Site) int64 { return x.Flat }, func(x runfile.Site) int64 { return x.Cum }
-	function := func(x runfile.Site) string { return x.Name }
-	section("functions that allocate, flat", a.Flat, flat, function)
-	section("with all they call, outside the standard library", a.Cumulative, cum, function)
-	section("lines, the innermost outside the standard library", a.Lines, flat,
-		func(x runfile.Site) string { return fmt.Sprintf("%s:%d %s", x.File, x.Line, x.Name) })
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", s.Dim("lines that allocate, the innermost outside the standard library"))
+	t := textfmt.NewTable(3)
+	for _, x := range a.Lines {
+		t.Add(nil, []string{
+			fmt.Sprintf("  %s:%d %s", x.File, x.Line, x.Name), textfmt.Bytes(float64(x.Flat)),
+			textfmt.Percent(float64(x.Flat) / float64(max(a.Sampled, 1)) * 100),
+		})
+	}
+	t.Render(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

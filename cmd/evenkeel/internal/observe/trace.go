@@ -68,8 +68,7 @@ func (t *trace) count() int {
 
 // Passer passes on standard error without gctrace lines, and keeps its last lines.
 type Passer struct {
-	W   io.Writer
-	All bool // pass gctrace lines too
+	W io.Writer
 
 	mu   sync.Mutex // guards all below
 	line []byte
@@ -106,7 +105,7 @@ func (p *Passer) emit() {
 	if !own && len(text) > 0 {
 		p.tail = append(p.tail[max(0, len(p.tail)-tailLines+1):], string(text))
 	}
-	if p.All || !own {
+	if !own {
 		_, _ = p.W.Write(p.line)
 	}
 	p.line = p.line[:0]
@@ -115,7 +114,7 @@ func (p *Passer) emit() {
 func (p *Passer) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.line) > 0 && (p.All || !cutLine.Match(p.line)) {
+	if len(p.line) > 0 && !cutLine.Match(p.line) {
 		p.emit()
 	}
 }

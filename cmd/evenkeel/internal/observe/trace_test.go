@@ -49,12 +49,6 @@ func TestPasser(t *testing.T) {
 			if got := strings.Join(p.Last(), "|"); tt.name != "long" && got != tt.tail {
 				t.Errorf("%s, pieces of %d: tail %q, want %q", tt.name, piece, got, tt.tail)
 			}
-			out.Reset()
-			p = &Passer{W: &out, All: true}
-			feed(p, tt.in, piece)
-			if got := out.String(); got != tt.in {
-				t.Errorf("%s, -v: passed %q, want all", tt.name, got)
-			}
 		}
 	}
 }

@@ -2,12 +2,10 @@ package page
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
-	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/tailstat"
@@ -16,20 +14,14 @@ import (
 type changes struct {
 	Base   string
 	Forest chart.Chart
-	Runs   chart.Chart
-	Figure string
 	Floor  bool
-	Spoilt []string
 }
 
 func changesOf(c *compare.Comparison) *changes {
-	lead := c.MainRow()
-	if !c.Judged() || lead == nil {
+	if !c.Judged() || c.MainRow() == nil {
 		return nil
 	}
-	x := &changes{Base: c.Columns[c.Base].Label, Forest: forest(c), Figure: lead.Name, Floor: c.HasFloor()}
-	x.Runs, x.Spoilt = runsChart(c, lead)
-	return x
+	return &changes{Base: c.Columns[c.Base].Label, Forest: forest(c), Floor: c.HasFloor()}
 }
 
 // ratioScale goes from 1/top to top, with ticks at these ratios and their inverses.
@@ -153,85 +145,4 @@ func intervalLines(x chart.Axis, y, column int, r *tailstat.Result, shown tailst
 		{Class: "interval" + class, Series: column, D: bar.String()},
 		{Class: "dot" + class, Series: column, D: dot.String()},
 	}
-}
-
-type measured struct {
-	run    *runfile.Run
-	column int
-	value  float64
-}
-
-func inOrder(c *compare.Comparison, row *compare.Row) (list []measured) {
-	for k, col := range c.Columns {
-		for _, r := range col.Runs {
-			if x, ok := row.Of(r); ok && x > 0 && !math.IsInf(x, 0) {
-				list = append(list, measured{r, k, x})
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b measured) int { return a.run.Load.Started.Compare(b.run.Load.Started) })
-	return list
-}
-
-func runsChart(c *compare.Comparison, row *compare.Row) (chart.Chart, []string) {
-	runs := inOrder(c, row)
-	y, ticks := valueAxis(runs)
-	x := chart.Axis{Lo: .5, Hi: float64(len(runs)) + .5}
-	g := chart.Chart{
-		ID: "runs", Class: "middle runs", Title: row.Name + " of each run, in the order in which they were measured",
-		YLabel: row.Name, XLabel: "run, in the order in which they were measured",
-		X: x.XTicks(chart.LinearTicks(1, float64(len(runs)), max(chart.RoundStep(float64(len(runs)), 10), 1)),
-			chart.LabelNumber),
-		Y: y.YTicks(ticks, row.Format),
-	}
-	dots, rings := make([]chart.Path, len(c.Columns)), make([]chart.Path, len(c.Columns))
-	var spoilt []string
-	for i, m := range runs {
-		px, py := chart.PlotX(x.Frac(float64(i+1))), chart.PlotY(y.Frac(m.value))
-		dots[m.column].Move(px, py)
-		dots[m.column].Line(px, py)
-		why := compare.Spoilt(m.run)
-		if m.run.Load.Interrupted {
-			why = "cut short, and not judged"
-		}
-		if why != "" {
-			rings[m.column].Move(px, py)
-			rings[m.column].Line(px, py)
-			spoilt = append(spoilt, fmt.Sprintf("run %d, %s: %s", i+1, c.Columns[m.column].Label, why))
-		}
-	}
-	for k := range c.Columns {
-		if d := rings[k].String(); d != "" {
-			g.Lines = append(g.Lines, chart.Line{Class: "ring", Series: k, D: d},
-				chart.Line{Class: "gap", Series: k, D: d})
-		}
-	}
-	for k := range c.Columns {
-		if d := dots[k].String(); d != "" {
-			g.Lines = append(g.Lines, chart.Line{Class: "dot " + variantClass(k), Series: k, D: d})
-		}
-	}
-	g.Desc = fmt.Sprintf("%s of %s, a dot each.", row.Name, textfmt.Plural(len(runs), "run"))
-	return g, spoilt
-}
-
-// valueAxis is linear if the values are near each other.
-func valueAxis(runs []measured) (chart.Axis, []float64) {
-	lo, hi := math.Inf(1), 0.
-	for _, m := range runs {
-		lo, hi = min(lo, m.value), max(hi, m.value)
-	}
-	if hi == 0 {
-		lo, hi = 1, 2
-	}
-	if hi > 3*lo {
-		a := chart.LogAxis(lo, hi)
-		return a, chart.LogTicks(a.Lo, a.Hi, 7)
-	}
-	step := chart.RoundStep(max(hi-lo, hi/10), 5)
-	a := chart.Axis{Lo: math.Floor(lo/step) * step, Hi: math.Ceil(hi/step) * step}
-	if a.Hi == a.Lo {
-		a.Hi += step
-	}
-	return a, chart.LinearTicks(a.Lo, a.Hi, step)
 }

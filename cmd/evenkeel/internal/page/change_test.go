@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -50,14 +49,9 @@ func judged(t *testing.T) *compare.Comparison {
 func TestChanges(t *testing.T) {
 	c := judged(t)
 	p := pageOf(t, c)
-	if name := os.Getenv("EVENKEEL_PAGE"); name != "" { // to look at
-		if err := os.WriteFile(name, []byte(p), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, want := range []string{
-		`id="forest"`, `id="runs"`, `class="floorband"`, `class="interval v1"`, `class="dot v2 unsure"`, `class="ring"`,
-		"GOGC=50: 27% of the processors’ time went to other programs", `<span class="ratio slower">`,
+		`id="forest"`, `class="floorband"`, `class="interval v1"`, `class="dot v2 unsure"`,
+		"% of this machine’s processor time went to processes other than evenkeel", `<span class="ratio slower">`,
 		`<th scope="col">floor</th>`,
 	} {
 		if !strings.Contains(strings.ReplaceAll(p, "&#39;", "’"), want) {
@@ -65,17 +59,11 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	x := changesOf(c)
-	if len(x.Spoilt) != 2 || x.Figure != "p99" || x.Base != "default" {
+	if x.Base != "default" {
 		t.Errorf("%+v", x)
 	}
-	if n := strings.Count(p, `class="dot v1`); n != len(x.Forest.Y)+1 {
-		t.Errorf("%d paths of GOGC=50's dots, want one a figure and the runs'; %d figures", n, len(x.Forest.Y))
-	}
-	// In order: the place of a run says which of the round it was.
-	for i, m := range inOrder(c, c.Row("p99")) {
-		if m.run.Round != i/3+1 || (m.column+m.run.Round)%3 != i%3 {
-			t.Errorf("run %d is of %s in round %d", i, m.run.Label, m.run.Round)
-		}
+	if n := strings.Count(p, `class="dot v1`); n != len(x.Forest.Y) {
+		t.Errorf("%d paths of GOGC=50's dots, want one a figure; %d figures", n, len(x.Forest.Y))
 	}
 }
 
@@ -89,30 +77,6 @@ func TestChangesOfFew(t *testing.T) {
 	}
 	if x := changesOf(f.comparison(1, labelsN(2)...)); x != nil {
 		t.Errorf("one run of each: %+v", x)
-	}
-}
-
-func TestValueAxis(t *testing.T) {
-	of := func(values ...float64) (list []measured) {
-		for _, v := range values {
-			list = append(list, measured{value: v})
-		}
-		return list
-	}
-	for _, tt := range []struct {
-		in     []measured
-		lo, hi float64
-		log    bool
-	}{
-		{nil, 1, 2, false},
-		{of(1, 1), 1, 1.02, false},
-		{of(.95, 1.2), .95, 1.2, false},
-		{of(1, 1000), 1, 1000, true},
-	} {
-		a, ticks := valueAxis(tt.in)
-		if a.Lo > tt.lo+1e-9 || a.Hi < tt.hi-1e-9 || a.Log != tt.log || len(ticks) < 2 || len(ticks) > 12 {
-			t.Errorf("%+v, ticks %v", a, ticks)
-		}
 	}
 }
 

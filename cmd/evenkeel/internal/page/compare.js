@@ -151,11 +151,6 @@
       };
       return [["slower than " + duration(us), percentile(slower)], read];
     },
-    hist(us, fy, f) {
-      const bin = Math.min(data.bins - 1, Math.floor(f * data.bins)), { value } = groups.latency.scale;
-      const head = duration(value(bin / data.bins)) + " – " + duration(value((bin + 1) / data.bins));
-      return [[head], ({ hist }) => [hist ? percent(hist[bin]) : "–"]];
-    },
     time(s) {
       const measured = data.columns.some(({ gc }) => gc.at);
       const read = ({ series, gc }) => {
@@ -193,7 +188,7 @@
   function fillTooltip(chart, f, fy) {
     if (chart.kind === "lanes") return fillLane(chart, f, fy);
     const g = groups[chart.group];
-    const [head, read, corner] = readers[chart.kind](g.scale.value(f), fy, f);
+    const [head, read, corner] = readers[chart.kind](g.scale.value(f), fy);
     tooltip.replaceChildren();
     const table = html("table", "", "", tooltip);
     const top = html("tr", "", "", html("thead", "", "", table));

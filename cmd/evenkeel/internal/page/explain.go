@@ -33,11 +33,6 @@ var (
 // minPart is the smallest share of a bar that is drawn.
 const minPart = .0005
 
-type Trace struct {
-	Name string
-	File string // for go tool trace, or ""
-}
-
 type explainPage struct {
 	shell
 
@@ -51,7 +46,6 @@ type explainPage struct {
 	CausesFoot string
 	CCDF       chart.Chart
 	Overview   chart.Chart
-	Viewer     *viewer
 	Requests   []slowRequest
 	Stalled    bool
 	Sites      []siteRow
@@ -83,10 +77,10 @@ type causeRow struct {
 type runningRow struct{ Share, Interval, Count, Where string }
 
 // Explain writes a verdict and its evidence as one page without other files.
-func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
+func Explain(w io.Writer, source string, v *verdict.Verdict) error {
 	r := v.Report()
 	p := explainPage{
-		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: t.Name,
+		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: source,
 		Limits: verdict.Limits, Tool: runfile.Tool(),
 	}
 	if r.Requests > 0 {
@@ -97,7 +91,6 @@ func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
 		}
 		p.Data, p.CCDF = template.JS(data), ccdfChart(d)
 		p.CCDF.XLabel = "time in the server"
-		p.Viewer = newViewer(t.File)
 		p.fill(v)
 	}
 	return explainTmpl.Execute(w, &p)
@@ -155,7 +148,7 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 		})
 	}
 	p.Stalled = len(r.Machine.Spans) > 0
-	p.Overview, p.Requests = overview(r), slowRequests(r, p.Viewer)
+	p.Overview, p.Requests = overview(r), slowRequests(r)
 }
 
 func newBandBar(b *reqtrace.Band) bandBar {

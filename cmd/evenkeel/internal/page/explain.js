@@ -44,12 +44,6 @@
     show("");
   });
 
-  // The port of go tool trace.
-  document.getElementById("port")?.addEventListener("input", (event) => {
-    if (!event.target.checkValidity() || event.target.value === "") return;
-    for (const a of document.querySelectorAll(".leads a")) a.port = event.target.value;
-  });
-
   // The distribution.
   const chart = document.getElementById("ccdf");
   if (!chart || !data) return;

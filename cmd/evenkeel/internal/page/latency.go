@@ -17,8 +17,6 @@ import (
 type pageData struct {
 	Latency pageRange    `json:"latency"`
 	Floor   float64      `json:"floor"` // least share of the CCDF
-	Bins    int          `json:"bins"`
-	Top     float64      `json:"top"` // greatest share in a bin
 	End     float64      `json:"end"`
 	Columns []pageColumn `json:"columns"`
 	States  []pageState  `json:"states,omitempty"`
@@ -36,7 +34,6 @@ type pageColumn struct {
 	Label  string     `json:"label"`
 	Count  int64      `json:"count"`
 	CCDF   pageCCDF   `json:"ccdf"`
-	Hist   []float64  `json:"hist"`
 	Series pageSeries `json:"series"`
 	GC     pageGC     `json:"gc"`
 	Lanes  []pageLane `json:"lanes,omitempty"`
@@ -89,14 +86,6 @@ func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	a := chart.LogAxis(max(float64(lo), 1)/microsecond, max(float64(hi), 1)/microsecond)
 	d.Latency = pageRange{a.Lo, a.Hi}
 	d.Floor = leastShare(most)
-	switch {
-	case most < 1000:
-		d.Bins = 30
-	case most < 50000:
-		d.Bins = 60
-	default:
-		d.Bins = 120
-	}
 }
 
 func leastShare(n int64) float64 {
@@ -132,21 +121,6 @@ func (d *pageData) newCCDF(h *loadgen.Histogram) pageCCDF {
 		lastX, lastY = fx, fy
 	}
 	return c
-}
-
-func newPageHist(h *loadgen.Histogram, x chart.Axis, bins int) []float64 {
-	if h.Count() == 0 {
-		return nil
-	}
-	shares := make([]float64, bins)
-	for v, count := range h.All() {
-		i := int(x.Frac(float64(v)/microsecond) * float64(bins))
-		shares[min(i, bins-1)] += float64(count) / float64(h.Count())
-	}
-	for i, s := range shares {
-		shares[i] = chart.Significant(s, 3)
-	}
-	return shares
 }
 
 const panelTicks = 6
@@ -231,46 +205,6 @@ func (c *pageCCDF) quantile(slower float64) float64 {
 		}
 	}
 	return 0
-}
-
-func histChart(d *pageData) chart.Chart {
-	x := d.latencyAxis()
-	top := max(d.Top, .01)
-	step := chart.RoundStep(top, 5)
-	y := chart.Axis{Hi: math.Ceil(top/step*(1-1e-9)) * step}
-	c := chart.Chart{
-		ID: "hist", Kind: "hist", Group: "latency", Class: "middle",
-		Title:  "Distribution of latency",
-		YLabel: fmt.Sprintf("share of requests in each of %d bins", d.Bins), XLabel: "latency",
-		X: d.latencyTicks(),
-		Y: y.YTicks(chart.LinearTicks(0, y.Hi, step), chart.LabelPercent),
-	}
-	width := float64(chart.PlotWidth) / float64(d.Bins)
-	for i := range d.Columns {
-		col := &d.Columns[i]
-		if col.Count == 0 {
-			continue
-		}
-		var p chart.Path
-		p.Move(0, chart.PlotHeight)
-		for k, s := range col.Hist {
-			p.Step(int(width*float64(k)), chart.PlotY(y.Frac(s)))
-		}
-		p.Step(chart.PlotWidth, chart.PlotHeight)
-		c.Lines = append(c.Lines, chart.Line{Class: "series area " + variantClass(i), Series: i, D: p.String()})
-	}
-	c.Desc = d.describe("Outlines over a logarithmic axis of latency, one a variant.", func(col *pageColumn) string {
-		most := 0
-		for k, s := range col.Hist {
-			if s > col.Hist[most] {
-				most = k
-			}
-		}
-		at := x.Value((float64(most) + .5) / float64(d.Bins))
-		return "most around " + chart.LabelDuration(chart.Significant(at*microsecond, 2))
-	})
-	c.Message = d.noLatencies()
-	return c
 }
 
 func (d *pageData) describe(intro string, of func(*pageColumn) string) string {

@@ -127,7 +127,6 @@ type page struct {
 	Classes  []pageClasses
 	Changes  *changes
 	CCDF     chart.Chart
-	Hist     chart.Chart
 	Panels   []panel
 	HasGC    bool
 	HasLanes bool
@@ -155,7 +154,6 @@ func Compare(w io.Writer, c *compare.Comparison) error {
 		Classes:  classesOf(c),
 		Changes:  changesOf(c),
 		CCDF:     ccdfChart(d),
-		Hist:     histChart(d),
 		Panels:   panels(c, d),
 		HasGC:    hasGC(c),
 		HasLanes: d.hasLanes(),
@@ -207,10 +205,6 @@ func newPageData(c *compare.Comparison) *pageData {
 		run := c.Columns[i].Median()
 		col := &d.Columns[i]
 		col.CCDF = d.newCCDF(&merged[i])
-		col.Hist = newPageHist(&merged[i], d.latencyAxis(), d.Bins)
-		for _, s := range col.Hist {
-			d.Top = max(d.Top, s)
-		}
 		col.Series = newPageSeries(&run.Load.Series)
 		col.spans = mergeCollections(run.GC, d.End)
 		col.GC = newPageGC(col.spans)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/internal/chart"
@@ -29,7 +28,6 @@ type slowRequest struct {
 	Path                   []pathRow
 	Sites                  []siteRow
 	Desc                   string
-	Links                  []traceLink
 }
 
 type tilePath struct{ Class, D, Tip string }
@@ -39,7 +37,7 @@ type pathRow struct {
 	At, For, Site string
 }
 
-func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
+func slowRequests(r *reqtrace.Report) []slowRequest {
 	var list []slowRequest
 	if len(r.Slowest) == 0 {
 		return list
@@ -48,7 +46,7 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	for i := range r.Slowest[:min(len(r.Slowest), maxPageRequests)] {
 		q := &r.Slowest[i]
 		s := slowRequest{
-			Links: v.links(q), ID: q.ID, Time: textfmt.Duration(q.Duration()),
+			ID: q.ID, Time: textfmt.Duration(q.Duration()),
 			Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q),
 		}
 		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
@@ -222,53 +220,4 @@ func overview(r *reqtrace.Report) chart.Chart {
 	}
 	c.Lines = append(c.Lines, chart.Line{Class: "slow", D: p.String()})
 	return c
-}
-
-const viewerPort = 8765 // of go tool trace
-
-// viewer is the command for go tool trace. /trace?goid=7 shows goroutine 7, /trace?view=proc all
-// processors, and #FROM:TO marks a time in milliseconds.
-type viewer struct {
-	Port        int
-	Before, End string
-}
-
-func newViewer(file string) *viewer {
-	if file == "" {
-		return nil
-	}
-	v := &viewer{Port: viewerPort, Before: "go tool trace -http=localhost:", End: " " + quoted(file)}
-	if plain, ok := strings.CutSuffix(file, ".gz"); ok { // it does not read gzip
-		v.Before = "gzip -dk " + quoted(file) + " && " + v.Before
-		v.End = " " + quoted(plain)
-	}
-	return v
-}
-
-func quoted(file string) string {
-	file = textfmt.Printable(file)
-	if strings.HasPrefix(file, "-") {
-		file = "./" + file
-	}
-	if strings.IndexFunc(file, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("-_./+,:@%", r))
-	}) < 0 {
-		return file
-	}
-	return "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
-}
-
-type traceLink struct{ URL, Text string }
-
-func (v *viewer) links(q *reqtrace.Request) []traceLink {
-	if v == nil {
-		return nil
-	}
-	ms := func(d time.Duration) string { return fmt.Sprintf("%d.%06d", d/time.Millisecond, d%time.Millisecond) }
-	at, when := fmt.Sprintf("http://localhost:%d/trace?", v.Port), "#"+ms(q.Start)+":"+ms(q.End)
-	return []traceLink{
-		{at + fmt.Sprintf("goid=%d", q.Goroutine) + when, fmt.Sprintf("goroutine %d", q.Goroutine)},
-		{at + "view=proc" + when, "all processors"},
-	}
 }

@@ -1,15 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
-	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
 )
@@ -44,16 +43,12 @@ func (r *Runner) changes() (list []*verdict.Change, err error) {
 			reports[x.label] = append(reports[x.label], rep)
 		}
 	}
-	base := r.variants[0].label
-	if r.flags.judging.Base != "" {
-		base = r.flags.judging.Base
-	}
+	base := cmp.Or(r.flags.judging.Base, r.variants[0].label)
 	for _, v := range r.variants {
 		if v.label == base || len(reports[base]) == 0 || len(reports[v.label]) == 0 {
 			continue
 		}
-		c, compareErr := verdict.Compare(reports[base], reports[v.label],
-			base, v.label)
+		c, compareErr := verdict.Compare(reports[base], reports[v.label], base, v.label)
 		if compareErr != nil {
 			err = errors.Join(err, compareErr)
 			continue
@@ -70,22 +65,6 @@ func (r *Runner) lastExplanations() (list []explained) {
 		}
 	}
 	return list
-}
-
-func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
-	for _, c := range changes {
-		err = errors.Join(err, r.app.SavePage(r.flags.explainHTML, func(w io.Writer) error {
-			return page.Change(w, c)
-		}))
-	}
-	if len(r.variants) == 1 {
-		for _, x := range r.lastExplanations() {
-			err = errors.Join(err, r.app.SavePage(r.flags.explainHTML, func(w io.Writer) error {
-				return page.Explain(w, page.Trace{Name: x.source}, x.verdict)
-			}))
-		}
-	}
-	return err
 }
 
 func (r *Runner) printExplanations(changes []*verdict.Change) error {

@@ -30,9 +30,9 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	f := &flags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second), repeat: 1}
 	groups := slices.Concat([]string{
 		"Common flags: url variant repeat rate c n z explain fail-if o",
-		"The server: ready ready-timeout stop-timeout pprof v",
+		"The server: ready ready-timeout stop-timeout pprof",
 		"Rounds: until budget aa base figures",
-	}, load.Groups, []string{"Results: html explain-html traces top"})
+	}, load.Groups, []string{"Results: html traces"})
 	fs := a.NewFlags("run", help, groups...)
 	f.load.Register(fs)
 	fs.Var(&f.urls, "url", "load this `URL`; repeatable: requests go to one after the other")
@@ -46,21 +46,12 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds of random order")
 	f.until.register(fs)
 	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, to see which change this machine shows")
-	fs.Var((*cli.Whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 of variants)")
 	fs.StringVar(&f.html, "html", "", "write a page to this `file`")
 	fs.BoolVar(&f.explain, "explain", false, "then trace the same load for 5 s, and say why requests were slow")
-	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`")
 	fs.StringVar(&f.traces, "traces", "", "keep the traces of -explain in this `folder`, as LABEL-ROUND.trace")
-	fs.BoolVar(&f.verbose, "v", false, "show the collector's own lines too")
 	operands, command, err := a.Parse(fs, args)
 	if err != nil {
 		return nil, err
-	}
-	if !cli.Given(fs, "top") {
-		f.top = 8
-		if len(f.variants) > 1 {
-			f.top = 3
-		}
 	}
 	r := &Runner{app: a, flags: f, command: command}
 	switch {
@@ -73,16 +64,16 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 		return nil, a.Wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
 	case f.html == cli.ToStdout:
 		return nil, a.Wrong(fs, "-html - would mix with the table; use -o FILE, then evenkeel compare -html - FILE")
-	case f.repeat < 1 || f.top < 0:
-		return nil, a.Wrong(fs, "-repeat must be at least 1, -top at least 0")
+	case f.repeat < 1:
+		return nil, a.Wrong(fs, "-repeat must be at least 1")
 	}
-	if err := cmp.Or(load.CheckGiven(fs), cli.Exclusive(fs, "until", "repeat", "explain", "explain-html", "traces"),
+	if err := cmp.Or(load.CheckGiven(fs), cli.Exclusive(fs, "until", "repeat", "explain", "traces"),
 		f.judging.Check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(),
 		r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
 		return nil, a.Wrong(fs, "%v", err)
 	}
 	a.Say(fs.Name(), f.load.Hints(fs)...)
-	if err := cli.CanSave(f.load.Inputs(), f.load.Output, f.html, f.explainHTML); err != nil {
+	if err := cli.CanSave(f.load.Inputs(), f.load.Output, f.html); err != nil {
 		return nil, err
 	}
 	if f.traces != "" {
@@ -161,7 +152,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	err = errors.Join(err, r.app.Save(&r.File, r.flags.load.Output),
 		r.app.SavePage(r.flags.html, func(w io.Writer) error { return page.Compare(w, c) }))
 	changes, changesErr := r.changes()
-	err = errors.Join(err, changesErr, r.saveExplanation(changes))
+	err = errors.Join(err, changesErr)
 	if r.flags.load.Output != cli.ToStdout {
 		err = errors.Join(err, r.print(c), r.printExplanations(changes))
 	}
@@ -186,7 +177,7 @@ func (r *Runner) print(c *compare.Comparison) error {
 	}
 	for _, col := range c.Columns {
 		a := col.Median().Alloc
-		if a == nil || len(a.Flat) == 0 {
+		if a == nil || len(a.Lines) == 0 {
 			continue
 		}
 		fmt.Fprintf(r.app.Stdout, "\n%s allocated %s\n", col.Label, textfmt.Bytes(float64(a.Bytes)))
@@ -199,9 +190,7 @@ func (r *Runner) print(c *compare.Comparison) error {
 
 func (r *Runner) checkExplain(repeatGiven bool) error {
 	f := r.flags
-	if f.explainHTML != "" || f.traces != "" {
-		f.explain = true
-	}
+	f.explain = f.explain || f.traces != ""
 	if f.explain && len(f.variants) > 1 && !repeatGiven {
 		f.repeat = explainRounds
 	}
@@ -212,10 +201,6 @@ func (r *Runner) checkExplain(repeatGiven bool) error {
 		return fmt.Errorf("-explain takes its trace from the server's /debug/pprof/, but -pprof is off")
 	case f.load.Output == cli.ToStdout:
 		return fmt.Errorf("-explain prints below the table, and -o - leaves it out; write the runs to a file")
-	case f.explainHTML == cli.ToStdout:
-		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")
-	case f.explainHTML != "" && len(f.variants) > 2:
-		return fmt.Errorf("-explain-html is of one variant, or between two; -explain prints all %d", len(f.variants))
 	}
 	return nil
 }

@@ -36,12 +36,9 @@ type flags struct {
 	until        untilFlags
 	seed         uint64
 	aa           bool
-	top          int
 	html         string
 	explain      bool
-	explainHTML  string
 	traces       string
-	verbose      bool
 }
 
 type Runner struct {
@@ -114,11 +111,13 @@ const (
 	diedWithin = 2 * time.Second
 	// refusedWithin is the same if nothing listens.
 	refusedWithin = 30 * time.Second
+
+	placesOfEach = 3 // that allocate, of several variants
 )
 
 func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
 	m := &measurement{runner: r, variant: v, repeat: repeat, progress: load.NewProgress(r.app, r.labelOf(v, repeat))}
-	m.pass = &observe.Passer{W: m.progress, All: r.flags.verbose}
+	m.pass = &observe.Passer{W: m.progress}
 	defer m.progress.Clear()
 	if r.flags.pprof != "off" {
 		m.Profiler = observe.NewProfiler(r.flags.pprof, r.load.TLS)
@@ -254,7 +253,11 @@ func (m *measurement) assemble(stopErr error) {
 	if stopErr != nil {
 		m.Note("the server did not stop gently: %v", stopErr)
 	}
-	m.Fill(m.runner.flags.top)
+	places := observe.Places
+	if len(m.runner.variants) > 1 {
+		places = placesOfEach
+	}
+	m.Fill(places)
 	if m.Unprofiled != nil {
 		estimated := ""
 		if m.Run.Alloc != nil {

@@ -27,13 +27,6 @@ type Disturbance struct {
 
 	// Steal is what the hypervisor gave to others.
 	Steal gctrace.Value[float64] `json:"steal_percent,omitzero"`
-
-	// Pressure is how much of the window something waited for a processor (PSI, "some").
-	Pressure gctrace.Value[float64] `json:"pressure_percent,omitzero"`
-
-	// Preemptions of threads.
-	Switches        gctrace.Value[int64] `json:"involuntary_switches,omitzero"`
-	ServiceSwitches gctrace.Value[int64] `json:"service_involuntary_switches,omitzero"`
 }
 
 // The kernel's clock of 10 ms needs the window.
@@ -79,24 +72,20 @@ func (w *Watch) End() *Disturbance {
 
 // usage counts seconds of a machine's processors since its start.
 type usage struct {
-	at       time.Time
-	busy     float64
-	stolen   float64
-	all      float64
-	own      float64 // of busy, by this process
-	switches int64
-
-	pressure gctrace.Value[float64]
+	at     time.Time
+	busy   float64
+	stolen float64
+	all    float64
+	own    float64 // of busy, by this process
 
 	elsewhere bool
 	processes map[int]processUsage
 }
 
 type processUsage struct {
-	name     string
-	started  string  // differs between processes with one number
-	seconds  float64 // with its ended children
-	switches int64
+	name    string
+	started string  // differs between processes with one number
+	seconds float64 // with its ended children
 }
 
 func (u usage) until(end usage) *Disturbance {
@@ -109,27 +98,21 @@ func (u usage) until(end usage) *Disturbance {
 		return gctrace.Of(min(max(seconds/of*100, 0), 100))
 	}
 	d.Steal = percent(end.stolen-u.stolen, all)
-	d.Switches, d.EvenkeelCPU = gctrace.Of(end.switches-u.switches), cpuTime(end.own-u.own)
-	if a, ok := u.pressure.Get(); ok {
-		if b, ok := end.pressure.Get(); ok {
-			d.Pressure = percent(b-a, d.Window.Seconds())
-		}
-	}
-	service, switches, known := 0., int64(0), end.elsewhere
+	d.EvenkeelCPU = cpuTime(end.own - u.own)
+	service, known := 0., end.elsewhere
 	for pid, p := range end.processes {
 		before := u.processes[pid]
 		if before.started != p.started {
 			before = processUsage{}
 		}
 		service += p.seconds - before.seconds
-		switches += p.switches - before.switches
 		known = true
 	}
 	if known {
 		d.Other = percent(end.busy-u.busy-(end.own-u.own)-service, all)
 	}
 	if len(end.processes) > 0 {
-		d.Service, d.ServiceSwitches, d.ServiceCPU = names(end.processes), gctrace.Of(switches), cpuTime(service)
+		d.Service, d.ServiceCPU = names(end.processes), cpuTime(service)
 	}
 	return d
 }

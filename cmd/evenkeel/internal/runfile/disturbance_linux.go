@@ -3,13 +3,10 @@ package runfile
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"evenkeel.dev/gctrace"
 )
 
 const userHertz = 100 // of times in proc(5), a constant of the kernel's interface
@@ -27,10 +24,6 @@ func usageOf(service Watched) usage {
 	var self syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &self) == nil {
 		u.own = time.Duration(self.Utime.Nano() + self.Stime.Nano()).Seconds()
-		u.switches = int64(self.Nivcsw)
-	}
-	if b, err := os.ReadFile("/proc/pressure/cpu"); err == nil {
-		u.pressure = parsePressure(string(b))
 	}
 	u.elsewhere = service.Elsewhere
 	if service.Processes != nil {
@@ -64,43 +57,12 @@ func parseStat(stat string) (u usage, ok bool) {
 	return u, true
 }
 
-// parsePressure reads "some ... total=N", in microseconds.
-func parsePressure(text string) gctrace.Value[float64] {
-	for line := range strings.Lines(text) {
-		if _, total, ok := strings.Cut(strings.TrimSpace(line), "total="); ok && strings.HasPrefix(line, "some ") {
-			if us, err := strconv.ParseUint(total, 10, 64); err == nil {
-				return gctrace.Of(float64(us) / 1e6)
-			}
-		}
-	}
-	return gctrace.Value[float64]{}
-}
-
 func readProcess(pid int) (p processUsage, ok bool) {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return p, false
 	}
-	if p, ok = parseProcess(string(stat)); !ok {
-		return p, false
-	}
-	tasks, err := filepath.Glob(filepath.Join(dir, "task/*/status"))
-	if err != nil {
-		return p, true
-	}
-	for _, name := range tasks {
-		status, err := os.ReadFile(name)
-		if err != nil {
-			continue // it has ended
-		}
-		_, rest, _ := strings.Cut(string(status), "nonvoluntary_ctxt_switches:")
-		var n int64
-		if _, err := fmt.Sscan(rest, &n); err == nil {
-			p.switches += n
-		}
-	}
-	return p, true
+	return parseProcess(string(stat))
 }
 
 // parseProcess reads pid (comm) state ..., where comm may hold anything.

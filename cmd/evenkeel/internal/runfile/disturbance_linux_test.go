@@ -18,15 +18,6 @@ func TestParseUse(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	const text = "some avg10=99.61 avg60=99.32 avg300=93.57 total=22224429921\nfull avg10=0.00 total=7\n"
-	if s, ok := parsePressure(text).Get(); !ok || s != 22224.429921 {
-		t.Errorf("pressure %v, %v", s, ok)
-	}
-	for _, bad := range []string{"", "full total=3\n", "some total=x"} {
-		if v := parsePressure(bad); v != (gctrace.Value[float64]{}) {
-			t.Errorf("%q: %v", bad, v)
-		}
-	}
 	p, ok := parseProcess("42 (a b) c) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 30 20 20 0 9 0 777 0 0")
 	if !ok || p.name != "a b) c" || p.seconds != 2.5 || p.started != "777" {
 		t.Errorf("%+v, %v", p, ok)
@@ -42,16 +33,16 @@ func TestParseUse(t *testing.T) {
 func TestDisturbance(t *testing.T) {
 	at := time.Now()
 	begin := usage{
-		at: at, busy: 100, stolen: 1, all: 1000, own: 5, switches: 7, pressure: gctrace.Of(3.),
+		at: at, busy: 100, stolen: 1, all: 1000, own: 5,
 		processes: map[int]processUsage{
-			1: {name: "server", started: "a", seconds: 50, switches: 10},
+			1: {name: "server", started: "a", seconds: 50},
 			2: {name: "old", started: "b", seconds: 9},
 		},
 	}
 	end := usage{
-		at: at.Add(10 * time.Second), busy: 110, stolen: 1.5, all: 1020, own: 6, switches: 17, pressure: gctrace.Of(7.),
+		at: at.Add(10 * time.Second), busy: 110, stolen: 1.5, all: 1020, own: 6,
 		processes: map[int]processUsage{
-			1: {name: "server", started: "a", seconds: 53, switches: 14},
+			1: {name: "server", started: "a", seconds: 53},
 			2: {name: "new", started: "c", seconds: 2}, // of the same number as the one that has ended
 		},
 	}
@@ -60,7 +51,7 @@ func TestDisturbance(t *testing.T) {
 		what string
 		v    gctrace.Value[float64]
 		want float64
-	}{{"others", d.Other, 20}, {"steal", d.Steal, 2.5}, {"pressure", d.Pressure, 40}} {
+	}{{"others", d.Other, 20}, {"steal", d.Steal, 2.5}} {
 		if got, ok := x.v.Get(); !ok || got < x.want-1e-9 || got > x.want+1e-9 {
 			t.Errorf("%s: %v, %v; want %v", x.what, got, ok, x.want)
 		}
@@ -70,10 +61,8 @@ func TestDisturbance(t *testing.T) {
 	if ownCPU != time.Second || serviceCPU != 5*time.Second {
 		t.Errorf("CPU time %v and %v, want 1 s and 5 s", ownCPU, serviceCPU)
 	}
-	own, _ := d.Switches.Get()
-	service, _ := d.ServiceSwitches.Get()
-	if own != 10 || service != 4 || d.Service != "new, server" {
-		t.Errorf("%d and %d switches, %q", own, service, d.Service)
+	if d.Service != "new, server" {
+		t.Errorf("%q", d.Service)
 	}
 	if x, ok := d.ByOthers(); !ok || x < 19.9 {
 		t.Errorf("by others %v, %v", x, ok)

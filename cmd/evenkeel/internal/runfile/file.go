@@ -116,10 +116,8 @@ type Alloc struct {
 	Bytes  int64  `json:"bytes"`
 	Source string `json:"source"`
 
-	Sampled    int64  `json:"sampled_bytes,omitempty"` // from the profile, which samples
-	Flat       []Site `json:"flat,omitempty"`
-	Cumulative []Site `json:"cumulative,omitempty"`
-	Lines      []Site `json:"lines,omitempty"` // by Flat, innermost outside the standard library
+	Sampled int64  `json:"sampled_bytes,omitempty"` // from the profile, which samples
+	Lines   []Site `json:"lines,omitempty"`         // by Flat, innermost outside the standard library
 }
 
 // Sources of GC.
@@ -139,7 +137,6 @@ type Site struct {
 	File string `json:"file,omitempty"`
 	Line int64  `json:"line,omitempty"`
 	Flat int64  `json:"flat"`
-	Cum  int64  `json:"cum,omitempty"` // with what it called; not of a line
 }
 
 // Server is what the operating system says of the service.

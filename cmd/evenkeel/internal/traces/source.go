@@ -1,7 +1,6 @@
 package traces
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -135,9 +134,8 @@ func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
 		return nil, fmt.Errorf("%s answered %s%s: %s", s.url, resp.Status, fetch.FirstLine(resp.Body),
 			adviceOn(resp.StatusCode))
 	}
-	b := &spool{}
-	n, err := b.fill(io.LimitReader(&watched{resp.Body, progress}, s.most+1))
-	if err != nil || n > s.most {
+	b, n, err := newSpool(io.LimitReader(&watched{resp.Body, progress}, s.most+1))
+	if b != nil && (err != nil || n > s.most) {
 		b.Close()
 	}
 	switch {
@@ -176,53 +174,29 @@ func (w *watched) Read(b []byte) (int, error) {
 	return n, err
 }
 
-const spoolMemory = 64 << 20
+// spool is a fetched trace in a temporary file, to be read once and closed.
+type spool struct{ *os.File }
 
-// spool is a fetched trace, to be read once and closed.
-type spool struct {
-	memory bytes.Buffer
-	file   *os.File
-	most   int64 // in memory; 0: spoolMemory
+// newSpool reads r to its end.
+func newSpool(r io.Reader) (s *spool, n int64, err error) {
+	f, err := os.CreateTemp("", "evenkeel-trace-")
+	if err != nil {
+		return nil, 0, fmt.Errorf("no room for the trace: %w", err)
+	}
+	s = &spool{f}
+	if n, err = io.Copy(f, r); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	return s, n, err
 }
 
-func (s *spool) fill(r io.Reader) (n int64, err error) {
-	most := cmp.Or(s.most, spoolMemory)
-	if n, err = s.memory.ReadFrom(io.LimitReader(r, most)); err != nil || n < most {
-		return n, err
-	}
-	if s.file, err = os.CreateTemp("", "evenkeel-trace-"); err != nil {
-		return n, fmt.Errorf("no room for the trace beyond %d MiB: %w", most>>20, err)
-	}
-	more, err := io.Copy(s.file, r)
-	if err == nil {
-		_, err = s.file.Seek(0, io.SeekStart)
-	}
-	return n + more, err
-}
+func (s *spool) Close() error { return errors.Join(s.File.Close(), os.Remove(s.Name())) }
 
-func (s *spool) Read(b []byte) (int, error) {
-	n, err := s.memory.Read(b)
-	if err == io.EOF && s.file != nil {
-		return s.file.Read(b)
-	}
-	return n, err
-}
-
-func (s *spool) Close() error {
-	if s.file == nil {
-		return nil
-	}
-	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
-}
-
+// save leaves the spool at its start.
 func (s *spool) save(name string) error {
 	return runfile.Save(name, func(w io.Writer) error {
-		_, err := w.Write(s.memory.Bytes())
-		if err == nil && s.file != nil {
-			_, err = io.Copy(w, s.file)
-			_, seekErr := s.file.Seek(0, io.SeekStart)
-			err = errors.Join(err, seekErr)
-		}
-		return err
+		_, err := io.Copy(w, s.File)
+		_, seekErr := s.Seek(0, io.SeekStart)
+		return errors.Join(err, seekErr)
 	})
 }
