@@ -59,7 +59,7 @@ func (c *control) begin(took time.Duration) {
 	default:
 		c.awaitsCount = true
 		c.heap.policy = PolicyMemory
-		c.log.Info("gcgate: auto: no signals, so collections will overlap requests; spending memory on fewer collections",
+		c.log.Info("gcgate: auto: no signals, so requests will overlap collections; spending memory on fewer of them",
 			"policy", PolicyMemory,
 			"fix", "with several replicas behind a load balancer, set Options.Signals and Turns, "+
 				"or PolicyShed and Turns if the balancer tries another replica after a 503")
