@@ -109,3 +109,25 @@ func waitExit(t *testing.T, c *child.Child) {
 		t.Fatal("it goes on")
 	}
 }
+
+// TestDemoHAProxy runs make demo-haproxy's script briefly. Its page has both labels and the gates'
+// states.
+func TestDemoHAProxy(t *testing.T) {
+	server(t, "haproxy")
+	build(t, "../cmd/evenkeel")
+	build(t, "../examples/msgpush")
+	out := t.TempDir()
+	text := command(t, "env", "BIN="+binDir, "OUT="+out, "PORT="+freeServerPort(t), "LENGTH=2s", "WARMUP=1s",
+		"RATE=400", "WINDOW=10000", "bash", "../examples/msgpush/demo.sh")
+	for _, want := range []string{
+		`(?m)^live traffic, the replica at port \d+: Entered:\d+ Overlapped:\d+ OverlappedOther:\d+$`,
+		`(?m)^gated, the replica at port `, `live traffic +gated`, `gated, replica b: draining +\d+x`,
+	} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("the demo does not print %q:\n%s", want, text)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(out, "gate.html")); err != nil {
+		t.Error(err)
+	}
+}

@@ -19,12 +19,12 @@ import (
 	"runtime/metrics"
 	"slices"
 	"strings"
-	sys "syscall"
 	"time"
 
 	"golang.org/x/exp/trace"
 
 	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
@@ -230,27 +230,17 @@ func readAlone(b []byte) error {
 // the growth is relative to the trace
 func cost(r *harness.Run, bytes int, f func() error) error {
 	runtime.GC()
-	before, err := cpuTime()
-	if err != nil {
-		return err
-	}
+	before := machine.OwnTime()
 	highest, start := watchHeap(), time.Now()
 	if err := f(); err != nil {
 		return err
 	}
 	wall, peak := time.Since(start), highest()
-	after, err := cpuTime()
 	r.Set("wall", wall.Seconds())
-	r.Set("CPU", (after - before).Seconds())
+	r.Set("CPU", (machine.OwnTime() - before).Seconds())
 	r.Set("peak heap of the trace", peak/float64(bytes))
 	r.Set("MB/s", float64(bytes)/1e6/wall.Seconds())
-	return err
-}
-
-func cpuTime() (time.Duration, error) {
-	var u sys.Rusage
-	err := sys.Getrusage(sys.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
+	return nil
 }
 
 func watchHeap() (highest func() float64) {

@@ -103,8 +103,7 @@ func (g group) measure(ctx context.Context, r *harness.Run, w way, rate float64)
 		return err
 	}
 	defer s.close()
-	_, err = s.load(ctx, rate, r.Load == forced)
-	return err
+	return s.load(ctx, rate, r.Load == forced)
 }
 
 // mostBusy limits a rate that is found by share. A replica has to serve all requests while the

@@ -74,22 +74,6 @@ func GCI(next http.Handler) http.Handler { return next }
 	}
 }
 
-// TestDemo writes both files, live traffic first.
-func TestDemo(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new")
-	if out := quick(t, Demo(dir)); strings.Contains(out, "left out") {
-		t.Skip(out)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "gate.json"))
-	if err != nil || !strings.Contains(string(text), `"label": "`+liveTraffic+`"`) ||
-		strings.Index(string(text), liveTraffic) > strings.Index(string(text), `"label": "`+gated) {
-		t.Errorf("%v, %.300s", err, text)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "gate-events.ndjson")); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestClaims: claims name ways and loads that there are.
 func TestClaims(t *testing.T) {
 	for _, c := range Cases() {

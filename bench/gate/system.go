@@ -285,7 +285,7 @@ func (s *system) options(rate float64) loadgen.Options {
 	return o
 }
 
-func (s *system) load(ctx context.Context, rate float64, forced bool) (*loadgen.Result, error) {
+func (s *system) load(ctx context.Context, rate float64, forced bool) error {
 	var before []stats
 	var failed error
 	var busy machine.Times
@@ -307,20 +307,20 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) (*loadgen.
 	for _, r := range s.replicas {
 		servers = append(servers, r.Child)
 	}
-	res, err := s.Measure(ctx, o, servers...)
+	_, err := s.Measure(ctx, o, servers...)
 	end()
 	if now, err := machine.ReadTimes(); err == nil {
 		s.Set("busy", (now.Used-busy.Used).Seconds()/s.Length.Seconds()/float64(runtime.NumCPU()))
 	}
 	running.Wait()
 	if err := cmp.Or(err, failed); err != nil {
-		return nil, err
+		return err
 	}
 	after, err := s.stats(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return res, errors.Join(s.count(before, after), s.counted(ctx, after))
+	return errors.Join(s.count(before, after), s.counted(ctx, after))
 }
 
 func (s *system) count(before, after []stats) error {

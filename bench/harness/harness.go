@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -157,7 +158,7 @@ func Unless[T any](r *Run, whole, quick T) T {
 type Result struct {
 	Case *Case
 	Runs []*Run
-	Out  *Output
+	Out  io.Writer
 }
 
 func (r *Run) is(way, load string) bool {

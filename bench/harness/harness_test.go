@@ -20,7 +20,7 @@ import (
 func judged(t *testing.T, runs []*Run, claims ...Claim) []figure {
 	t.Helper()
 	s := &set{out: t.Output()}
-	s.judge(&Result{Case: &Case{Claims: claims}, Runs: runs, Out: &Output{t.Output()}})
+	s.judge(&Result{Case: &Case{Claims: claims}, Runs: runs, Out: t.Output()})
 	return s.Figures
 }
 
@@ -332,7 +332,7 @@ func TestChild(t *testing.T) {
 	if line, err := c.Line(0); err == nil {
 		t.Errorf("after its end it said %q", line)
 	}
-	if m := fmt.Sprint(Machine()); strings.HasPrefix(m, "not known") {
+	if m := fmt.Sprint(thisMachine()); strings.HasPrefix(m, "not known") {
 		t.Error(m)
 	}
 }

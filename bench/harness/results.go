@@ -33,7 +33,7 @@ type set struct {
 
 func newSet(name string, started time.Time, out io.Writer) *set {
 	return &set{
-		Benchmark: name, Started: started, Machine: Machine(), Raw: map[string]any{}, out: out,
+		Benchmark: name, Started: started, Machine: thisMachine(), Raw: map[string]any{}, out: out,
 		Versions: map[string]any{"go": runtime.Version(), "revision": revision(), "modules": modules()},
 	}
 }
@@ -57,8 +57,8 @@ func modules() map[string]string {
 	return versions
 }
 
-// Machine returns the machine as evenkeel writes it to run.json.
-func Machine() any {
+// thisMachine returns the machine as evenkeel writes it to run.json.
+func thisMachine() any {
 	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
 	cmd.Dir = Root()
 	cmd.Stderr = os.Stderr
@@ -135,7 +135,7 @@ func (h *Harness) Judge(name string) error {
 	}
 	s := &set{out: h.Out}
 	if c := h.caseOf(saved); c != nil {
-		res := &Result{Case: c, Runs: saved.Raw.Runs, Out: &Output{h.Out}}
+		res := &Result{Case: c, Runs: saved.Raw.Runs, Out: h.Out}
 		res.table()
 		s.judge(res)
 		return nil
@@ -231,7 +231,7 @@ func (h *Harness) Page(dir string) error {
 				fmt.Fprintf(h.Out, "\n## %s\n", c.Name)
 			}
 			judged := set{out: io.Discard}
-			judged.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: &Output{io.Discard}})
+			judged.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: io.Discard})
 			s.Figures = judged.Figures
 			s.page(h.Out)
 		}

@@ -28,7 +28,6 @@ type Harness struct {
 	Quick   bool          // one short round, not saved
 	Ways    []string      // nil: all of a case
 	Results string        // directory, or "" to save nothing
-	Keep    string        // directory for traces and the like; "": a temporary one
 	Bin     string        // directory for built programs; "": a temporary one
 	Out     io.Writer
 
@@ -38,10 +37,6 @@ type Harness struct {
 	dir      string
 	missed   []figure
 }
-
-type Output struct{ io.Writer }
-
-func (o *Output) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
 
 // Run measures the cases that pattern names, all for "". It saves what was measured before an
 // error.
@@ -82,9 +77,9 @@ func (h *Harness) Run(ctx context.Context, pattern string) (err error) {
 }
 
 func (h *Harness) run(ctx context.Context, c *Case) error {
-	res := &Result{Case: c, Out: &Output{h.Out}}
+	res := &Result{Case: c, Out: h.Out}
 	started := time.Now().UTC()
-	res.Out.Printf("%s: %s\n", c.Name, c.What)
+	fmt.Fprintf(res.Out, "%s: %s\n", c.Name, c.What)
 	err := h.rounds(ctx, res)
 	if len(res.Runs) == 0 {
 		if h.Quick {
@@ -120,7 +115,7 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 			defer end()
 		}
 		if _, ok := err.(notHere); ok {
-			res.Out.Printf("%s is left out: %v\n", c.Name, err)
+			fmt.Fprintf(res.Out, "%s is left out: %v\n", c.Name, err)
 			return nil
 		}
 		if err != nil {
@@ -144,7 +139,7 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 				return fmt.Errorf("interrupted in round %d of %d", round, rounds)
 			}
 			if _, ok := err.(notHere); ok {
-				res.Out.Printf("%s is left out: %v\n", r.Way, err)
+				fmt.Fprintf(res.Out, "%s is left out: %v\n", r.Way, err)
 				continue
 			}
 			if err != nil {
@@ -152,7 +147,7 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 				r.Error = err.Error()
 			}
 			res.Runs = append(res.Runs, r)
-			res.Out.Printf("%s\n", r.line(c))
+			fmt.Fprintf(res.Out, "%s\n", r.line(c))
 		}
 	}
 	if failed > 0 {

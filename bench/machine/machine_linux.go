@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"evenkeel.dev/examples/child"
 )
 
 // Memory returns a field of /proc/meminfo in bytes, or 0.
@@ -40,29 +39,19 @@ func Field(file, name string) string {
 
 // BusyLoops starts n shells that compute until the caller calls end.
 func BusyLoops(ctx context.Context, n int) (end func(), err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	var loops sync.WaitGroup
-	started := make(chan error)
-	for range n {
-		loops.Go(func() {
-			runtime.LockOSThread() // the kernel kills the child with the thread that started it (PR_SET_PDEATHSIG)
-			defer runtime.UnlockOSThread()
-			c := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
-			c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-			err := c.Start()
-			started <- err
-			if err == nil {
-				_ = c.Wait()
-			}
-		})
+	var loops []*child.Child
+	end = func() {
+		for _, c := range loops {
+			c.Kill()
+		}
 	}
 	for range n {
-		err = errors.Join(err, <-started)
-	}
-	end = func() { cancel(); loops.Wait() }
-	if err != nil {
-		end()
-		return nil, err
+		c, err := child.Start(ctx, child.Options{Args: []string{"sh", "-c", "while :; do :; done"}})
+		if err != nil {
+			end()
+			return nil, err
+		}
+		loops = append(loops, c)
 	}
 	return end, nil
 }
@@ -89,6 +78,13 @@ func parseStat(stat string) (time.Duration, error) {
 	return time.Duration(user+system) * Tick, errors.Join(err1, err2)
 }
 
+// OwnTime returns this process's CPU time.
+func OwnTime() time.Duration {
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
 // PeakRSS returns a process's highest resident memory in bytes.
 func PeakRSS(pid int) (int64, error) { return status(pid, "VmHWM") }
 
@@ -101,13 +97,10 @@ func status(pid int, field string) (int64, error) {
 }
 
 // OwnBytes returns a process's own resident pages. RssShmem has the rings of io_uring.
-func OwnBytes(pid int) (sum int64, err error) {
-	status := fmt.Sprintf("/proc/%d/status", pid)
-	for _, name := range []string{"RssAnon", "RssShmem"} {
-		kib, perr := strconv.ParseInt(strings.TrimSuffix(Field(status, name), " kB"), 10, 64)
-		sum, err = sum+kib<<10, errors.Join(err, perr)
-	}
-	return sum, err
+func OwnBytes(pid int) (int64, error) {
+	anonymous, err1 := status(pid, "RssAnon")
+	shared, err2 := status(pid, "RssShmem")
+	return anonymous + shared, errors.Join(err1, err2)
 }
 
 // Times are the machine's CPU times since its start.

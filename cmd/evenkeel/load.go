@@ -204,7 +204,7 @@ func (c *loadCommand) report(f *runfile.File) error {
 			err = errors.Join(err, observe.WriteSites(c.app.Stdout, run.Alloc, c.app.Style))
 		}
 	}
-	bad := load.CheckRuns(f)
+	bad := load.HintHTTP2(load.CheckRuns(f), &c.options, run.Load)
 	if errors.Is(bad, load.ErrGenerator) {
 		return errors.Join(err, bad)
 	}

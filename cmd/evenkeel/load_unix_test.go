@@ -382,3 +382,32 @@ func TestLoadRedirects(t *testing.T) {
 	call("load", "-redirects", "1", "-http2", "-streams", "2", url).check(t, cli.ExitUsage, nil,
 		[]string{"leave out -streams"})
 }
+
+// TestLoadHintsHTTP2: a server that speaks HTTP/2 without TLS and nothing else gets a hint at
+// -http2.
+func TestLoadHintsHTTP2(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Start()
+	t.Cleanup(srv.Close)
+	call("load", "-n", "10", "-pprof", "off", srv.URL).check(t, cli.ExitFailed, nil, []string{"(h2c): write -http2"})
+	call("load", "-n", "10", "-pprof", "off", "-http2", srv.URL).check(t, cli.ExitOK, []string{"status 200 10\n"}, nil)
+
+	closes, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closes.Close() })
+	go func() {
+		for c, err := closes.Accept(); err == nil; c, err = closes.Accept() {
+			c.Close()
+		}
+	}()
+	r := call("load", "-n", "10", "-pprof", "off", "http://"+closes.Addr().String())
+	r.check(t, cli.ExitFailed, nil, []string{"no request was answered"})
+	if strings.Contains(r.stderr, "-http2") {
+		t.Error(r.stderr)
+	}
+}

@@ -213,6 +213,15 @@ func TestUsage(t *testing.T) {
 			"run -url x -rate 200 -z 9s -until 9% -budget 90s -fail-if p99>+20% -variant a: -variant b: -- y",
 			cli.ExitUsage, "", "one takes 18s at least; write -budget ",
 		},
+		{
+			"load -q 10 http://x/", cli.ExitUsage, "",
+			"not defined: -q; hey's -q is a rate for each worker; -rate is that of all together",
+		},
+		{"load -h2 http://x/", cli.ExitUsage, "", "write -http2"},
+		{"load -host a http://x/", cli.ExitUsage, "", "write -H 'Host: NAME'"},
+		{"load --latency http://x/", cli.ExitUsage, "", "percentiles are always shown"},
+		{"load -t4 -c100 -d30s http://x/", cli.ExitUsage, "", "write a space between: -t 4"},
+		{"run -duration=30s -- x", cli.ExitUsage, "", "write -z"},
 		{"load -wrong http://x/", cli.ExitUsage, "", "not defined: -wrong\nevenkeel load -h tells more"},
 		{"compare -duration=30s x", cli.ExitUsage, "", "not defined: -duration\n"},
 		{

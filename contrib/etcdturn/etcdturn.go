@@ -33,7 +33,7 @@ type Turns struct {
 
 	busy       chan struct{} // full while a TryAcquire runs, and after Close
 	closing    chan struct{}
-	ended      chan struct{} // full if janitor has a lease to revoke
+	ctx        context.Context // of the goroutines below
 	dismiss    context.CancelFunc
 	background sync.WaitGroup
 
@@ -64,7 +64,6 @@ func New(o Options) (*Turns, error) {
 		prefix:  "/evenkeel/gcgate/" + o.Group + "/",
 		busy:    make(chan struct{}, 1),
 		closing: make(chan struct{}),
-		ended:   make(chan struct{}, 1),
 		cancel:  func() {},
 	}
 	if t.client == nil {
@@ -73,9 +72,7 @@ func New(o Options) (*Turns, error) {
 			return nil, refuse("Endpoints", "%v cannot be used: %v", o.Endpoints, err)
 		}
 	}
-	ctx, dismiss := context.WithCancel(context.Background())
-	t.dismiss = dismiss
-	t.background.Go(func() { t.janitor(ctx) })
+	t.ctx, t.dismiss = context.WithCancel(context.Background())
 	return t, nil
 }
 
@@ -193,7 +190,7 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.session != s { // janitor revokes it with the slot
+	if t.session != s { // which is revoked with the slot
 		stop()
 		return nil, errEnded
 	}

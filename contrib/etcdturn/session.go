@@ -98,7 +98,7 @@ func (t *Turns) keepOn(s *session, expires time.Time) (<-chan *clientv3.LeaseKee
 	}
 }
 
-// retire ends s and its turn. janitor revokes the lease.
+// retire ends s and its turn, and has its lease revoked.
 func (t *Turns) retire(s *session, why error) {
 	s.stop()
 	t.mu.Lock()
@@ -108,36 +108,21 @@ func (t *Turns) retire(s *session, why error) {
 	}
 	held := t.held
 	t.session, t.held, t.stale = nil, nil, s.id
+	t.background.Go(t.revokeSoon) // with mu held, so that Close waits for it
 	t.mu.Unlock()
 	if held != nil {
 		held.stop()
 	}
-	select {
-	case t.ended <- struct{}{}:
-	default:
-	}
 	t.log().Debug("etcdturn: lease given up", "group", t.options.Group, "lease", s.id, "reason", why)
 }
 
-// janitor revokes the leases of retired sessions.
-func (t *Turns) janitor(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.ended:
-			t.revokeSoon(ctx)
-		}
-	}
-}
-
 // revokeSoon tries to settle for as long as a lease may live.
-func (t *Turns) revokeSoon(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
+func (t *Turns) revokeSoon() {
+	ctx, cancel := context.WithTimeout(t.ctx, t.options.TTL)
 	defer cancel()
 	for {
 		err := t.settle(ctx)
-		if err == nil {
+		if err == nil || t.ctx.Err() != nil { // Close settles
 			return
 		}
 		select {
@@ -182,7 +167,6 @@ type lease struct {
 	released atomic.Bool
 }
 
-// Lost implements gcgate.Lease.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
 // Release implements gcgate.Lease. After an error the slot is freed in the background, or by the

@@ -191,27 +191,26 @@ func (m *Member) heard(a answered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id, log := a.voter.ID, m.log()
+	o := m.others[id]
 	if a.err == nil || errors.Is(a.err, ErrGone) {
-		if o := m.outages[id]; o != nil {
-			o.Over(log, "raftgate: the member answers again", "member", id)
+		if o != nil {
+			o.outage.Over(log, "raftgate: the member answers again", "member", id)
+			o.silent, o.ignored = time.Time{}, false
 		}
-		delete(m.silent, id)
-		delete(m.ignored, id)
 		return
 	}
-	now := time.Now()
-	if m.silent[id].IsZero() || now.Sub(m.stalled[id]) > wantFor {
-		m.silent[id] = now
+	if o == nil {
+		o = &other{}
+		m.others[id] = o
 	}
-	m.stalled[id] = now
-	if now.Sub(m.silent[id]) >= silentFor && !m.ignored[id] {
-		m.ignored[id] = true
-		o := m.outages[id]
-		if o == nil {
-			o = &gcgate.Outage{}
-			m.outages[id] = o
-		}
-		o.Began(log, "raftgate: a member does not answer; it has no say in whose turn it is until it does",
+	now := time.Now()
+	if o.silent.IsZero() || now.Sub(o.stalled) > wantFor {
+		o.silent = now
+	}
+	o.stalled = now
+	if now.Sub(o.silent) >= silentFor && !o.ignored {
+		o.ignored = true
+		o.outage.Began(log, "raftgate: a member does not answer; it has no say in whose turn it is until it does",
 			"member", id, "error", a.err, "fix", "start it, and have it serve what Options.Ask asks")
 	}
 }
@@ -219,14 +218,15 @@ func (m *Member) heard(a answered) {
 func (m *Member) isSteady(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, ok := m.stalled[id]
-	return !ok || time.Since(at) > steadyAfter
+	o := m.others[id]
+	return o == nil || time.Since(o.stalled) > steadyAfter
 }
 
 func (m *Member) hasSay(a answered) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !errors.Is(a.err, ErrGone) && !m.ignored[a.voter.ID]
+	o := m.others[a.voter.ID]
+	return !errors.Is(a.err, ErrGone) && (o == nil || !o.ignored)
 }
 
 const (

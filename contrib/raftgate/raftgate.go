@@ -70,11 +70,15 @@ type Member struct {
 	letGo bool // another member goes first
 	going bool // it answers that it collects
 
-	// Members that do not answer, by id.
-	silent  map[string]time.Time // since when
-	stalled map[string]time.Time // when a member did not answer last
-	ignored map[string]bool      // those without a say
-	outages map[string]*gcgate.Outage
+	others map[string]*other // members that did not answer once, by id
+}
+
+// other is a member that may not answer. Guarded by Member.mu.
+type other struct {
+	silent  time.Time // since when it does not answer; zero: it does
+	stalled time.Time // when it did not answer last
+	ignored bool      // it has no say
+	outage  gcgate.Outage
 }
 
 var (
@@ -98,10 +102,7 @@ func New(o Options) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{
-		options: o, silent: make(map[string]time.Time), stalled: make(map[string]time.Time),
-		ignored: make(map[string]bool), outages: make(map[string]*gcgate.Outage),
-	}
+	m := &Member{options: o, others: make(map[string]*other)}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m, nil
 }
@@ -214,7 +215,6 @@ type lease struct {
 // Lost returns nil, because no member takes the turn away.
 func (l *lease) Lost() <-chan struct{} { return nil }
 
-// Release implements gcgate.Lease.
 func (l *lease) Release(context.Context) error {
 	l.release.Do(func() {
 		l.member.mu.Lock()

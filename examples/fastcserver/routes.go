@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -21,10 +20,8 @@ const usage = `GET /cgo/SIZE/LOOP         multiplies two SIZE x SIZE matrices LO
 GET /blockcall/SIZE/LOOP   the same by fastc
 GET /yield/SIZE/LOOP       the same by fastc, and other requests run first
 GET /go/SIZE/LOOP          the same in Go
-GET /adaptive/SIZE/LOOP    the same by fastc, within a budget
 GET /many/cgo/CALLS        CALLS calls that add two numbers, by ordinary cgo; 1000 without a number
 GET /many/fast/CALLS       the same by fastc
-GET /stats                 which way fastc goes, and the counters of /adaptive
 `
 
 // newHandler returns the service, and which way fastc goes.
@@ -42,12 +39,10 @@ func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
 	r.GET("/blockcall/:size/:loop", multiply(matrix.Multiply))
 	r.GET("/go/:size/:loop", multiply(matrix.Product))
 	r.GET("/yield/:size/:loop", multiply(matrix.MultiplyYielding))
-	r.GET("/adaptive/:size/:loop", multiply(matrix.MultiplyAdaptive))
 	for path, add := range map[string]func(a, b int64) int64{"/many/cgo": matrix.AddCgo, "/many/fast": matrix.Add} {
 		r.GET(path, many(add))
 		r.GET(path+"/:calls", many(add))
 	}
-	r.GET("/stats", stats)
 	return r, fastc.Source(), nil
 }
 
@@ -85,18 +80,6 @@ func many(add func(a, b int64) int64) gin.HandlerFunc {
 		}
 		c.JSON(http.StatusOK, gin.H{"calls": calls, "sum": sum})
 	}
-}
-
-func stats(c *gin.Context) {
-	s := matrix.MultiplyAdaptiveSite.Stats()
-	c.JSON(http.StatusOK, gin.H{
-		"fastc": fastc.Source(),
-		"adaptive": gin.H{
-			"calls": s.Calls, "timed": s.Timed, "over_budget": s.Over, "slow": s.Slow,
-			"longest_us": float64(s.Longest) / float64(time.Microsecond),
-			"diversions": s.Diversions, "diverted": s.Diverted,
-		},
-	})
 }
 
 const (

@@ -47,7 +47,7 @@ func TestProducts(t *testing.T) {
 			matrix.Fill(a, b, tt.size)
 			matrix.Product(a, b, out, tt.size, tt.loop)
 			want := product{tt.size, tt.loop, matrix.Trace(out, tt.size), matrix.Sum(out, tt.size)}
-			for _, way := range []string{"cgo", "blockcall", "yield", "adaptive", "go"} {
+			for _, way := range []string{"cgo", "blockcall", "yield", "go"} {
 				n++
 				path := fmt.Sprintf("/%s/%d/%d", way, tt.size, tt.loop)
 				code, body := get(h, path)
@@ -68,27 +68,16 @@ func TestProducts(t *testing.T) {
 
 func TestOtherEndpoints(t *testing.T) {
 	h, _ := service(t)
-	get(h, "/adaptive/8/1")
 	for path, want := range map[string]string{
 		"/many/cgo":     `{"calls":1000,"sum":499500}`,
 		"/many/fast":    `{"calls":1000,"sum":499500}`,
 		"/many/cgo/1":   `{"calls":1,"sum":0}`,
 		"/many/fast/10": `{"calls":10,"sum":45}`,
 		"/":             "GET /blockcall/SIZE/LOOP",
-		"/stats":        `"adaptive":{"calls":`,
 	} {
 		if code, body := get(h, path); code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: status %d, %s; want %s", path, code, body, want)
 		}
-	}
-	var s struct {
-		Fastc    string
-		Adaptive struct{ Calls, Timed, Slow uint64 }
-	}
-	_, body := get(h, "/stats")
-	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Fastc == "" || s.Adaptive.Timed+s.Adaptive.Slow == 0 ||
-		s.Adaptive.Calls == 0 {
-		t.Errorf("/stats: %s, %v", body, err)
 	}
 }
 
@@ -113,7 +102,7 @@ func TestBounds(t *testing.T) {
 		{"512/3", "size 512 leaves loop a range of 1 to 2, as size*size*size*loop is at most 268435456; it is 3"},
 		{"100/1000", "size 100 leaves loop a range of 1 to 268"},
 	} {
-		for _, way := range []string{"/cgo/", "/blockcall/", "/yield/", "/adaptive/", "/go/"} {
+		for _, way := range []string{"/cgo/", "/blockcall/", "/yield/", "/go/"} {
 			refused(t, h, way+tt.path, tt.says)
 		}
 	}

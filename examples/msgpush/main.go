@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/pprof"
+	_ "net/http/pprof"
 	"strings"
 	"time"
 
@@ -80,6 +80,5 @@ func (m *msgpush) handler() http.Handler {
 func beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
 	mux.HandleFunc("POST /collect", g.ServeCollect)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.Handle("/debug/pprof/", http.DefaultServeMux) // where net/http/pprof puts them
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/pprof"
+	_ "net/http/pprof"
 	"time"
 	"unicode/utf8"
 
@@ -28,8 +28,6 @@ type searcher struct {
 	log     *slog.Logger
 }
 
-// routes has its own mux, because importing net/http/pprof puts the profiles on
-// http.DefaultServeMux.
 func (s *searcher) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.form)
@@ -38,11 +36,7 @@ func (s *searcher) routes() http.Handler {
 	mux.Handle("GET /style.css", page.Assets())
 	mux.Handle("GET /icon.svg", page.Assets())
 
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.Handle("/debug/pprof/", http.DefaultServeMux) // where net/http/pprof puts them
 	return mux
 }
 

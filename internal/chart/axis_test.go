@@ -96,11 +96,6 @@ func TestLinearTicks(t *testing.T) {
 	if g := strings.Join(got, " "); g != "0% 2% 4% 6%" {
 		t.Errorf("got %s", g)
 	}
-	for span, want := range map[float64]float64{1: .5, 768 << 20: 256 << 20, 4 << 20: 2 << 20, 900: 512} {
-		if got := ByteStep(span, 3); got != want {
-			t.Errorf("byteStep(%g, 3) = %g, want %g", span, got, want)
-		}
-	}
 }
 
 func TestLabelDuration(t *testing.T) {

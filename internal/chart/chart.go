@@ -101,14 +101,6 @@ func (p *Path) Line(x, y int) {
 	p.x, p.y = x, y
 }
 
-func (p *Path) To(x, y int) {
-	if len(p.b) == 0 {
-		p.Move(x, y)
-		return
-	}
-	p.Line(x, y)
-}
-
 func (p *Path) Step(x, y int) {
 	if x != p.x {
 		p.Line(x, p.y)
@@ -281,10 +273,6 @@ func RoundStep(span float64, n int) float64 {
 		i++
 	}
 	return Series125(i)
-}
-
-func ByteStep(span float64, n int) float64 {
-	return math.Exp2(math.Ceil(math.Log2(max(span, 1) / float64(n))))
 }
 
 func LabelDuration(ns float64) string {

@@ -115,7 +115,7 @@ func wrong(res *harness.Result) {
 	for _, r := range res.Runs {
 		v := r.Values
 		if v["planted"] > v["right"] || v["held"] > v["holder right"] || v["named"] > 0 {
-			res.Out.Printf("%s %s: %v\n", r.Way, r.Load, r.Extra["said"])
+			fmt.Fprintf(res.Out, "%s %s: %v\n", r.Way, r.Load, r.Extra["said"])
 		}
 	}
 }

@@ -52,3 +52,6 @@ func cgoCross(n int) float64 {
 	}
 	return float64(v.x)
 }
+
+// SlowSpin computes for ns nanoseconds.
+func SlowSpin(ns int64) { C.sig_spin(C.int64_t(ns)) }

@@ -53,12 +53,6 @@ func Spin(ns int64) int64
 //fastc:budget 200us
 func MeasuredSpin(ns int64) int64
 
-// SlowSpin computes for ns nanoseconds, through ordinary cgo.
-//
-//fastc:call sig_spin(ns)
-//fastc:slow
-func SlowSpin(ns int64) int64
-
 // Crash ends the program with a segmentation fault in C.
 //
 //fastc:call sig_crash()

@@ -127,18 +127,6 @@ int32_t fastc_sig_ac899eab_MeasuredSpin(void *fastc_frame) {
 	return 0;
 }
 
-_Static_assert(__builtin_types_compatible_p(__typeof__(sig_spin), int64_t (int64_t)), "C has changed: run go generate");
-struct fastc_SlowSpin_frame {
-	int64_t arg0;
-	int64_t ret;
-};
-int32_t fastc_sig_ac899eab_SlowSpin(void *fastc_frame);
-int32_t fastc_sig_ac899eab_SlowSpin(void *fastc_frame) {
-	struct fastc_SlowSpin_frame *fastc_f = fastc_frame;
-	fastc_f->ret = (sig_spin)(fastc_f->arg0);
-	return 0;
-}
-
 _Static_assert(__builtin_types_compatible_p(__typeof__(sig_crash), void (void)), "C has changed: run go generate");
 int32_t fastc_sig_ac899eab_Crash(void *fastc_frame);
 int32_t fastc_sig_ac899eab_Crash(void *fastc_frame) {
@@ -272,16 +260,6 @@ func MeasuredSpin(ns int64) int64 {
 	var f C.struct_fastc_MeasuredSpin_frame
 	f.arg0 = C.int64_t(ns)
 	MeasuredSpinSite.Call(unsafe.Pointer(&f))
-	return int64(f.ret)
-}
-
-// SlowSpin computes for ns nanoseconds, through ordinary cgo.
-//
-// It calls the C function sig_spin by ordinary cgo.
-func SlowSpin(ns int64) int64 {
-	var f C.struct_fastc_SlowSpin_frame
-	f.arg0 = C.int64_t(ns)
-	fastc.Slow(unsafe.Pointer(C.fastc_sig_ac899eab_SlowSpin), unsafe.Pointer(&f))
 	return int64(f.ret)
 }
 

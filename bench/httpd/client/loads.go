@@ -208,7 +208,7 @@ func (c *client) burst(conns int) (values, error) {
 		return nil, err
 	}
 	defer syscall.Close(b.epoll)
-	own := ownTime()
+	own := machine.OwnTime()
 	for i := range conns {
 		if err := b.begin(); err != nil {
 			return nil, err
@@ -222,7 +222,7 @@ func (c *client) burst(conns int) (values, error) {
 	}
 	passed := time.Since(b.start)
 	c.failed.Add(int64(b.open))
-	own = ownTime() - own
+	own = machine.OwnTime() - own
 	used, gone, err := c.used(before)
 	return result(b.took, passed, used, own, gone), err
 }
@@ -310,10 +310,4 @@ func whole(answer []byte) (bool, error) {
 		}
 	}
 	return false, errors.New("the answer has no Content-Length")
-}
-
-func ownTime() time.Duration {
-	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

@@ -200,10 +200,10 @@ func (c *client) closed(conns int, warmup, length time.Duration) (values, error)
 	if err != nil {
 		return nil, err
 	}
-	own := ownTime()
+	own := machine.OwnTime()
 	time.Sleep(time.Until(until))
 	used, gone, err := c.used(before)
-	own = ownTime() - own
+	own = machine.OwnTime() - own
 	running.Wait()
 	return result(slices.Concat(took...), length, used, own, gone), err
 }

@@ -31,7 +31,8 @@
 // # Metrics
 //
 // All of [recorder.Stats], and the slow requests that it explains, by cause and class, with the
-// trace as exemplar. These need recorder.Options.InProcess or Analyze. Each metric has a
+// trace as exemplar. These need recorder.Options.InProcess or Analyze. The SDK bounds how many
+// causes and classes have points, by default 2,000 (metric.WithCardinalityLimit). Each metric has a
 // description.
 //
 //	evenkeel.recorder.requests                    {request}

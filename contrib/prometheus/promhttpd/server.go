@@ -27,7 +27,8 @@ var figures = []figure.Figure[httpd.Stats]{
 		func(s *httpd.Stats) float64 { return float64(s.Accepted) }),
 	figure.Counter("evenkeel_httpd_accept_stalls_total", "How often a connection waited to be accepted, at a limit.",
 		func(s *httpd.Stats) float64 { return float64(s.AcceptStalls) }),
-	figure.Counter("evenkeel_httpd_idle_timeouts_total", "Connections that were closed because they were idle for long.",
+	figure.Counter("evenkeel_httpd_idle_timeouts_total",
+		"Connections that were closed because they were idle for long.",
 		func(s *httpd.Stats) float64 { return float64(s.IdleTimeouts) }),
 }
 

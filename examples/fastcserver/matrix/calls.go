@@ -21,15 +21,6 @@ func Multiply(a, b, out []float64, n, loops int)
 //fastc:yield n > 32
 func MultiplyYielding(a, b, out []float64, n, loops int)
 
-// MultiplyAdaptive is Multiply with a budget: when calls exceed it by too much, they go through
-// ordinary cgo for a while.
-//
-//fastc:call matrix_multiply(a, b, out, n, loops)
-//fastc:require n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n
-//fastc:budget 500us
-//fastc:yield n > 32
-func MultiplyAdaptive(a, b, out []float64, n, loops int)
-
 // Add returns a + b.
 //
 //fastc:call matrix_add(a, b)

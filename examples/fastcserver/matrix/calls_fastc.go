@@ -45,21 +45,6 @@ int32_t fastc_matrix_9fbd162e_MultiplyYielding(void *fastc_frame) {
 	return 0;
 }
 
-_Static_assert(__builtin_types_compatible_p(__typeof__(matrix_multiply), void (const double *, const double *, double *, int64_t, int64_t)), "C has changed: run go generate");
-struct fastc_MultiplyAdaptive_frame {
-	void *arg0;
-	void *arg1;
-	void *arg2;
-	int64_t arg3;
-	int64_t arg4;
-};
-int32_t fastc_matrix_9fbd162e_MultiplyAdaptive(void *fastc_frame);
-int32_t fastc_matrix_9fbd162e_MultiplyAdaptive(void *fastc_frame) {
-	struct fastc_MultiplyAdaptive_frame *fastc_f = fastc_frame;
-	(matrix_multiply)(fastc_f->arg0, fastc_f->arg1, fastc_f->arg2, fastc_f->arg3, fastc_f->arg4);
-	return 0;
-}
-
 _Static_assert(__builtin_types_compatible_p(__typeof__(matrix_add), int64_t (int64_t, int64_t)), "C has changed: run go generate");
 struct fastc_Add_frame {
 	int64_t arg0;
@@ -77,7 +62,6 @@ import "C"
 
 import (
 	"runtime"
-	"time"
 	"unsafe"
 
 	"evenkeel.dev/fastc"
@@ -119,32 +103,6 @@ func MultiplyYielding(a, b, out []float64, n, loops int) {
 	f.arg3 = C.int64_t(n)
 	f.arg4 = C.int64_t(loops)
 	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_MultiplyYielding), unsafe.Pointer(&f))
-	runtime.KeepAlive(&f)
-}
-
-// MultiplyAdaptiveSite counts the calls of [MultiplyAdaptive] and holds its budget.
-var MultiplyAdaptiveSite = fastc.MustSite(unsafe.Pointer(C.fastc_matrix_9fbd162e_MultiplyAdaptive), "matrix.MultiplyAdaptive", fastc.Options{Budget: 500 * time.Microsecond})
-
-// MultiplyAdaptive is Multiply with a budget: when calls exceed it by too much, they go through
-// ordinary cgo for a while.
-//
-// It calls the C function matrix_multiply as a leaf. Other goroutines run first when n > 32. Its
-// budget is 500µs a call: see [MultiplyAdaptiveSite]. It panics unless n >= 0 && n <= MaxSize &&
-// min(len(a), len(b), len(out)) >= n * n.
-func MultiplyAdaptive(a, b, out []float64, n, loops int) {
-	if !(n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n) {
-		panic("matrix.MultiplyAdaptive: requires n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n")
-	}
-	if n > 32 {
-		runtime.Gosched()
-	}
-	var f C.struct_fastc_MultiplyAdaptive_frame
-	f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
-	f.arg1 = unsafe.Pointer(unsafe.SliceData(b))
-	f.arg2 = unsafe.Pointer(unsafe.SliceData(out))
-	f.arg3 = C.int64_t(n)
-	f.arg4 = C.int64_t(loops)
-	MultiplyAdaptiveSite.Call(unsafe.Pointer(&f))
 	runtime.KeepAlive(&f)
 }
 

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { leaks.Main(m) }
 
 var ways = map[string]func(a, b, out []float64, n, loops int){
-	"fastc": Multiply, "yielding": MultiplyYielding, "cgo": MultiplyCgo, "adaptive": MultiplyAdaptive,
+	"fastc": Multiply, "yielding": MultiplyYielding, "cgo": MultiplyCgo,
 }
 
 func TestMultiply(t *testing.T) {

@@ -10,7 +10,7 @@ if [ $# -ne 4 ]; then
   exit 2
 fi
 cd "$(dirname "$0")/../../.."
-for path in "cgo/$3/$4" "blockcall/$3/$4" "yield/$3/$4" "adaptive/$3/$4" "go/$3/$4" many/cgo many/fast; do
+for path in "cgo/$3/$4" "blockcall/$3/$4" "yield/$3/$4" "go/$3/$4" many/cgo many/fast; do
   GOWORK=off go run ./cmd/evenkeel load -n "$1" -c "$2" "http://${SERVER:-127.0.0.1:8080}/$path" ||
     { echo "start the server in another terminal, from examples/: go run ./fastcserver" >&2; exit 1; }
 done

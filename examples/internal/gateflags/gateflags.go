@@ -276,18 +276,13 @@ func (g *Gate) Register(mux *http.ServeMux) {
 	}
 }
 
-// Collect waits for a collection. Without a gate it is the runtime's own.
-func (g *Gate) Collect(ctx context.Context) error {
+// ServeCollect answers once there has been a collection. Without a gate it is the runtime's own.
+func (g *Gate) ServeCollect(w http.ResponseWriter, r *http.Request) {
 	if g.gate == nil {
 		runtime.GC()
-		return nil
+		return
 	}
-	return g.gate.Collect(ctx)
-}
-
-// ServeCollect answers once there has been a collection.
-func (g *Gate) ServeCollect(w http.ResponseWriter, r *http.Request) {
-	if err := g.Collect(r.Context()); err != nil {
+	if err := g.gate.Collect(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
 }

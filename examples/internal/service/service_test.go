@@ -145,7 +145,7 @@ func TestAnswersUntilItsPeersHaveItBack(t *testing.T) {
 	var stderr bytes.Buffer
 	url, code := run(ctx, t, s, []string{"-gate=drain", "-no-turns"}, &stderr)
 	peer.url = url
-	if err := gate.Collect(t.Context()); err != nil && !errors.Is(err, gcgate.ErrStopped) {
+	if err := gate.Gate().Collect(t.Context()); err != nil && !errors.Is(err, gcgate.ErrStopped) {
 		t.Error(err)
 	}
 	if got := <-code; got != command.OK || !peer.answered.Load() {

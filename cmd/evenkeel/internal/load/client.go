@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/loadgen"
@@ -82,3 +83,24 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
+
+const h2cPatience = 2 * time.Second
+
+// HintHTTP2 adds to a load's error that the server speaks h2c. To find out, it sends one GET of "/".
+func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
+	if err == nil || errors.Is(err, ErrGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
+		return err
+	}
+	u, parseErr := url.Parse(o.Targets[0].URL)
+	if parseErr != nil || u.Scheme != "http" {
+		return err
+	}
+	probe := loadgen.Options{
+		Targets: []loadgen.Target{{URL: "http://" + u.Host + "/"}}, Protocol: loadgen.ProtocolHTTP2,
+		DialContext: o.DialContext, Connections: 1, Requests: 1, Timeout: h2cPatience,
+	}
+	if res, probeErr := loadgen.Run(context.Background(), probe); probeErr == nil && res.Answered > 0 {
+		return fmt.Errorf("%w; the server speaks HTTP/2 without TLS (h2c): write -http2", err)
+	}
+	return err
+}

@@ -2,7 +2,6 @@
 package load
 
 import (
-	"cmp"
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
@@ -177,6 +176,8 @@ func PProfAt(s string, first *url.URL) (string, error) {
 
 var flagOf = map[string]string{
 	"Requests": "-n", "Connections": "-c", "Duration": "-z", "Rate": "-rate", "Warmup": "-warmup", "Timeout": "-t",
+	"Streams": "-streams", "Arrivals": "-arrivals", "Stages": "-stages", "Times": "-times", "Protocol": "-http2",
+	"DisableKeepAlive": "-disable-keepalive",
 }
 
 // FlagError names flags in an error of loadgen.
@@ -185,7 +186,8 @@ func FlagError(err error) error {
 	if !errors.As(err, &oe) {
 		return err
 	}
-	if name := cmp.Or(flagOf[oe.Option], shapeFlagOf(oe.Option)); name != "" {
+	option, _, _ := strings.Cut(oe.Option, "[") // Stages[2]
+	if name := flagOf[option]; name != "" {
 		return fmt.Errorf("%s %s", name, oe.Reason)
 	}
 	return errors.New(oe.Reason)
@@ -241,6 +243,9 @@ func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 	if l.fewer > 0 {
 		list = append(list, fmt.Sprintf("at most %d connections instead of %d; ulimit -n raises this",
 			l.fewer, defaultOpen))
+	}
+	if l.Output == "csv" {
+		list = append(list, "-o csv writes a run to a file named csv, not in CSV")
 	}
 	return list
 }

@@ -77,14 +77,6 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 	return nil
 }
 
-func shapeFlagOf(option string) string {
-	option, _, _ = strings.Cut(option, "[")
-	return map[string]string{
-		"Streams": "-streams", "Arrivals": "-arrivals", "Stages": "-stages", "Times": "-times", "Protocol": "-http2",
-		"DisableKeepAlive": "-disable-keepalive",
-	}[option]
-}
-
 // loadDuration returns 0 if it is unbounded.
 func loadDuration(o *loadgen.Options) time.Duration {
 	d := o.Duration

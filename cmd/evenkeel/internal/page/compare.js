@@ -37,13 +37,6 @@
   function percent(share) {
     return share === 0 ? "0%" : Number((share * 100).toPrecision(3)) + "%";
   }
-  function bytes(b) {
-    for (const u of ["B", "KiB", "MiB", "GiB"]) {
-      if (b < 999.5) return digits(b) + " " + u;
-      b /= 1024;
-    }
-    return digits(b) + " TiB";
-  }
   function percentile(slower) {
     const decimals = Math.max(0, Math.ceil(-Math.log10(slower)) - 1);
     return "p" + Number((100 - slower * 100).toFixed(decimals));
@@ -152,19 +145,14 @@
       return [["slower than " + duration(us), percentile(slower)], read];
     },
     time(s) {
-      const measured = data.columns.some(({ gc }) => gc.at);
-      const read = ({ series, gc }) => {
-        const i = Math.floor(s / series.step), k = before(gc.at, s);
+      const read = ({ series }) => {
+        const i = Math.floor(s / series.step);
         const cells = [series.p50, series.p99, series.max].map((v) => v && v[i] ? duration(v[i]) : "–");
-        cells.push(series.failed && series.failed[i] ? String(series.failed[i]) : "–");
-        if (measured) cells.push(...(k < 0 ? ["–", "–"] : [bytes(gc.low[k]) + " – " + bytes(gc.high[k]), bytes(gc.live[k])]));
-        return cells;
+        return [...cells, series.failed && series.failed[i] ? String(series.failed[i]) : "–"];
       };
-      const head = ["p50", "p99", "max", "failed"];
-      return [measured ? head.concat("heap", "live") : head, read, "at " + time(Number(s.toPrecision(4)))];
+      return [["p50", "p99", "max", "failed"], read, "at " + time(Number(s.toPrecision(4)))];
     },
   };
-  readers.heap = readers.time;
 
   // fillLane says which state is under the pointer, or a narrow one next to it.
   function fillLane(chart, f, fy) {

@@ -35,10 +35,7 @@ type pageColumn struct {
 	Count  int64      `json:"count"`
 	CCDF   pageCCDF   `json:"ccdf"`
 	Series pageSeries `json:"series"`
-	GC     pageGC     `json:"gc"`
 	Lanes  []pageLane `json:"lanes,omitempty"`
-
-	spans []gcSpan
 }
 
 // Share[i] of the requests took longer than X[i].
@@ -54,14 +51,6 @@ type pageSeries struct {
 	P99    []float64        `json:"p99"`
 	Max    []float64        `json:"max"`
 	Failed map[string]int64 `json:"failed,omitempty"` // by index
-}
-
-type pageGC struct {
-	At    []float64 `json:"at"`
-	Count []int     `json:"count"`
-	Low   []float64 `json:"low"`
-	High  []float64 `json:"high"`
-	Live  []float64 `json:"live"`
 }
 
 const microsecond = 1e3

@@ -206,8 +206,6 @@ func newPageData(c *compare.Comparison) *pageData {
 		col := &d.Columns[i]
 		col.CCDF = d.newCCDF(&merged[i])
 		col.Series = newPageSeries(&run.Load.Series)
-		col.spans = mergeCollections(run.GC, d.End)
-		col.GC = newPageGC(col.spans)
 	}
 	d.addLanes(c)
 	return d

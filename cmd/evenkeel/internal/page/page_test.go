@@ -172,7 +172,7 @@ func TestHTMLEdges(t *testing.T) {
 		}), []string{"The collections of the service were not measured."}},
 		{"no collection", one(func(r *runfile.Run) {
 			r.GC.Collections = nil
-		}), []string{"no collection in the window"}},
+		}), []string{"No collection in the window"}},
 		{"none answered", one(func(r *runfile.Run) {
 			r.Load = &loadgen.Result{Failed: 3}
 		}), []string{"no request was answered", "<dd>none</dd>"}},
@@ -297,30 +297,6 @@ func TestCCDFKeepsQuantiles(t *testing.T) {
 	}
 }
 
-func TestMergeCollections(t *testing.T) {
-	f := newFake(t)
-	for _, n := range []int{0, 1, gcSpans, gcSpans + 1, 20000} {
-		f.collections = n
-		spans := mergeCollections(f.gc(20*time.Second), 20)
-		if len(spans) > gcSpans {
-			t.Errorf("%d collections: %d spans", n, len(spans))
-		}
-		count := 0
-		for i, s := range spans {
-			count += s.count
-			if s.live < f.live || s.live > f.live*9/8 || s.low > s.live || s.high < s.live {
-				t.Fatalf("%d collections: span %d: live %d, low %d, high %d", n, i, s.live, s.low, s.high)
-			}
-			if i > 0 && s.at < spans[i-1].at {
-				t.Fatalf("%d collections: span %d starts before the one before it", n, i)
-			}
-		}
-		if count != n {
-			t.Errorf("%d collections became %d", n, count)
-		}
-	}
-}
-
 func TestSeriesLeavesGapsOpen(t *testing.T) {
 	s := pageSeries{Step: 1}
 	x, y := chart.Axis{Hi: 4}, chart.Axis{Lo: 1, Hi: 100, Log: true}
@@ -340,26 +316,12 @@ func TestSeriesLeavesGapsOpen(t *testing.T) {
 	}
 }
 
-func TestSawtooth(t *testing.T) {
-	spans := mergeCollections(&runfile.GC{Collections: []runfile.Collection{
-		{At: time.Second, Wall: time.Second, Before: 50, After: 60, Live: 20},
-		{At: 5 * time.Second, Wall: time.Second, Before: 40, After: 40, Live: 10},
-	}}, 10)
-	x, y := chart.Axis{Hi: 10}, chart.Axis{Hi: 100}
-	if got, want := sawtooth(spans, x, y), "M1000 500l1000-100v400l3000-200h1000v300"; got != want {
-		t.Errorf("sawtooth %s, want %s", got, want)
-	}
-	if got, want := envelope(spans, x, y), "M1500 400l4000 200v300l-4000-100z"; got != want {
-		t.Errorf("envelope %s, want %s", got, want)
-	}
-}
-
 func TestCollectionMarks(t *testing.T) {
 	f := newFake(t)
 	x := chart.Axis{Hi: 20}
 	for n, want := range map[int]string{0: "", gcBands: "band", gcBands + 1: "strip s0", 5000: "strip s3"} {
 		f.collections, f.wall = n, 5*time.Millisecond
-		marks := collectionMarks(mergeCollections(f.gc(20*time.Second), 20), x, 0)
+		marks := collectionMarks(f.gc(20*time.Second), x, 0)
 		got := ""
 		if len(marks) > 0 {
 			got = marks[len(marks)-1].Class

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -46,15 +45,7 @@ func (r *Runner) measureFloor(ctx context.Context) error {
 		rng.Shuffle(2, func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, o := range order {
 			r.twin = o.twin
-			run, err := r.take(ctx, base, i)
-			if run != nil {
-				run.Round = i
-				*o.to = append(*o.to, *run)
-			}
-			if err == nil && ctx.Err() != nil {
-				err = cli.ErrInterrupted
-			}
-			if err != nil {
+			if err := r.add(ctx, base, i, o.to); err != nil {
 				return err
 			}
 		}
