@@ -238,8 +238,9 @@ var listens = regexp.MustCompile(`msg=listening .*?(127\.0\.0\.1:[0-9]+)`)
 
 func listening(ctx context.Context, srv *harness.Child, log string) (addr string, err error) {
 	var text []byte
+	var unread error // it may not be there at first
 	err = srv.Until(ctx, "listen", func(context.Context) bool {
-		text, _ = os.ReadFile(log) // it may not be there yet
+		text, unread = os.ReadFile(log)
 		m := listens.FindSubmatch(text)
 		if m != nil {
 			addr = string(m[1])
@@ -248,7 +249,7 @@ func listening(ctx context.Context, srv *harness.Child, log string) (addr string
 	})
 	if err != nil {
 		_, complaint := srv.Output()
-		err = fmt.Errorf("fastcserver: %w: %s%s", err, text, complaint)
+		err = fmt.Errorf("fastcserver: %w: %s%s", errors.Join(err, unread), text, complaint)
 	}
 	return addr, err
 }
