@@ -48,16 +48,16 @@ func checkBlocks(t *testing.T, r *Report) {
 			tail.Add(p.Cause, p.Slow)
 		}
 		for _, q := range b.Slow {
-			kept += q.Weight
+			kept += b.Weight
 			if q.Start < b.Start || q.Start > b.End {
 				t.Errorf("a request from %v on in a block from %v to %v", q.Start, b.Start, b.End)
 			}
 			var parts time.Duration
-			for _, p := range q.Parts {
+			for _, p := range q.Sites {
 				parts += p.Time
 			}
-			if parts != q.Time {
-				t.Errorf("parts of %v in a request of %v", parts, q.Time)
+			if parts != q.Duration() {
+				t.Errorf("parts of %v in a request of %v", parts, q.Duration())
 			}
 		}
 	}
@@ -188,9 +188,7 @@ func TestKeep(t *testing.T) {
 		for _, c := range b.Classes {
 			requests, slow = requests+c.Requests, slow+c.Slow
 		}
-		for _, q := range b.Slow {
-			weight += q.Weight
-		}
+		weight += b.Weight * len(b.Slow)
 		for _, p := range b.Parts {
 			all.Add(p.Cause, p.All)
 		}
@@ -228,7 +226,8 @@ func TestStore(t *testing.T) {
 	var spots []spot
 	for i := range 5000 {
 		d := details{start: int64(i) << 20, waits: []spent{}, samples: []sampled{}}
-		d.parts[CauseLock], d.parts[numCauses-1] = int64(i), 1<<40
+		d.parts.Add(CauseLock, dur(int64(i)))
+		d.parts.Add(numCauses-1, 1<<40)
 		for j := range i % 9 {
 			d.waits = append(d.waits, spent{waitID(j), int64(j * i)})
 		}
@@ -380,7 +379,7 @@ func TestCutOff(t *testing.T) {
 					t.Errorf("%s: something after %v", name, failed)
 				case err != nil:
 					failed = err
-				case q.Cut == CutNone:
+				case q.Cut == "":
 					whole++
 				}
 			}

@@ -88,15 +88,11 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 	t := &changeTable{rows: map[groupKey]*group{}, byCause: map[groupKey]*group{}}
 	names := classesOf(sides)
 	t.classes = slices.Sorted(maps.Keys(names))
-	index := map[string]int{}
-	for i, name := range t.classes {
-		index[name] = i
-	}
 	classOf := func(name string) int {
-		if i, ok := index[name]; ok {
+		if i := slices.Index(t.classes, name); i >= 0 {
 			return i
 		}
-		return index[reqtrace.OtherClasses]
+		return max(slices.Index(t.classes, reqtrace.OtherClasses), 0)
 	}
 	for s, reports := range sides {
 		t.share[s] = make([]float64, len(t.classes))
@@ -210,13 +206,14 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 // beyond the usual, because what all requests do does not make some slow.
 func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 	for b := range t.report.Blocks {
-		for _, q := range t.report.Blocks[b].Slow {
-			over := of.slowness.of(q.Time) * float64(q.Weight)
+		for i := range t.report.Blocks[b].Slow {
+			q := &t.report.Blocks[b].Slow[i]
+			over := of.slowness.of(q.Duration()) * float64(t.report.Blocks[b].Weight)
 			if over <= 0 {
 				continue
 			}
 			var causes, more reqtrace.Parts
-			for _, p := range q.Parts {
+			for _, p := range q.Sites {
 				causes.Add(Joined(p.Cause), p.Time)
 			}
 			for c, d := range causes.All() {
@@ -225,7 +222,7 @@ func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 			if more.Total() == 0 {
 				more = causes
 			}
-			for _, p := range q.Parts {
+			for _, p := range q.Sites {
 				c := Joined(p.Cause)
 				d := over * more.Share(c) * float64(p.Time) / float64(causes.Of(c))
 				if d == 0 {
