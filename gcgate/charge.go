@@ -204,9 +204,10 @@ func memoryGoal(o *Options, a allowance, live, roots, overhead uint64, rate floa
 	return uint64(want), int(min(p, math.MaxInt32))
 }
 
+// spendMemory leaves a live heap that grows to the runtime: a later collection would mark more.
 func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	goal, percent := memoryGoal(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
-	if base := h.pacing.stock(); percent == 0 || base >= percent {
+	if base := h.pacing.stock(); percent == 0 || base >= percent || !h.growth.known() || h.growth.grows() {
 		h.roomy = false
 		h.pacing.giveBack()
 		return h.requested

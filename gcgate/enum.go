@@ -22,7 +22,8 @@ const (
 	// PolicyMemory leaves the runtime in charge, and raises its goal (GOGC) to five times the live
 	// heap or two seconds of allocation. The goal stays below 0.7 of the memory limit, or without a
 	// limit below a 32nd of the machine's available memory, up to 512 MiB. A goal that is higher
-	// already stays. It needs no peer.
+	// already stays, and so does that of a live heap that grows from cycle to cycle. It needs no
+	// peer.
 	PolicyMemory
 )
 

@@ -72,20 +72,17 @@ func TestRealRuntimeSpendsMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := now(); p < 150 {
-		t.Errorf("GOGC is %d beside a limit of 2 GiB", p)
-	}
 	var keep [64][]byte
 	before := g.Stats()
-	// until it sees a cycle
-	for end := time.Now().Add(time.Minute); g.Stats().OverlappedOther == before.OverlappedOther; {
+	// until it has seen that the live heap does not grow
+	for end := time.Now().Add(time.Minute); g.Stats().OverlappedOther == before.OverlappedOther || now() < 150; {
 		ticket := g.Enter()
 		for i := range keep {
 			keep[i] = make([]byte, 256<<10)
 		}
 		ticket.Exit()
 		if time.Now().After(end) {
-			t.Fatalf("in a minute no cycle was seen: %+v", g.Stats())
+			t.Fatalf("in a minute GOGC was not raised, it is %d: %+v", now(), g.Stats())
 		}
 	}
 	if s := g.Stats(); s.Escaped > 0 || len(s.Collections) > 0 {
