@@ -146,7 +146,6 @@ func (f *Figure) More() bool {
 	return slices.Contains([]string{"requests", "requests/s", "average pace", "requests/collection"}, f.Name)
 }
 
-// notOK counts the statuses that are not 2xx or 3xx.
 func notOK(statuses map[int]int64) (n int64) {
 	for s, c := range statuses {
 		if s < 200 || s >= 400 {
