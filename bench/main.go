@@ -46,6 +46,7 @@ func main() {
 	flag.DurationVar(&h.Length, "length", 0, "length of what is measured of a run (default: the case's own)")
 	flag.DurationVar(&h.Patience, "patience", 2*time.Minute, "most to wait for a quiet machine before each run")
 	flag.StringVar(&h.Results, "results", "results", "`directory` for the results; empty: save none")
+	flag.StringVar(&h.Keep, "keep", "", "`directory` for what programs write, such as traces (default: keep nothing)")
 	flag.Parse()
 	if *ways != "" {
 		h.Ways = strings.Split(*ways, ",")

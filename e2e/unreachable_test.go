@@ -54,7 +54,7 @@ func TestHAProxyThatCannotBeReached(t *testing.T) {
 			at := func(port, server string) *haproxy.RuntimeAPI {
 				return &haproxy.RuntimeAPI{
 					Addr: "127.0.0.1:" + port, Backend: "be", Server: server,
-					DisableMending: true,
+					MendAfter: time.Hour,
 				}
 			}
 			a, b := []gcgate.Signal{at(h.admin, c.server)}, []gcgate.Signal{at(h.admin, "b")}

@@ -70,7 +70,6 @@ func choose() {
 	way = choice{short: true, source: source}
 }
 
-// find returns the code of asmcgocall, if it passes test.
 func find(test func(pc uintptr) error) (pc uintptr, source string, err error) {
 	switch v := os.Getenv("FASTC"); v { //nolint:forbidigo // what people set when calls go wrong
 	case "", "on":

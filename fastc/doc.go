@@ -3,7 +3,8 @@
 // A cgo call tells the scheduler that the goroutine leaves, and the way back may lead through a
 // queue. For a few microseconds of mathematics, codec or cryptography that costs more than the
 // work. [Call] runs such a function on the thread's system stack through the runtime's own
-// asmcgocall. It needs no build flag.
+// asmcgocall. It needs no build flag. evenkeel.dev/cmd/fastcgen makes the frames, the C shims and a
+// typed Go function from declarations.
 //
 // # A leaf
 //
@@ -12,13 +13,6 @@
 // goroutines are better off than with cgo. From a millisecond on they are worse off.
 //
 // A [Site] measures the calls of one function and sends them through cgo if they exceed a budget.
-// It does not bound a single call. If the time depends on the input, choose [Slow] from some size
-// on.
-//
-// # Use
-//
-// evenkeel.dev/cmd/fastcgen makes the frames, the C shims and a typed Go function from
-// declarations.
 //
 // # How it works
 //

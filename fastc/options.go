@@ -77,8 +77,7 @@ type overtime struct {
 	at      time.Time
 }
 
-// add notes that calls took that long beyond the budget together, and reports whether that is too
-// much.
+// add notes that calls took that long beyond the budget, and reports whether that is too much.
 func (o *overtime) add(now time.Time, beyond time.Duration) bool {
 	o.surplus -= time.Duration(now.Sub(o.at).Seconds() * float64(allowance))
 	o.at = now

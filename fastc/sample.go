@@ -41,7 +41,6 @@ func (c *countdowns) restart(mean int32) (calls int32) {
 	return calls
 }
 
-// pace is how quickly the calls of a function follow one another.
 type pace struct {
 	last, elapsed, calls atomic.Int64 // ns, ns, and calls in elapsed
 }

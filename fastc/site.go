@@ -150,7 +150,7 @@ func watch(s *Site, arg unsafe.Pointer) int32 {
 	return r
 }
 
-// measure calls the function and returns how long it took, and how much of that counts.
+// measure returns how long a call took, and how much of that counts.
 func (s *Site) measure(arg unsafe.Pointer, ask bool) (r int32, clock, charged time.Duration) {
 	if !ask {
 		start := time.Now()
@@ -171,7 +171,6 @@ func (s *Site) measure(arg unsafe.Pointer, ask bool) (r int32, clock, charged ti
 	return r, clock, charge(clock, before, after)
 }
 
-// thread is what the kernel says of the calling thread.
 type thread struct {
 	used  time.Duration // of a processor
 	waits int64         // how often it gave up its processor by itself: to wait

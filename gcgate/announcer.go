@@ -65,7 +65,6 @@ type announcer struct {
 	signal     Signal
 	is         Description
 	log        *slog.Logger
-	calls      *calls
 	posted     chan struct{} // capacity 1
 	used       bool          // owned by the control goroutine
 	drainFails bool          // until one succeeds; owned by run
@@ -80,11 +79,10 @@ type announcer struct {
 	out        bool // a Drain may have reached the peer since Ready
 }
 
-func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
+func newAnnouncer(s Signal, log *slog.Logger) *announcer {
 	log = log.With("signal", s.String())
 	return &announcer{
-		signal: s, is: describe(s), log: log, calls: calls,
-		posted: make(chan struct{}, 1), warnings: newWarnings(log),
+		signal: s, is: describe(s), log: log, posted: make(chan struct{}, 1), warnings: newWarnings(log),
 	}
 }
 
@@ -95,7 +93,6 @@ func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
 	case a.is.DrainWithoutTurn == nil:
 		return 0, false
 	}
-	defer a.call("DrainWithoutTurn")()
 	patience, err := a.is.DrainWithoutTurn()
 	if err != nil {
 		a.log.Debug("gcgate: a signal is silent at a collection without the turn", "error", err)
@@ -103,15 +100,9 @@ func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
 	return min(patience, maxAnnounceTimeout), err == nil
 }
 
-func (a *announcer) call(method string) (end func()) {
-	return a.calls.begin(method + " of signal " + a.signal.String())
-}
-
 func (a *announcer) usable(within time.Duration) (err error) {
 	if c, ok := a.signal.(Confirmer); ok {
-		end := a.call("CanConfirm")
 		err = c.CanConfirm(within)
-		end()
 	}
 	if err == nil && !a.is.SafeWithoutTurn && a.unconfirmed() {
 		err = errNotBack
@@ -318,12 +309,10 @@ func (a *announcer) do(ctx context.Context, n *notice) error {
 	if n.drain {
 		ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 		defer cancel()
-		defer a.call("Drain")()
 		return a.signal.Drain(ctx, max(time.Until(n.until), time.Millisecond))
 	}
 	ctx, cancel := context.WithTimeout(ctx, backTimeout)
 	defer cancel()
-	defer a.call("Ready")()
 	return a.signal.Ready(ctx)
 }
 
@@ -352,21 +341,18 @@ func (a *announcer) report(n *notice, err error) {
 // have died while drained.
 func (a *announcer) checkPeer(ctx context.Context) {
 	c, ok := a.signal.(Checker)
-	if ok && !check(ctx, func(ctx context.Context) error {
-		defer a.call("Check")()
-		return c.Check(ctx)
-	}, a.log, "gcgate: a signal without a peer; looking for it for some seconds") {
+	if ok && !check(ctx, c, a.log, "gcgate: a signal without a peer; looking for it for some seconds") {
 		return
 	}
 	a.postFirst()
 }
 
-// check calls f for checkFor, until it returns nil. It returns false when ctx ends.
-func check(ctx context.Context, f func(context.Context) error, log *slog.Logger, message string) bool {
+// check calls c.Check for checkFor, until it returns nil. It returns false when ctx ends.
+func check(ctx context.Context, c Checker, log *slog.Logger, message string) bool {
 	within, cancel := context.WithTimeout(ctx, checkFor)
 	defer cancel()
 	for failed := false; ; {
-		err := f(within)
+		err := c.Check(within)
 		switch {
 		case ctx.Err() != nil:
 			return false

@@ -23,7 +23,7 @@ func TestSignalThatComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged logBuffer
 		s := &fickleSignal{}
-		a := newAnnouncer(s, slog.New(slog.NewTextHandler(&logged, nil)), new(calls))
+		a := newAnnouncer(s, slog.New(slog.NewTextHandler(&logged, nil)))
 		set := func(cannot error) {
 			s.cannot = cannot
 			err := a.usable(time.Second)
@@ -128,7 +128,7 @@ func TestSignalThatPauses(t *testing.T) {
 // TestNoticeIsSentOnce, also when it comes between the one that woke the announcer and its look at
 // the newest.
 func TestNoticeIsSentOnce(t *testing.T) {
-	a := newAnnouncer(&fakeSignal{}, slog.New(slog.DiscardHandler), new(calls))
+	a := newAnnouncer(&fakeSignal{}, slog.New(slog.DiscardHandler))
 	a.postFirst()
 	<-a.posted // as run does
 	n := a.post(true, time.Now())

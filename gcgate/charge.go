@@ -84,9 +84,6 @@ func (h *heapWatch) limitWithoutRoom(overhead uint64) (limit int64) {
 func (h *heapWatch) takeCharge(overhead uint64) bool {
 	limit := int64(h.thresholds.safetyLimit)
 	switch {
-	case h.policy == PolicyStock:
-		h.pacing.giveBack()
-		limit = h.requested
 	case h.policy == PolicyMemory:
 		limit = h.spendMemory(overhead)
 	case h.thresholds.noRoom:
@@ -183,7 +180,6 @@ const (
 
 	spendRatio   = 5   // times the live heap, as under GOGC=400
 	spendPercent = 125 // less is not worth stopping the world
-	autoPercent  = 150 // for PolicyAuto, higher so that its choice does not flip
 
 	// The runtime's least goal at GOGC=100 grows with GOGC (runtime/mgcpacer.go).
 	heapMinimum = 4 << 20

@@ -16,18 +16,18 @@ type shared struct {
 	requests *traffic
 	status   *status
 	waiters  *waiters
-	calls    *calls
 	stop     <-chan struct{}
 }
 
 // control alone watches the heap, and owns its parts.
 type control struct {
 	*shared
-	heap     *heapWatch
-	turns    *turnTaker
-	rounds   *rounds
-	observer *observer
-	adviser  *adviser
+	heap    *heapWatch
+	turns   *turnTaker
+	rounds  *rounds
+	adviser *adviser
+
+	awaitsCount bool // to warn if no request is counted
 
 	wake   chan struct{} // capacity 1
 	others sync.WaitGroup
@@ -36,7 +36,7 @@ type control struct {
 func newControl(o Options, limit int64, g *Gate) *control {
 	s := &shared{
 		options: &o, log: o.Logger, warnings: newWarnings(o.Logger), pacing: newPacing(o.Collector),
-		requests: &traffic{counter: g.requests}, status: g.status, waiters: g.waiters, calls: g.calls, stop: g.stop,
+		requests: &traffic{counter: g.requests}, status: g.status, waiters: g.waiters, stop: g.stop,
 	}
 	c := &control{shared: s, wake: make(chan struct{}, 1)}
 	c.heap = &heapWatch{
@@ -44,22 +44,30 @@ func newControl(o Options, limit int64, g *Gate) *control {
 	}
 	c.turns = &turnTaker{shared: s, turns: o.Turns, heap: c.heap, others: &c.others}
 	c.rounds = &rounds{shared: s, heap: c.heap, turns: c.turns}
-	c.observer = &observer{heap: c.heap}
 	c.adviser = &adviser{heap: c.heap}
 	return c
 }
 
 func (c *control) begin(took time.Duration) {
-	if c.heap.policy == PolicyAuto {
-		c.heap.policy = PolicyStock
-		if len(c.rounds.announcers) > 0 {
-			c.heap.policy = PolicyDrain
-		}
-		logAuto(c.log, c.heap.policy)
+	diverts := divertsRequests(c.rounds.announcers)
+	switch {
+	case c.heap.policy != PolicyAuto:
+	case len(c.rounds.announcers) > 0:
+		c.heap.policy = PolicyDrain
+		c.log.Info("gcgate: auto: there is a signal, so another replica serves while this one collects",
+			"policy", PolicyDrain)
+	default:
+		c.awaitsCount = true
+		c.heap.policy = PolicyMemory
+		c.log.Info("gcgate: auto: no signals, so requests will overlap collections; spending memory on fewer of them",
+			"policy", PolicyMemory,
+			"fix", "with several replicas behind a load balancer, set Options.Signals and Turns, "+
+				"or PolicyShed and Turns if the balancer tries another replica after a 503")
 	}
-	if c.heap.policy.announces() && divertsRequests(c.rounds.announcers) {
+	if c.heap.policy.announces() && diverts {
 		c.heap.turns.assumed = lateAtMost
 	}
+	c.awaitsCount = c.awaitsCount || c.heap.policy == PolicyShed || c.heap.policy == PolicyDrain && diverts
 	c.heap.begin(took)
 }
 
@@ -67,24 +75,15 @@ func (c *control) run() {
 	defer c.heap.timer.Stop()
 	for d := time.Duration(0); ; d = c.interval() {
 		c.heap.sleep(d, c.wake)
-		c.warnings.settle(c.heap.sampled)
 		if isClosed(c.stop) {
 			return
-		}
-		if c.heap.policy == PolicyStock {
-			c.observer.observe()
 		}
 		reason, due := c.due()
 		if due {
 			c.rounds.run(reason)
 			c.heap.sample()
-			if c.heap.policy == PolicyShed || c.heap.policy == PolicyDrain && divertsRequests(c.rounds.announcers) {
-				c.heap.warnUncounted()
-			}
 		}
-		if c.options.Policy == PolicyAuto {
-			c.observer.review()
-		}
+		c.awaitsCount = c.awaitsCount && !c.heap.knowsCount()
 		if len(c.rounds.announcers) == 0 && c.heap.policy != PolicyShed {
 			c.adviser.look()
 		}
@@ -94,9 +93,6 @@ func (c *control) run() {
 func (c *control) wakeUp() { signal(c.wake) }
 
 func (c *control) interval() time.Duration {
-	if c.heap.policy == PolicyStock {
-		return c.observer.interval()
-	}
 	if reason, due := c.due(); due && reason == ReasonHard { // the last round ended too late to pause
 		return sampleMin
 	}

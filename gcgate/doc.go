@@ -16,7 +16,7 @@
 //	     ^                      |                                      | the peers have acted
 //	     | the cycle has ended  |                                      v
 //	+------------+              +------------------------------- +------------+  no request for
-//	| Collecting | <-------------------------------------------- |  Draining  |  QuietFor, or
+//	| Collecting | <-------------------------------------------- |  Draining  |  a while, or
 //	+------------+             no request is here                +------------+  DrainTimeout
 //
 // The gate refuses no request. Under [PolicyShed] the adapter that counts requests refuses new ones

@@ -58,7 +58,7 @@ func (q *quietWatch) look() bool {
 
 func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quietWatch {
 	q := newQuiet(read, rs.quietFor(rate))
-	if rs.options.QuietFor == 0 && !r.refused && divertsRequests(r.asked) {
+	if !r.refused && divertsRequests(r.asked) {
 		q.wanted = max(q.wanted, min(rs.heap.turns.longestDrain/quietGrows, quietMax))
 		q.grows = r.announced
 	}
@@ -66,9 +66,6 @@ func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), ra
 }
 
 func (rs *rounds) quietFor(rate float64) time.Duration {
-	if d := rs.options.QuietFor; d > 0 {
-		return d
-	}
 	if rs.status.refusing.Load() {
 		return quietMin // only requests from just before the refusals
 	}
@@ -216,11 +213,9 @@ func (rs *rounds) warnIgnored(r *round, d *afterDrain) {
 	for _, a := range r.asked {
 		names = append(names, a.signal.String())
 		if e, ok := a.signal.(Explainer); ok {
-			end := a.call("WhyIgnored")
 			if text := e.WhyIgnored(); text != "" {
 				why = append(why, text)
 			}
-			end()
 		}
 	}
 	why = append(why, "clients that keep connections to this process past the balancer")

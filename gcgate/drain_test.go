@@ -307,23 +307,21 @@ func TestStallIsNoFutileWait(t *testing.T) {
 func TestQuietForFollowsTheRate(t *testing.T) {
 	for _, c := range []struct {
 		perSecond float64
-		set, want time.Duration
+		want      time.Duration
 		refusing  bool
 	}{
-		{0, 0, 50 * time.Millisecond, false},
-		{10, 0, 50 * time.Millisecond, false},
-		{200, 0, 50 * time.Millisecond, false},
-		{200, 0, 2 * time.Millisecond, true},
-		{1000, 0, 10 * time.Millisecond, false},
-		{5000, 0, 2 * time.Millisecond, false},
-		{10_000, 0, 2 * time.Millisecond, false},
-		{10, time.Millisecond, time.Millisecond, false},
-		{10, time.Millisecond, time.Millisecond, true},
+		{0, 50 * time.Millisecond, false},
+		{10, 50 * time.Millisecond, false},
+		{200, 50 * time.Millisecond, false},
+		{200, 2 * time.Millisecond, true},
+		{1000, 10 * time.Millisecond, false},
+		{5000, 2 * time.Millisecond, false},
+		{10_000, 2 * time.Millisecond, false},
 	} {
-		rs := &rounds{shared: &shared{options: &Options{QuietFor: c.set}, status: &status{}}, heap: &heapWatch{}}
+		rs := &rounds{shared: &shared{status: &status{}}, heap: &heapWatch{}}
 		rs.status.refusing.Store(c.refusing)
 		if got := rs.quietFor(c.perSecond); got != c.want {
-			t.Errorf("at %g a second, %v set: %v, want %v", c.perSecond, c.set, got, c.want)
+			t.Errorf("at %g a second: %v, want %v", c.perSecond, got, c.want)
 		}
 	}
 }

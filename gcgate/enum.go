@@ -6,8 +6,7 @@ import "evenkeel.dev/internal/enum"
 type Policy uint32
 
 const (
-	// PolicyAuto is PolicyDrain if there is a signal. Without one it watches the stock runtime and
-	// chooses PolicyMemory if there is memory to spend, and otherwise PolicyStock for a while.
+	// PolicyAuto is PolicyDrain if there is a signal, and PolicyMemory otherwise.
 	PolicyAuto Policy = iota
 
 	// PolicyDrain asks the peers to drain this process, waits until it is quiet, and collects.
@@ -22,15 +21,13 @@ const (
 
 	// PolicyMemory leaves the runtime in charge, and raises its goal (GOGC) to five times the live
 	// heap or two seconds of allocation. The goal stays below 0.7 of the memory limit, or without a
-	// limit below a 32nd of the machine's available memory, up to 512 MiB. It needs no peer.
+	// limit below a 32nd of the machine's available memory, up to 512 MiB. A goal that is higher
+	// already stays. It needs no peer.
 	PolicyMemory
-
-	// PolicyStock leaves the runtime in charge. Only PolicyAuto chooses it. [Options] refuse it.
-	PolicyStock
 )
 
 var policyNames = enum.Of[Policy]("gcgate", "a policy",
-	"auto", "drain", "through", "shed", "memory", "stock")
+	"auto", "drain", "through", "shed", "memory")
 
 // String returns the policy's name in lower case.
 func (p Policy) String() string { return policyNames.String(p) }

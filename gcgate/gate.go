@@ -3,6 +3,7 @@ package gcgate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -18,9 +19,7 @@ type Gate struct {
 	waiters  *waiters
 	signals  []Signal
 	control  *control // owned by the control goroutine
-	calls    *calls
-	log      *slog.Logger // Options.Logger, with kept
-	kept     *keptLog
+	log      *slog.Logger
 
 	stopping atomic.Bool
 	stop     chan struct{}
@@ -58,8 +57,6 @@ func Start(ctx context.Context, o Options) (*Gate, error) {
 }
 
 func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
-	kept := &keptLog{}
-	o.Logger = slog.New(&keepingHandler{Handler: o.Logger.Handler(), kept: kept})
 	limit, err := o.memoryLimit()
 	if err != nil {
 		return nil, err
@@ -73,7 +70,7 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	}
 	g := &Gate{
 		requests: newCounter(), status: newStatus(), waiters: &waiters{}, signals: slices.Clone(o.Signals),
-		calls: &calls{}, log: o.Logger, kept: kept, stop: make(chan struct{}), done: make(chan struct{}),
+		log: o.Logger, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	c := newControl(o, limit, g)
 	g.control = c
@@ -88,13 +85,15 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		if a, ok := s.(Attacher); ok {
 			a.Attach(g)
 		}
-		c.rounds.announcers = append(c.rounds.announcers, newAnnouncer(s, g.log, g.calls))
+		c.rounds.announcers = append(c.rounds.announcers, newAnnouncer(s, g.log))
 	}
 	running, cancel := context.WithCancel(context.Background())
 	for _, a := range c.rounds.announcers {
 		c.others.Go(func() { a.run(running) })
 		c.others.Go(func() { a.checkPeer(running) })
-		c.others.Go(func() { a.watch(running, g) })
+		if w, ok := a.signal.(Watcher); ok {
+			c.others.Go(func() { w.Watch(running, g) })
+		}
 	}
 	c.others.Go(func() { c.turns.check(running) })
 	c.begin(took)
@@ -134,8 +133,8 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 // Stop gives the collector back, waits up to a minute until the peers have this process back, and
 // releases the turn. Call it before the server's Shutdown, because peers may poll until then.
 //
-// If ctx ends first, Stop returns its error. The collector has been given back nevertheless, and
-// the log names calls of your code that hang. Stop may be called again.
+// If ctx ends first, the error of Stop wraps its error. The collector has been given back
+// nevertheless. Stop may be called again.
 func (g *Gate) Stop(ctx context.Context) error {
 	if g.stopping.CompareAndSwap(false, true) {
 		close(g.stop)
@@ -155,11 +154,8 @@ func (g *Gate) Stop(ctx context.Context) error {
 	for _, a := range g.control.rounds.announcers {
 		a.withdraw()
 	}
-	if hang := g.calls.names(); len(hang) > 0 {
-		g.log.Warn("gcgate: stopped, but these calls have not returned: each must return when its context ends",
-			"calls", hang)
-	}
-	return ctx.Err()
+	return fmt.Errorf("gcgate: stopped, but a balancer does not have this process back, "+
+		"or a call of a Signal, Turns or OnEvent has not returned: %w", ctx.Err())
 }
 
 // Enter counts a request in, in some ten nanoseconds and without allocating. Call [Ticket.Exit]
@@ -205,10 +201,7 @@ func (g *Gate) Stats() Stats {
 	return s
 }
 
-// Warnings returns the last five logged warnings, each message once, the newest last.
-func (g *Gate) Warnings() []Warning { return g.kept.warnings() }
-
-// Logger returns [Options].Logger for signals and adapters. [Gate.Warnings] keeps its warnings.
+// Logger returns [Options].Logger for signals and adapters.
 func (g *Gate) Logger() *slog.Logger { return g.log }
 
 // BorrowTurn takes the turn until end is called, for a [Watcher] that must not act while another

@@ -108,7 +108,7 @@ func (h *heapWatch) warnOff() {
 // sleep waits for d, or until the gate stops, sooner fires, or a request ends a silence. Then it
 // samples.
 func (h *heapWatch) sleep(d time.Duration, sooner <-chan struct{}) {
-	if h.policy != PolicyStock && h.silent() && !h.requests.watch(h.requests.entered) {
+	if h.policy.takesCharge() && h.silent() && !h.requests.watch(h.requests.entered) {
 		d = min(d, sampleMin)
 	}
 	h.timer.Reset(d)
@@ -191,13 +191,20 @@ func (h *heapWatch) inGap() bool { return h.seeksGap() && h.requests.silence() >
 // gap is at least leastGap. At a low rate each pause between two requests would be a gap.
 func (h *heapWatch) gap() time.Duration { return max(leastGap, h.expected()) }
 
-func (h *heapWatch) warnUncounted() {
-	if h.warnings.has("uncounted") || h.requests.total > 0 || h.last.cycles-h.firstCycles < observeCycles {
-		return
+const uncountedCycles = 3
+
+// knowsCount reports whether a request was counted. If none was during several collections, it warns
+// and returns true, too.
+func (h *heapWatch) knowsCount() bool {
+	if h.requests.total > 0 {
+		return true
 	}
-	h.warnings.warn("uncounted",
-		"gcgate: collections ended, but no request was counted; "+
-			"wrap the handlers with httpgate.Wrap, or call Gate.Enter")
+	if h.last.cycles-h.firstCycles < uncountedCycles {
+		return false
+	}
+	h.log.Warn("gcgate: collections ended, but no request was counted; " +
+		"wrap the handlers with httpgate.Wrap, or call Gate.Enter")
+	return true
 }
 
 func (h *heapWatch) expected() time.Duration { return h.predict.expect(h.thresholds.live) }

@@ -181,7 +181,7 @@ func TestHolderIsNamed(t *testing.T) {
 		{"the turns say", namingTurns{}, ErrHeld, "db-1:812"},
 		{"the turns say while they wait", namingTurns{}, nil, "db-1:812"},
 	} {
-		if got := (&turnTaker{shared: &shared{calls: new(calls)}, turns: c.t}).holderName(c.err); got != c.want {
+		if got := (&turnTaker{turns: c.t}).holderName(c.err); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -66,14 +66,11 @@ type Options struct {
 	// Limit: 10 s.
 	AnnounceTimeout time.Duration
 
-	// DrainTimeout is how long the gate waits for requests in flight. Then it collects anyway.
+	// DrainTimeout is how long the gate waits until no request is in flight, for ten times the usual
+	// time between two requests (2 to 50 ms). Then it collects anyway.
 	// While new requests come after a confirmed drain, it waits up to the hard threshold. Default:
 	// 0, which is 100 ms. Limit: 10 s.
 	DrainTimeout time.Duration
-
-	// QuietFor is how long no request must be in flight before the collection. Default: 0, which is
-	// ten times the usual time between two requests, 2 to 50 ms. Limit: 1 s, and DrainTimeout.
-	QuietFor time.Duration
 
 	// Period is the longest time without a collection, for finalizers and idle memory. Default: 0,
 	// which is 2 minutes as in the runtime. Negative: no limit.
@@ -135,8 +132,8 @@ func refuseOption(option, format string, args ...any) error {
 // check lets a NaN fail each comparison.
 func (o *Options) check() error {
 	switch {
-	case o.Policy >= PolicyStock:
-		return refuseOption("Policy", "%v cannot be chosen: "+
+	case !policyNames.Has(o.Policy):
+		return refuseOption("Policy", "%v is not a policy: "+
 			"use PolicyAuto, PolicyDrain, PolicyThrough, PolicyShed or PolicyMemory", o.Policy)
 	case !(o.TriggerRatio >= minTriggerRatio && o.TriggerRatio <= 100):
 		return refuseOption("TriggerRatio", "%g is out of range: use %g to 100 (2 by default)",
@@ -172,16 +169,11 @@ func (o *Options) check() error {
 	}{
 		{"AnnounceTimeout", o.AnnounceTimeout, maxAnnounceTimeout},
 		{"DrainTimeout", o.DrainTimeout, 10 * time.Second},
-		{"QuietFor", o.QuietFor, time.Second},
 		{"HoldTurn", o.HoldTurn, time.Minute},
 	} {
 		if d.value < 0 || d.value > d.limit {
 			return refuseOption(d.option, "%v is out of range: use up to %v, or 0 for the default", d.value, d.limit)
 		}
-	}
-	if o.QuietFor > o.DrainTimeout {
-		return refuseOption("QuietFor", "%v is above DrainTimeout, which is %v: "+
-			"raise DrainTimeout to %v, or lower QuietFor", o.QuietFor, o.DrainTimeout, 2*o.QuietFor)
 	}
 	for i, s := range o.Signals {
 		if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {

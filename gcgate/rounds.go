@@ -111,10 +111,9 @@ func (rs *rounds) to(s State, r *round) {
 	rs.log.Debug("gcgate: state", "state", s, "reason", r.reason,
 		"heap", rs.heap.used, "live", rs.heap.thresholds.live, "in_flight", inFlight)
 	if rs.options.OnEvent != nil {
-		defer rs.calls.begin("Options.OnEvent")()
 		rs.options.OnEvent(Event{
-			Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight,
-			Expected: r.expected, WithoutTurn: r.withoutTurn, Overlapped: r.overlapped,
+			Time: now, State: s, Reason: r.reason, Heap: rs.heap.used,
+			WithoutTurn: r.withoutTurn, Overlapped: r.overlapped,
 		})
 	}
 }

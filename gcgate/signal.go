@@ -92,17 +92,3 @@ type Watcher interface {
 	// Watch is called once, in a goroutine of its own. It must return when ctx ends.
 	Watch(ctx context.Context, g *Gate)
 }
-
-func (a *announcer) watch(ctx context.Context, g *Gate) {
-	w, ok := a.signal.(Watcher)
-	if !ok {
-		return
-	}
-	returned := make(chan struct{})
-	defer close(returned)
-	defer context.AfterFunc(ctx, func() {
-		defer a.call("Watch")()
-		<-returned
-	})()
-	w.Watch(ctx, g)
-}

@@ -335,11 +335,10 @@ func TestAuto(t *testing.T) {
 		signals []Signal
 	}{
 		{want: PolicyDrain, on: time.Second, signals: []Signal{&fakeSignal{}}},
-		{want: PolicyStock, on: 300 * time.Millisecond, off: 400 * time.Millisecond}, // gaps change nothing
+		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond}, // gaps change nothing
 		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, limit: 1000 * mib},
 		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 1000 * mib},
-		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond, limit: 300 * mib},
-		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond},
+		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond},
 	} {
 		t.Run(c.want.String(), func(t *testing.T) {
 			inTime(t, Options{Signals: c.signals, MemoryLimitBytes: c.limit}, func(t *testing.T, r *rig) {

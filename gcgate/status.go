@@ -203,47 +203,14 @@ func isClosed(c <-chan struct{}) bool {
 
 // An Event is one change of state.
 type Event struct {
-	Time     time.Time
-	State    State  // that begins
-	Reason   Reason // from StateWanting to StateReadying
-	Heap     uint64 // dead objects included
-	InFlight int
-	Expected time.Duration // of the collection
+	Time   time.Time
+	State  State  // that begins
+	Reason Reason // from StateWanting to StateReadying
+	Heap   uint64 // dead objects included
 
 	// WithoutTurn says that there are Turns, and this collection has none.
 	WithoutTurn bool
 
 	// Overlapped are the requests that overlapped the mark phase, known after StateCollecting.
 	Overlapped uint64
-}
-
-// calls run the user's code. Stop names those that hang. The zero value is ready.
-type calls struct {
-	mu      sync.Mutex
-	running map[*string]struct{}
-}
-
-func (c *calls) begin(name string) (end func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.running == nil {
-		c.running = make(map[*string]struct{})
-	}
-	c.running[&name] = struct{}{}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.running, &name)
-	}
-}
-
-func (c *calls) names() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var names []string
-	for name := range c.running {
-		names = append(names, *name)
-	}
-	slices.Sort(names)
-	return names
 }

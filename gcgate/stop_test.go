@@ -68,37 +68,36 @@ func (t *hangingTurns) TryAcquire(context.Context) (Lease, error) {
 	return nil, errors.New("too late")
 }
 
-// TestStopIsBounded: whatever of the user's code hangs, Stop returns when its context ends, names
-// the call, and the collector is the runtime's again. Then it may be another gate's: what hung
+// TestStopIsBounded: whatever of the user's code hangs, Stop returns when its context ends, and the
+// collector is the runtime's again. Then it may be another gate's: what hung
 // changes nothing any more.
 func TestStopIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options func(wake chan struct{}) Options
 		state   State // in which the gate stops
-		says    string
 	}{
 		{"Drain", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&hangingSignal{drain: true, wake: wake}}}
-		}, StateAnnouncing, "Drain of signal fake"},
+		}, StateAnnouncing},
 		{"Ready", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&hangingSignal{ready: true, wake: wake}}}
-		}, StateServing, "Ready of signal fake"},
+		}, StateServing},
 		{"TryAcquire", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &hangingTurns{wake}}
-		}, StateWanting, "TryAcquire of Turns *gcgate.hangingTurns"},
+		}, StateWanting},
 		{"Acquire", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &hangingQueue{hangingTurns{wake}}}
-		}, StateWanting, "Acquire of Turns *gcgate.hangingQueue"},
+		}, StateWanting},
 		{"Release", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &hangingLease{wake}}
-		}, StateCollecting, "Release of Lease *gcgate.hangingLease"},
+		}, StateCollecting},
 		{"Watch", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&hangingWatcher{wake: wake}}}
-		}, StateServing, "Watch of signal fake"},
+		}, StateServing},
 		{"OnEvent", func(wake chan struct{}) Options {
 			return Options{Policy: PolicyThrough, OnEvent: func(Event) { <-wake }}
-		}, StateWanting, "Options.OnEvent"},
+		}, StateWanting},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -131,9 +130,6 @@ func TestStopIsBounded(t *testing.T) {
 				})
 				if freed != 1 {
 					t.Errorf("another gate may start: %d times, want once", freed)
-				}
-				if log := r.logged.String(); !strings.Contains(log, c.says) {
-					t.Errorf("the log does not name %q:\n%s", c.says, log)
 				}
 				next := startRig(t, Options{Policy: PolicyThrough}, h)
 				var percent int

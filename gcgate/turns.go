@@ -94,11 +94,7 @@ func (t *turnTaker) check(ctx context.Context) {
 	if !ok {
 		return
 	}
-	name := fmt.Sprintf("%T", t.turns)
-	check(ctx, func(ctx context.Context) error {
-		defer t.calls.begin("Check of Turns " + name)()
-		return c.Check(ctx)
-	}, t.log.With("turns", name),
+	check(ctx, c, t.log.With("turns", fmt.Sprintf("%T", t.turns)),
 		"gcgate: turns cannot be taken now; a collection waits for them up to the hard threshold")
 }
 
@@ -159,7 +155,7 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 }
 
 // try asks for the turn once, and calls look now and then. It returns false to go without the turn.
-func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
+func (t *turnTaker) try(ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
 	if t.acquiring != nil && !isClosed(t.acquiring) {
 		return turnAnswer{err: errNoAnswer}, true
 	}
@@ -170,11 +166,9 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 	t.others.Go(func() {
 		defer close(acquiring)
 		defer cancel()
-		end := t.calls.begin(fmt.Sprintf("%s of Turns %T", name, t.turns))
 		t.asking.Lock()
 		answer.lease, answer.err = ask(ctx)
 		t.asking.Unlock()
-		end()
 		if answer.err == nil && answer.lease == nil {
 			answer.err = errNoLease
 		}
@@ -264,7 +258,6 @@ func (t *turnTaker) releaseAfter(lease Lease, wasDrained bool, await func() bool
 func (t *turnTaker) release(l Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
 	defer cancel()
-	defer t.calls.begin(fmt.Sprintf("Release of Lease %T", l))()
 	if err := l.Release(ctx); err != nil {
 		t.log.Warn("gcgate: cannot release the turn; the others must wait until it expires", "error", err)
 	}

@@ -28,12 +28,12 @@ func (w *turnWait) ask() Lease {
 		w.err = ErrHeld // some Turns would give this process two
 		return nil
 	}
-	name, acquire := "TryAcquire", t.tryAcquire
+	acquire := t.tryAcquire
 	queue, queued := t.turns.(Queue)
 	if queued = queued && w.reason != ReasonIdleGap; queued {
-		name, acquire = "Acquire", queue.Acquire
+		acquire = queue.Acquire
 	}
-	a, answered := t.try(name, acquire, func() {
+	a, answered := t.try(acquire, func() {
 		if queued {
 			w.look(nil)
 		}
@@ -142,7 +142,6 @@ func (t *turnTaker) holderName(err error) string {
 		return err.Error()
 	}
 	if n, ok := t.turns.(HolderNamer); ok {
-		defer t.calls.begin("Holders of Turns")()
 		return n.Holders()
 	}
 	if err == nil || err == ErrHeld { // unwrapped: names no holder

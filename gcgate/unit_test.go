@@ -214,7 +214,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		o    Options
 		want string // "$" is the end
 	}{
-		{Options{Policy: 9}, "Options.Policy: Policy(9) cannot be chosen: use PolicyAuto"},
+		{Options{Policy: 9}, "Options.Policy: Policy(9) is not a policy: use PolicyAuto"},
 		{Options{Policy: PolicyDrain}, "add a Signal"},
 		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
 		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
@@ -224,7 +224,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 				"at most 200: use 4.5",
 		},
 		{Options{IdleRatio: 3}, "Options.IdleRatio: 3 must be above 1"},
-		{Options{Policy: PolicyStock}, "stock cannot be chosen"},
+		{Options{Policy: PolicyMemory + 1}, "Policy(5) is not a policy"},
 		{Options{Jitter: 0.6}, "at most 0.5"},
 		{Options{Jitter: 0.6}, "or -1 for none"},
 		{Options{HoldTurn: time.Hour}, "1h0m0s is out of range: use up to 1m0s"},
@@ -232,9 +232,6 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{MinTriggerBytes: -1}, "use 0"},
 		{Options{DrainTimeout: -1}, "Options.DrainTimeout"},
 		{Options{AnnounceTimeout: time.Hour}, "use up to 10s"},
-		{Options{QuietFor: time.Minute}, "use up to 1s"},
-		{Options{QuietFor: 200 * time.Millisecond}, "raise DrainTimeout to 400ms"}, // which is 100 ms by default
-		{Options{QuietFor: 30 * time.Millisecond, DrainTimeout: 20 * time.Millisecond}, "Options.QuietFor"},
 		{Options{Signals: []Signal{nil}}, "signal 0 is nil"},
 		{Options{Signals: []Signal{new(fakeSignal), (*fakeSignal)(nil)}}, "signal 1 is nil"},
 		{Options{MemoryLimitBytes: 32 << 20}, "lower it to 13421772, or raise the limit to 83886080"},
@@ -259,7 +256,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 
 // TestEnumsAreTextBothWays, and a wrong name is an error that has the right ones.
 func TestEnumsAreTextBothWays(t *testing.T) {
-	for p := PolicyAuto; p <= PolicyStock; p++ {
+	for p := PolicyAuto; p <= PolicyMemory; p++ {
 		back := p + 1
 		if text, err := p.MarshalText(); err != nil || back.UnmarshalText(text) != nil || back != p {
 			t.Errorf("%v is read as %v", p, back)
@@ -279,12 +276,12 @@ func TestEnumsAreTextBothWays(t *testing.T) {
 	}
 	p := PolicyShed
 	if err := p.UnmarshalText([]byte("Idle")); err == nil || p != PolicyShed ||
-		!strings.Contains(err.Error(), `"Idle" is not a policy: write auto, drain, through, shed, memory or stock`) {
+		!strings.Contains(err.Error(), `"Idle" is not a policy: write auto, drain, through, shed or memory`) {
 		t.Errorf("got %v and %v, want the known ones", p, err)
 	}
 	for got, want := range map[string]string{
 		StateCollecting.String(): "collecting", State(17).String(): "State(17)",
-		ReasonIdleGap.String(): "idle gap", PolicyShed.String(): "shed", PolicyStock.String(): "stock",
+		ReasonIdleGap.String(): "idle gap", PolicyShed.String(): "shed",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

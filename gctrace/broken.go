@@ -109,6 +109,7 @@ func (a *assembler) lastLine(b []byte) {
 	}
 	a.stats.Lines++
 	a.stats.Truncated = true
+	a.long, a.mixed = false, false
 }
 
 func (a *assembler) cutOff(b []byte) bool {

@@ -1,8 +1,7 @@
 package gctrace
 
 import (
-	"encoding/binary"
-	"math/bits"
+	"bytes"
 	"strconv"
 	"time"
 )
@@ -58,10 +57,8 @@ func (h *hints) settle(v *values, p progress, b []byte) progress {
 }
 
 func placesLen(text []byte, places int) int {
-	for i, c := range text {
-		if c == '.' && len(text) > i+places {
-			return i + 1 + places
-		}
+	if i := bytes.IndexByte(text, '.'); i >= 0 && len(text) > i+places {
+		return i + 1 + places
 	}
 	return 0
 }
@@ -111,12 +108,7 @@ func prefixLen(text []byte, x int64) int {
 }
 
 func digitsLen(text, rest []byte) int {
-	for _, c := range text {
-		if c == '.' {
-			return 0
-		}
-	}
-	if len(rest) > 0 && !startsLine(rest) {
+	if bytes.IndexByte(text, '.') >= 0 || len(rest) > 0 && !startsLine(rest) {
 		return 0
 	}
 	return len(text)
@@ -163,26 +155,18 @@ func (s *shape) foreignIn(b []byte, n int) int {
 	for run < shapeBytes && s[run] == '0' {
 		run++
 	}
-	if at := end - run; run > 0 && run < shapeBytes && at >= 0 && s.fits(b[at:]) {
+	if at := end - run; run > 0 && run < shapeBytes && at >= 0 && hasShape(b[at:], string(s[:])) {
 		return at
 	}
 	return -1
 }
 
-func (s *shape) fits(b []byte) bool {
-	for i, c := range s {
-		if c == 0 {
-			return true
-		}
-		if i == len(b) || class(b[i]) != c {
-			return false
-		}
-	}
-	return true
-}
-
+// hasShape reports whether b begins so. A shape ends at its first 0.
 func hasShape(b []byte, s string) bool {
 	for i := range len(s) {
+		if s[i] == 0 {
+			return true
+		}
 		if i == len(b) || class(b[i]) != s[i] {
 			return false
 		}
@@ -218,35 +202,8 @@ func startsLine(b []byte) bool {
 	return false
 }
 
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
 // findGC returns the index of the first "gc " in b, or -1. Foreign lines spend most time here.
-// bytes.Index would stop at each 'g', so this compares eight pairs of bytes at a time.
-func findGC(b []byte) int {
-	i := 0
-	for ; i+9 <= len(b); i += 8 {
-		g := zeroBytes(binary.LittleEndian.Uint64(b[i:]) ^ ones*'g')
-		c := zeroBytes(binary.LittleEndian.Uint64(b[i+1:]) ^ ones*'c')
-		for m := g & c; m != 0; m &= m - 1 {
-			if at := i + bits.TrailingZeros64(m)/8; hasPrefix(b[at:], "gc ") {
-				return at
-			}
-		}
-	}
-	for ; i+3 <= len(b); i++ {
-		if b[i] == 'g' && b[i+1] == 'c' && b[i+2] == ' ' {
-			return i
-		}
-	}
-	return -1
-}
-
-// zeroBytes sets the high bit of each byte of x that is 0. A borrow may also set that of a 1 above
-// a 0, so the caller checks each hit.
-func zeroBytes(x uint64) uint64 { return (x - ones) &^ x & highs }
+func findGC(b []byte) int { return bytes.Index(b, []byte("gc ")) }
 
 func digits(b []byte) int {
 	n := 0
@@ -260,21 +217,6 @@ func isDigit(c byte) bool { return c-'0' <= 9 }
 
 func hasPrefix(b []byte, s string) bool { return len(b) >= len(s) && string(b[:len(s)]) == s }
 
-func hasSuffix(b []byte, s string) bool {
-	return len(b) >= len(s) && string(b[len(b)-len(s):]) == s
-}
+func hasSuffix(b []byte, s string) bool { return len(b) >= len(s) && string(b[len(b)-len(s):]) == s }
 
-// trimEOL cuts "\n" or "\r\n" off.
-func trimEOL(b []byte) []byte {
-	if n := len(b); n > 0 && b[n-1] == '\n' {
-		b = b[:n-1]
-	}
-	return trimCR(b)
-}
-
-func trimCR(b []byte) []byte {
-	if n := len(b); n > 0 && b[n-1] == '\r' {
-		b = b[:n-1]
-	}
-	return b
-}
+func trimCR(b []byte) []byte { return bytes.TrimSuffix(b, []byte("\r")) }

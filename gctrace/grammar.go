@@ -64,7 +64,6 @@ type token struct {
 	scale   int64 // of 1 in the unit kept
 	decimal bool  // up to three places
 	max     int64 // of the whole part
-	want    string
 }
 
 // End and Total do not overflow with these.
@@ -75,57 +74,52 @@ const (
 	maxGoalMiB = math.MaxUint64 >> 20 // "no goal" in some releases
 )
 
-func literal(s string) token { return token{lit: s, want: quote(s)} }
-func quote(s string) string  { return `"` + s + `"` }
-func whole(max int64, want string) token {
-	return token{scale: 1, max: max, want: want}
-}
+func literal(s string) token { return token{lit: s} }
+func whole(max int64) token  { return token{scale: 1, max: max} }
 
-func millis(want string) token {
-	return token{scale: int64(time.Millisecond), decimal: true, max: maxMillis, want: "milliseconds of " + want}
-}
+var millis = token{scale: int64(time.Millisecond), decimal: true, max: maxMillis}
 
 var grammar = [posEnd]token{
 	posGC:         literal("gc "),
-	posN:          whole(math.MaxUint32, "the collection's number"),
+	posN:          whole(math.MaxUint32),
 	posSpaceAt:    literal(" @"),
-	posAt:         {scale: int64(time.Second), decimal: true, max: maxSeconds, want: "seconds since the start"},
+	posAt:         {scale: int64(time.Second), decimal: true, max: maxSeconds},
 	posS:          literal("s "),
-	posUtil:       whole(1<<20, "a percentage"),
+	posUtil:       whole(1 << 20),
 	posPercent:    literal("%"),
-	posLeak:       {lit: " (checking for goroutine leaks)", alt: ": ", altNext: posWallSweep, want: `": "`},
+	posLeak:       {lit: " (checking for goroutine leaks)", alt: ": ", altNext: posWallSweep},
 	posColon:      literal(": "),
-	posWallSweep:  millis("sweep termination"),
+	posWallSweep:  millis,
 	posWallPlus1:  literal("+"),
-	posWallMark:   millis("marking"),
+	posWallMark:   millis,
 	posWallPlus2:  literal("+"),
-	posWallTerm:   millis("mark termination"),
+	posWallTerm:   millis,
 	posMSClock:    literal(" ms clock, "),
-	posCPUSweep:   millis("sweep termination's CPU"),
+	posCPUSweep:   millis,
 	posCPUPlus1:   literal("+"),
-	posAssist:     millis("assists' CPU"),
+	posAssist:     millis,
 	posCPUSlash1:  literal("/"),
-	posBackground: millis("background workers' CPU"),
+	posBackground: millis,
 	posCPUSlash2:  literal("/"),
-	posIdle:       millis("idle workers' CPU"),
+	posIdle:       millis,
 	posCPUPlus2:   literal("+"),
-	posCPUTerm:    millis("mark termination's CPU"),
+	posCPUTerm:    millis,
 	posMSCPU:      literal(" ms cpu, "),
-	posBefore:     whole(maxMiB, "MB before"),
+	posBefore:     whole(maxMiB),
 	posArrow1:     literal("->"),
-	posAfter:      whole(maxMiB, "MB after"),
+	posAfter:      whole(maxMiB),
 	posArrow2:     literal("->"),
-	posLive:       whole(maxMiB, "MB live"),
+	posLive:       whole(maxMiB),
 	posMB:         literal(" MB, "),
-	posGoal:       whole(maxGoalMiB, "the goal's MB"),
+	posGoal:       whole(maxGoalMiB),
 	posMBGoal:     literal(" MB goal, "),
-	posStacks:     whole(maxMiB, "MB of stacks or the number of Ps"),
-	posMBStacks:   {lit: " MB stacks, ", alt: " P", altNext: posForced, want: `" MB stacks, " or " P"`},
-	posGlobals:    whole(maxMiB, "MB of globals"),
+	posStacks:     whole(maxMiB),
+	posMBStacks:   {lit: " MB stacks, ", alt: " P", altNext: posForced},
+	posGlobals:    whole(maxMiB),
 	posMBGlobals:  literal(" MB globals, "),
-	posProcs:      whole(math.MaxInt32, "the number of Ps"),
+	posProcs:      whole(math.MaxInt32),
 	posP:          literal(" P"),
-	posForced:     {lit: " (forced)", want: `" (forced)" or the end of the line`},
+	posForced:     {lit: " (forced)"},
 }
 
 func (v *values) cycle() Cycle {

@@ -1,41 +1,67 @@
 package gctrace
 
 import (
+	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 )
 
-var errBadRead = errors.New("gctrace: the io.Reader given to NewScanner returned an impossible count: fix its Read")
-
 const (
 	// longest line that is looked at in one piece
 	bufferBytes = 64 << 10
 	// of a full buffer, looked at again; more than two gctrace lines
-	keepBytes     = 1 << 10
-	maxEmptyReads = 100
+	keepBytes = 1 << 10
 )
 
 // Scanner reads cycles from the standard error of a program, also from within other output.
 // Processes may follow one another, or have the prefixes of docker compose or kubectl
 // ([Cycle].Source). It uses 64 KiB. One goroutine owns it.
 type Scanner struct {
-	src  io.Reader
-	buf  []byte
-	r, w int // buf[r:w] is unread
-	eof  bool
-	err  error
+	src  *bufio.Scanner
+	ends end // of what src has scanned
 
 	lines *assembler   // of the current line's process
 	all   []*assembler // the first has no prefix
 }
 
+type end uint8
+
+const (
+	endOfLine end = iota
+	endOfPiece
+	endOfLog
+)
+
 // NewScanner returns a Scanner that reads from r.
 func NewScanner(r io.Reader) *Scanner {
 	a := &assembler{}
-	return &Scanner{src: r, buf: make([]byte, bufferBytes), lines: a, all: []*assembler{a}}
+	s := &Scanner{src: bufio.NewScanner(r), lines: a, all: []*assembler{a}}
+	s.src.Buffer(make([]byte, bufferBytes), bufferBytes)
+	s.src.Split(s.split)
+	return s
+}
+
+// split cuts a line that fills the buffer. The rest of it begins with what may start a gctrace line.
+func (s *Scanner) split(b []byte, atEOF bool) (advance int, token []byte, err error) {
+	n := bytes.IndexByte(b, '\n')
+	switch {
+	case n >= 0:
+		s.ends = endOfLine
+		return n + 1, b[:n], nil
+	case len(b) == bufferBytes:
+		s.ends = endOfPiece
+		cut := len(b) - len("gc ") + 1
+		if i := findGC(b[len(b)-keepBytes:]); i >= 0 {
+			cut = len(b) - keepBytes + i
+		}
+		return cut, b[:cut], nil
+	case atEOF && len(b) > 0:
+		s.ends = endOfLog
+		return len(b), b, nil
+	}
+	return 0, nil, nil
 }
 
 // All returns the remaining cycles. It yields a cycle at the end of its line, so the reader may be
@@ -85,7 +111,7 @@ func (s *Scanner) source(name, rest []byte) *assembler {
 }
 
 // Err returns the reader's first error, or nil at its io.EOF.
-func (s *Scanner) Err() error { return s.err }
+func (s *Scanner) Err() error { return s.src.Err() }
 
 // Stats returns the counts so far.
 func (s *Scanner) Stats() Stats {
@@ -101,76 +127,28 @@ func (s *Scanner) Stats() Stats {
 	return sum
 }
 
+// nextLine reads on until a line completes a cycle.
 func (s *Scanner) nextLine() bool {
-	seen := 0 // bytes of buf[r:w] without a newline
-	for {
-		if i := bytes.IndexByte(s.buf[s.r+seen:s.w], '\n'); i >= 0 {
-			line := s.buf[s.r : s.r+seen+i]
-			s.r += seen + i + 1
-			seen = 0
-			line = s.choose(line)
-			s.lines.endLine(line)
-			if s.lines.nready > 0 {
-				return true
-			}
-			continue
-		}
-		// Check this before eof. Readers report the end with the last bytes or after them.
-		if s.r == 0 && s.w == len(s.buf) {
+	for s.src.Scan() {
+		switch b := s.src.Bytes(); s.ends {
+		case endOfLine:
+			b = s.choose(b)
+			s.lines.endLine(b)
+		case endOfPiece:
 			if !s.lines.long {
 				s.lines = s.all[0]
 			}
-			if s.dropPiece(); s.lines.nready > 0 {
-				return true
-			}
+			s.lines.endPiece(b)
+		case endOfLog:
+			b = s.choose(b)
+			s.lines.lastLine(trimCR(b))
 		}
-		if s.eof {
-			return s.finish()
-		}
-		seen = s.w - s.r
-		s.fill()
-	}
-}
-
-func (s *Scanner) fill() {
-	s.w = copy(s.buf, s.buf[s.r:s.w])
-	s.r = 0
-	for range maxEmptyReads {
-		n, err := s.src.Read(s.buf[s.w:])
-		if n < 0 || n > len(s.buf)-s.w {
-			n, err = 0, errBadRead
-		}
-		s.w += n
-		if err != nil {
-			s.eof = true
-			if err != io.EOF {
-				s.err = err
-			}
-			return
-		}
-		if n > 0 {
-			return
+		if s.lines.nready > 0 {
+			return true
 		}
 	}
-	s.eof, s.err = true, io.ErrNoProgress
-}
-
-// dropPiece leaves what may start a gctrace line.
-func (s *Scanner) dropPiece() {
-	cut := len(s.buf) - len("gc ") + 1
-	if i := findGC(s.buf[len(s.buf)-keepBytes:]); i >= 0 {
-		cut = len(s.buf) - keepBytes + i
-	}
-	s.lines.endPiece(s.buf[:cut])
-	s.r = cut
-}
-
-func (s *Scanner) finish() bool {
-	if s.r < s.w || s.lines.long {
-		line := s.buf[s.r:s.w]
-		s.r = s.w
-		line = s.choose(line)
-		if s.lines.lastLine(trimCR(line)); s.lines.nready > 0 {
+	if s.lines.long { // nothing came after a piece
+		if s.lines.lastLine(nil); s.lines.nready > 0 {
 			return true
 		}
 	}
@@ -185,7 +163,7 @@ func (s *Scanner) finish() bool {
 
 // Parse reads one gctrace line, with or without its line ending.
 func Parse(line []byte) (Cycle, error) {
-	line = trimEOL(line)
+	line = trimCR(bytes.TrimSuffix(line, []byte("\n")))
 	var v values
 	p := match(&v, posGC, line, nil)
 	if !p.complete(line) {
@@ -195,17 +173,11 @@ func Parse(line []byte) (Cycle, error) {
 }
 
 func syntaxError(p progress, line []byte) error {
-	if p.used < len(line) && isDigit(line[p.used]) && p.next > posGC && grammar[p.next-1].scale != 0 {
-		p = progress{next: p.next - 1, used: p.last} // it is out of range
+	at := p.used
+	if at < len(line) && isDigit(line[at]) && p.next > posGC && grammar[p.next-1].scale != 0 {
+		at = p.last // it is out of range
 	}
-	want := "the end of the line"
-	if p.next < posEnd {
-		want = grammar[p.next].want
-	}
-	have := line[p.used:]
-	if len(have) > 24 {
-		have = have[:24]
-	}
-	return fmt.Errorf("gctrace: byte %d: want %s, have %q; pass one whole line as GODEBUG=gctrace=1 prints it, "+
-		"or a Scanner the log as it is", p.used, want, have)
+	have := line[at:]
+	return fmt.Errorf("gctrace: byte %d: %q is not how a gctrace line goes on; pass one whole line as "+
+		"GODEBUG=gctrace=1 prints it, or a Scanner the log as it is", at, have[:min(len(have), 24)])
 }

@@ -1,6 +1,7 @@
 package gctrace
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -292,7 +293,7 @@ func TestScannerErrors(t *testing.T) {
 	}{
 		{"read error", io.MultiReader(strings.NewReader(plain(1)+"\ngc 2 @0.1"), iotest.ErrReader(boom)), boom},
 		{"no progress", io.MultiReader(strings.NewReader(plain(1)+"\ngc 2 @0.1"), emptyReads{}), io.ErrNoProgress},
-		{"bad count", io.MultiReader(strings.NewReader(plain(1)+"\ngc 2 @0.1"), badCount{}), errBadRead},
+		{"bad count", io.MultiReader(strings.NewReader(plain(1)+"\ngc 2 @0.1"), badCount{}), bufio.ErrBadReadCount},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -48,16 +48,16 @@ func checkBlocks(t *testing.T, r *Report) {
 			tail.Add(p.Cause, p.Slow)
 		}
 		for _, q := range b.Slow {
-			kept += q.Weight
+			kept += b.Weight
 			if q.Start < b.Start || q.Start > b.End {
 				t.Errorf("a request from %v on in a block from %v to %v", q.Start, b.Start, b.End)
 			}
 			var parts time.Duration
-			for _, p := range q.Parts {
+			for _, p := range q.Sites {
 				parts += p.Time
 			}
-			if parts != q.Time {
-				t.Errorf("parts of %v in a request of %v", parts, q.Time)
+			if parts != q.Duration() {
+				t.Errorf("parts of %v in a request of %v", parts, q.Duration())
 			}
 		}
 	}
@@ -188,9 +188,7 @@ func TestKeep(t *testing.T) {
 		for _, c := range b.Classes {
 			requests, slow = requests+c.Requests, slow+c.Slow
 		}
-		for _, q := range b.Slow {
-			weight += q.Weight
-		}
+		weight += b.Weight * len(b.Slow)
 		for _, p := range b.Parts {
 			all.Add(p.Cause, p.All)
 		}
@@ -380,7 +378,7 @@ func TestCutOff(t *testing.T) {
 					t.Errorf("%s: something after %v", name, failed)
 				case err != nil:
 					failed = err
-				case q.Cut == CutNone:
+				case q.Cut == "":
 					whole++
 				}
 			}

@@ -294,7 +294,6 @@ func (x *blamer) onCPU(thread int32, a, b int64) bool {
 	return x.clock.stalled(a, b) == 0 && x.kernel.off(thread, a, b) == offCPU{}
 }
 
-// addOffCPU adds a thread's time off its CPU, and returns its sum.
 func (x *blamer) addOffCPU(p *piece, thread int32, a, b int64) int64 {
 	off := x.kernel.off(thread, a, b)
 	x.parts.ns[CauseThrottled] += dur(off.quota)
@@ -305,7 +304,6 @@ func (x *blamer) addOffCPU(p *piece, thread int32, a, b int64) int64 {
 	return off.quota + off.others
 }
 
-// addRunqueue adds a wait for a processor, and who ran instead.
 func (x *blamer) addRunqueue(s *segment, a, b int64) {
 	before := x.parts
 	x.clock.wait(&x.parts, a, b)

@@ -3,6 +3,7 @@ package reqtrace
 import (
 	"encoding/json"
 	"iter"
+	"maps"
 	"time"
 
 	"evenkeel.dev/internal/enum"
@@ -61,20 +62,17 @@ func (c Cause) String() string { return causeNames.String(c) }
 // MarshalText returns the cause's name.
 func (c Cause) MarshalText() ([]byte, error) { return causeNames.Marshal(c) }
 
-// UnmarshalText reads a cause's name. Another text is an error.
-func (c *Cause) UnmarshalText(text []byte) error { return causeNames.Parse(text, c) }
+// UnmarshalText reads a cause's name. Another text, such as of a later release, is CauseUnknown.
+func (c *Cause) UnmarshalText(text []byte) error {
+	*c = CauseUnknown
+	_ = causeNames.Parse(text, c)
+	return nil
+}
 
 // Parts is a time by its causes. In JSON it is an object of nanoseconds by the names of causes. It
 // can be compared by ==.
 type Parts struct {
 	ns [numCauses]time.Duration
-}
-
-func partsOf(times map[Cause]time.Duration) (p Parts) {
-	for c, d := range times {
-		p.Add(c, d)
-	}
-	return p
 }
 
 // Of returns the time of one cause.
@@ -120,8 +118,7 @@ func (p *Parts) Add(c Cause, d time.Duration) {
 	p.ns[c] += d
 }
 
-// AddAll adds all of q.
-func (p *Parts) AddAll(q Parts) {
+func (p *Parts) addAll(q Parts) {
 	for c, d := range q.ns {
 		p.ns[c] += d
 	}
@@ -129,20 +126,21 @@ func (p *Parts) AddAll(q Parts) {
 
 // MarshalJSON writes the causes that have a time.
 func (p Parts) MarshalJSON() ([]byte, error) {
-	times := map[Cause]time.Duration{}
-	for c, d := range p.All() {
-		times[c] = d
-	}
-	return json.Marshal(times)
+	return json.Marshal(maps.Collect(p.All()))
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (p *Parts) UnmarshalJSON(b []byte) error {
-	var times map[Cause]time.Duration
+	var times map[string]time.Duration // several names may be of unknown causes
 	if err := json.Unmarshal(b, &times); err != nil {
 		return err
 	}
-	*p = partsOf(times)
+	*p = Parts{}
+	for name, d := range times {
+		var c Cause
+		_ = c.UnmarshalText([]byte(name))
+		p.Add(c, d)
+	}
 	return nil
 }
 

@@ -25,18 +25,8 @@
 // A [Blame] names the place in the program's code, and the holder of what was waited for. The
 // program is all code outside the standard library, the module cache and vendor.
 //
-// The collector's share is a lower bound, because requests also queue behind others that it slowed.
-// A run with GOGC=off shows the whole.
-//
 // # Limits
 //
-// A trace does not show what the kernel does. Page faults, short steal, and work within a system
-// call or C look like running, or like the call. A trace does not name locks either. A report shows
-// where goroutines wait for one, and where they release it.
-//
-// If all processors are silent although there is work, most likely the machine stood still. That is
-// [CauseMachine], which no comparison of requests includes.
-//
-// The package reads traces of Go 1.22 and later, and the whole part of a trace that is cut off
-// ([ErrBroken]).
+// docs/explain.md says what a trace cannot show. The package reads traces of Go 1.22 and later, and
+// the whole part of a trace that is cut off ([ErrBroken]).
 package reqtrace

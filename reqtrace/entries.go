@@ -3,7 +3,7 @@ package reqtrace
 import (
 	"cmp"
 	"errors"
-	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -146,7 +146,8 @@ func checkRequests(patterns []string) error {
 		"or a pattern of path.Match: *.(*pool).work*"
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); p == "" || errors.Is(err, path.ErrBadPattern) {
-			return evenkeel.NewOptionError("reqtrace.Options", "Requests", "%q is not a pattern of functions; %s", p, how)
+			return evenkeel.NewOptionError("reqtrace.Options", "Requests",
+				"%q is not a pattern of functions; %s", p, how)
 		}
 	}
 	return nil
@@ -194,14 +195,8 @@ const noRequests = "reqtrace: the trace has no requests that are known without m
 
 // NoRequestsError is the error of a trace without requests.
 type NoRequestsError struct {
-	// likeliest first, at most 8
-	Candidates []Candidate
-}
-
-// Candidate is a function that may have waited for work.
-type Candidate struct {
-	Func  string // for Options.Requests
-	Waits int
+	// functions for Options.Requests that waited again and again, likeliest first, at most 8
+	Candidates []string
 }
 
 const (
@@ -217,8 +212,8 @@ func (e *NoRequestsError) Error() string {
 	if len(e.Candidates) > 0 {
 		b.WriteString("; these waited again and again:")
 	}
-	for _, c := range e.Candidates {
-		fmt.Fprintf(&b, "\n  %s (%d times)", c.Func, c.Waits)
+	for _, f := range e.Candidates {
+		b.WriteString("\n  " + f)
 	}
 	return b.String()
 }
@@ -234,22 +229,19 @@ func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {
 }
 
 func (s *sites) noRequests() error {
-	var list []Candidate
+	most, waits := leastWaits, map[string]int{}
+	for _, n := range s.forWork {
+		most = max(most, n)
+	}
 	for id, n := range s.forWork {
-		if n >= leastWaits {
-			list = append(list, Candidate{s.name(siteID(id)), n})
+		if n >= leastWaits && float64(n) >= leastWaitShare*float64(most) {
+			waits[s.name(siteID(id))] = n
 		}
 	}
-	slices.SortFunc(list, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.Waits, a.Waits), cmp.Compare(a.Func, b.Func))
+	list := slices.SortedFunc(maps.Keys(waits), func(a, b string) int {
+		return cmp.Or(cmp.Compare(waits[b], waits[a]), cmp.Compare(a, b))
 	})
-	for i := range list {
-		if i == maxCandidates || float64(list[i].Waits) < leastWaitShare*float64(list[0].Waits) {
-			list = list[:i]
-			break
-		}
-	}
-	return &NoRequestsError{list}
+	return &NoRequestsError{list[:min(len(list), maxCandidates)]}
 }
 
 func (s *sites) missing() (list []string) {

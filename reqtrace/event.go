@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/exp/trace"
 
-	"evenkeel.dev/reqtrace/region"
+	"evenkeel.dev/reqtrace/internal/mark"
 )
 
 func (m *model) event(e *trace.Event) {
@@ -46,12 +46,12 @@ func (m *model) event(e *trace.Event) {
 		}
 	case trace.EventLog:
 		switch l := e.Log(); l.Category {
-		case region.IDCategory:
+		case mark.ID:
 			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion || !g.known {
 				// otherwise it began before the trace, or has no region
 				g.reqID = l.Message
 			}
-		case region.ClassCategory:
+		case mark.Class:
 			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion || !g.known {
 				g.route = m.sites.intern(l.Message)
 			}

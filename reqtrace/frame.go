@@ -2,19 +2,19 @@ package reqtrace
 
 import (
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"golang.org/x/exp/trace"
 )
 
+// place is a stack's part of a [Blame].
 type place struct {
-	// the program's innermost function (file:line), or a library's, or ""
-	site string
-	call string // what site called: os.(*File).Sync, C.step
-	// what is asked for, or ""
+	site     string
+	call     string
 	op       string
-	handler  string // if it is not site
+	handler  string
 	owner    owner
 	resource bool
 	reader   bool // op is an RWMutex, for reading
@@ -82,14 +82,10 @@ func moduleOf(f *trace.StackFrame) string {
 
 // unescape restores capital letters, which the module cache writes as !a.
 func unescape(module string) string {
-	parts := strings.Split(module, "!")
-	for i := 1; i < len(parts); i++ {
-		if p := parts[i]; p != "" {
-			parts[i] = strings.ToUpper(p[:1]) + p[1:]
-		}
-	}
-	return strings.Join(parts, "")
+	return escaped.ReplaceAllStringFunc(module, func(s string) string { return strings.ToUpper(s[1:]) })
 }
+
+var escaped = regexp.MustCompile("![a-z]")
 
 // placeOf returns a stack's place, and the index of the library's frame that sleeps, or -1.
 func placeOf(frames []frame, h int) (p place, inside int) {

@@ -96,7 +96,6 @@ func (c *clock) addStalls(p *Parts, a, b int64) (ns int64) {
 	return ns
 }
 
-// recordStall records the silence before next if it was the machine's.
 func (m *model) recordStall(next []trace.Event) {
 	a, b := m.now, int64(next[0].Time())
 	q := m.quiet(a, b)

@@ -12,7 +12,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/internal/cpuwatch"
-	"evenkeel.dev/reqtrace/region"
+	"evenkeel.dev/reqtrace/internal/mark"
 )
 
 // model follows a trace event by event and finds the requests in it. It knows what each goroutine
@@ -93,7 +93,7 @@ func newModel(o Options) (*model, error) {
 		return nil, evenkeel.NewOptionError("reqtrace.Options", "Class",
 			"%q is not a pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class)
 	}
-	m := &model{region: cmp.Or(o.Region, region.Name), pruneAt: pruneEvery}
+	m := &model{region: cmp.Or(o.Region, mark.Region), pruneAt: pruneEvery}
 	m.goroutines, m.sites = map[int64]*goroutine{}, newSites()
 	m.regionPattern = strings.ContainsAny(o.Region, "*?[")
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))

@@ -14,6 +14,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/internal/mark"
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -182,7 +183,7 @@ func TestIdentity(t *testing.T) {
 		time.Sleep(time.Microsecond) // the wait that ends it
 		q := region.Start(context.Background(), "early")
 		err := trace.Start(&late)
-		trace.Log(context.Background(), region.IDCategory, "late")
+		trace.Log(context.Background(), mark.ID, "late")
 		q.End()
 		done <- err
 	}()

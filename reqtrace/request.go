@@ -36,14 +36,10 @@ type Options struct {
 	Yield func()
 }
 
-// Cut says at which edge of the trace a request was cut off. Such a request has no breakdown.
-type Cut string
-
-// The edges.
+// The edges of a trace at which a request was cut off. Such a request has no breakdown.
 const (
-	CutNone  Cut = ""
-	CutStart Cut = "start" // under way when the trace began
-	CutEnd   Cut = "end"   // under way when the trace ended
+	CutStart = "start" // under way when the trace began
+	CutEnd   = "end"   // under way when the trace ended
 )
 
 // Request is one request. Times count from the start of the trace.
@@ -52,7 +48,7 @@ type Request struct {
 	Goroutine int64         `json:"goroutine"`    // the one that served it
 	Start     time.Duration `json:"start_ns"`
 	End       time.Duration `json:"end_ns"`
-	Cut       Cut           `json:"cut,omitempty"`
+	Cut       string        `json:"cut,omitempty"` // CutStart, CutEnd, or "" for a whole one
 
 	// Clock is End by the traced process's clock, in nanoseconds. With Goroutine it identifies a
 	// request in all traces. Began is Start by the wall clock, and zero before Go 1.25.

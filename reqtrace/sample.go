@@ -13,8 +13,8 @@ import (
 
 // Sample is a function that requests were running in, by a CPU profile.
 type Sample struct {
-	Site    string  `json:"site"`              // the program's innermost function (file:line)
-	Handler string  `json:"handler,omitempty"` // if it is not Site
+	Site    string  `json:"site"` // as in [Blame]
+	Handler string  `json:"handler,omitempty"`
 	Count   int     `json:"count"`
 	Share   float64 `json:"share"` // of the band's samples, from 0 to 1
 	Low     float64 `json:"low"`   // of Share, at 95% confidence
@@ -122,7 +122,8 @@ func (s *sites) samples(at map[siteID]int) (list []Sample) {
 	for id, n := range at {
 		all += n
 		p := &s.places[id]
-		f := function{functionOf(p.site), p.handler}
+		name, _, _ := strings.Cut(p.site, " (")
+		f := function{name, p.handler}
 		if of[f] == nil {
 			of[f] = &Sample{Handler: p.handler}
 		}
@@ -139,11 +140,6 @@ func (s *sites) samples(at map[siteID]int) (list []Sample) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Handler, b.Handler))
 	})
 	return list[:min(len(list), 16)]
-}
-
-func functionOf(site string) string {
-	f, _, _ := strings.Cut(site, " (")
-	return f
 }
 
 // 95% confidence (E. B. Wilson, JASA 22, 1927)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/exp/trace"
 
 	"evenkeel.dev/internal/leaks"
-	"evenkeel.dev/reqtrace/region"
+	"evenkeel.dev/reqtrace/internal/mark"
 )
 
 // script feeds a model with events made by hand. Times are microseconds. A goroutine runs on the
@@ -147,12 +147,12 @@ func (s *script) born(g int) *script {
 }
 
 func (s *script) begin(g int) *script {
-	feed(s, g, trace.EventRegionBegin, trace.Region{Type: region.Name}, trace.NoStack)
+	feed(s, g, trace.EventRegionBegin, trace.Region{Type: mark.Region}, trace.NoStack)
 	return s
 }
 
 func (s *script) end(g int) *script {
-	feed(s, g, trace.EventRegionEnd, trace.Region{Type: region.Name}, trace.NoStack)
+	feed(s, g, trace.EventRegionEnd, trace.Region{Type: mark.Region}, trace.NoStack)
 	return s
 }
 
@@ -173,7 +173,7 @@ func (s *script) one() Request {
 	}
 	q := s.m.turns.done[0]
 	r := q.out(s.m)
-	if r.Parts.Total() != r.Duration() || r.Cut != CutNone {
+	if r.Parts.Total() != r.Duration() || r.Cut != "" {
 		s.t.Fatalf("%+v", r)
 	}
 	var places Parts

@@ -326,7 +326,7 @@ func (x *turns) ended(e *ended) {
 }
 
 func (x *turns) takeApart(e *ended) {
-	if e.Cut == CutNone {
+	if e.Cut == "" {
 		x.blamer.blame(&e.served, e.g, e.seq, e.start, e.end)
 	}
 	x.hand(&e.served, e.asked, e.marked)
@@ -348,7 +348,7 @@ func (x *turns) flush(t int64) {
 
 func (x *turns) since(now int64) int64 {
 	for i := range x.pending {
-		if e := &x.pending[i]; e.Cut == CutNone {
+		if e := &x.pending[i]; e.Cut == "" {
 			now = min(now, e.start)
 		}
 	}

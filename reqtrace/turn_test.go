@@ -15,8 +15,8 @@ const startCut, endCut = 1, 2
 // times returns the starts and ends of what is done, in microseconds, and -1 for what is cut.
 func (s *script) times() (out [][2]int64) {
 	for _, r := range s.m.turns.done {
-		if r.Cut != CutNone {
-			out = append(out, [2]int64{-1, map[Cut]int64{CutStart: startCut, CutEnd: endCut}[r.Cut]})
+		if r.Cut != "" {
+			out = append(out, [2]int64{-1, map[string]int64{CutStart: startCut, CutEnd: endCut}[r.Cut]})
 			continue
 		}
 		if r.Parts.Total() != r.Duration() {

@@ -77,8 +77,14 @@ func (r *Run) build(ctx context.Context, pkg string, args []string) (string, err
 	return path, nil
 }
 
-// Dir returns a directory for files.
-func (r *Run) Dir() (string, error) { return os.MkdirTemp(r.h.dir, "run-") }
+// Dir returns a directory for files, which stay only with -keep.
+func (r *Run) Dir() (string, error) {
+	if r.h.Keep == "" {
+		return os.MkdirTemp(r.h.dir, "run-")
+	}
+	dir := filepath.Join(r.h.Keep, fmt.Sprintf("%d-%s-%s", r.Round, r.Way, r.Load))
+	return dir, os.MkdirAll(dir, 0o755)
+}
 
 // The kernel gives other ports to connections.
 const firstPort, ports = 32000, 700

@@ -28,6 +28,7 @@ type Harness struct {
 	Quick   bool          // one short round, not saved
 	Ways    []string      // nil: all of a case
 	Results string        // directory, or "" to save nothing
+	Keep    string        // directory for traces and the like; "": a temporary one
 	Bin     string        // directory for built programs; "": a temporary one
 	Out     io.Writer
 

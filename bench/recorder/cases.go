@@ -123,7 +123,8 @@ func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate
 	passed := after.Passed - before.Passed
 	r.Set("tracing µs/request", float64(after.Cost.Tracing-before.Cost.Tracing)/1e3/n)
 	r.Set("analysis, of a core", (after.Cost.Analysis-before.Cost.Analysis).Seconds()/max(passed.Seconds(), 1))
-	r.Set("spent of its budget", float64(after.Cost.Total()-before.Cost.Total())/
+	took := func(c recorder.Cost) time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
+	r.Set("spent of its budget", float64(took(after.Cost)-took(before.Cost))/
 		float64(max(after.Cost.Budget-before.Cost.Budget, 1)))
 	r.Set("on, of the time", (after.Covered-before.Covered).Seconds()/max(passed.Seconds(), 1))
 	return err

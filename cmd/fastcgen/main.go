@@ -9,8 +9,8 @@
 //
 // fastcgen -init p.go writes p_leaf.go, a declaration file for you to finish, and changes no file.
 //
-// FILE is a declaration file, a Go file under //go:build fastcgen that Go never compiles. From
-// dot.go fastcgen makes dot_fastc.go under //go:build cgo. An ordinary file of the package has:
+// FILE is a declaration file, which Go never compiles. From dot.go fastcgen makes dot_fastc.go
+// under //go:build cgo. An ordinary file of the package has:
 //
 //	//go:generate go run evenkeel.dev/cmd/fastcgen dot.go
 //
@@ -20,10 +20,7 @@
 //
 //	package vec
 //
-//	/*
-//	#cgo CFLAGS: -O2
-//	#include "vec.h"
-//	*/
+//	// #include "vec.h"
 //	import "C"
 //
 //	// Point is laid out as struct v_point.
@@ -33,15 +30,7 @@
 //	//
 //	//fastc:call v_dot(a, b, len(a))
 //	//fastc:require len(b) >= len(a)
-//	//fastc:slow len(a) > 4096
 //	func Dot(a, b []float64) float64
-//
-//	// Divide returns the quotient and the remainder of a and b.
-//	//
-//	//fastc:call v_div(a, b, &q, &r)
-//	//fastc:fails ret < 0
-//	//fastc:budget 300us
-//	func Divide(a, b int32) (q, r int32, err error)
 //
 // The directives, above a function:
 //
@@ -63,12 +52,12 @@
 //
 // and above a type: //fastc:opaque, only pointers to it exist in Go.
 //
-// Go's types have to match C's in width, signedness and kind. fastcgen refuses the others, and says
-// what to write instead. C that has changed since does not compile. docs/fastcgen.md has the
-// table of types.
+// Go's types have to match C's in width, signedness and kind: docs/fastcgen.md has the table.
+// fastcgen refuses the others, and says what to write instead. C that has changed since does not
+// compile.
 //
-// Exit codes: 0 done; 1 something is wrong, or with -check stale; 2 the command line was wrong;
-// 130 interrupted.
+// Exit codes: 0 done; 1 something is wrong, or with -check stale; 2 the command line was wrong; 130
+// interrupted.
 package main
 
 import (
@@ -77,23 +66,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io"
 	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
-	"evenkeel.dev/cmd/fastcgen/internal/emit"
 	"evenkeel.dev/cmd/fastcgen/internal/generate"
 	"evenkeel.dev/cmd/fastcgen/internal/initial"
 )
 
-// Exit codes.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -181,7 +165,6 @@ func (a *app) wrong(format string, args ...any) int {
 	return exitUsage
 }
 
-// report prints what is wrong, a problem a line.
 func (a *app) report(err error) {
 	if list, ok := errors.AsType[decl.Problems](err); ok {
 		for _, p := range list.Sorted() {
@@ -192,7 +175,6 @@ func (a *app) report(err error) {
 	fmt.Fprintf(a.stderr, "fastcgen: %v\n", err)
 }
 
-// file generates from the declaration file of that name.
 func (a *app) file(ctx context.Context, name string) error {
 	out := a.output
 	if out == "" {
@@ -201,55 +183,37 @@ func (a *app) file(ctx context.Context, name string) error {
 	if err := overwritable(out); err != nil {
 		return err
 	}
-	made, err := generate.File(ctx, name, out)
+	text, warnings, err := generate.File(ctx, name, out)
 	if err != nil {
-		return ordinary(name, err)
+		return err
 	}
-	for _, w := range made.Warnings {
+	for _, w := range warnings {
 		fmt.Fprintln(a.stderr, w)
 	}
 	if a.check {
-		return compare(name, out, made.Text)
+		return compare(name, out, text)
 	}
-	return write(out, made.Text)
-}
-
-// ordinary says what to do with a file that is not a declaration file but uses ordinary cgo.
-func ordinary(path string, otherwise error) error {
-	fset := token.NewFileSet()
-	src, err := os.ReadFile(path)
-	if err != nil || strings.HasPrefix(string(src), emit.Header) {
-		return otherwise
-	}
-	f, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil || !initial.IsOrdinary(f) {
-		return otherwise
-	}
-	return decl.Problems{{
-		At: fset.PositionFor(f.Package, false), What: "this is an ordinary cgo file",
-		Do: "fastcgen -init " + path + " writes its declarations",
-	}}
+	return write(out, text)
 }
 
 // overwritable refuses a file that fastcgen did not write.
 func overwritable(out string) error {
 	f, err := os.Open(out)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // to be made
+		return nil
 	}
 	if err != nil { // what it is cannot be told
 		return err
 	}
 	defer f.Close()
-	begin := make([]byte, len(emit.Header))
-	if n, _ := io.ReadFull(f, begin); string(begin[:n]) != emit.Header {
+	begin := make([]byte, len(decl.Header))
+	if n, _ := io.ReadFull(f, begin); string(begin[:n]) != decl.Header {
 		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to "+
 			"another with -o", out)
 	}
 	return nil
 }
 
-// compare says whether the file out holds text.
 func compare(name, out string, text []byte) error {
 	const do = "run go generate, or fastcgen %s"
 	old, err := os.ReadFile(out)
@@ -264,7 +228,7 @@ func compare(name, out string, text []byte) error {
 	return nil
 }
 
-// write puts text into the file out in one step: whoever reads it sees the old or the new.
+// write replaces the file out in one step, so that readers see the old or the new text.
 func write(out string, text []byte) (err error) {
 	mode := fs.FileMode(0o644)
 	if fi, err := os.Stat(out); err == nil {

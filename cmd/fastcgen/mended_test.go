@@ -374,7 +374,7 @@ var mended = map[string]struct {
 		[]edit{
 			{"C does not know the function put_al ('put_al' undeclared here (not in a function); did you mean " +
 				"'put_all'?); write put_all in place of put_al", "put_al(", "put_all("},
-			{"C.MOST_OF_AL is no constant that C knows ('MOST_OF_AL' undeclared here (not in a function); did you " +
+			{"C does not know the constant C.MOST_OF_AL ('MOST_OF_AL' undeclared here (not in a function); did you " +
 				"mean 'MOST_OF_ALL'?); write MOST_OF_ALL in place of MOST_OF_AL", "MOST_OF_AL\n", "MOST_OF_ALL\n"},
 		},
 	},

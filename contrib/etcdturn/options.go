@@ -1,6 +1,7 @@
 package etcdturn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,31 +66,22 @@ func (o Options) withDefaults() (Options, error) {
 	if len(o.Endpoints) == 0 {
 		o.Endpoints = []string{localURL}
 	}
-	if o.Group == "" {
-		o.Group = filepath.Base(os.Args[0])
-	}
+	o.Group = cmp.Or(o.Group, filepath.Base(os.Args[0]))
 	if len(o.Group) > maxName || strings.Contains(o.Group, "/") {
 		return o, refuse("Group", "%.40q is not a name: use at most %d bytes and no '/'", o.Group, maxName)
 	}
-	if o.K == 0 {
-		o.K = 1
-	}
+	o.K = cmp.Or(o.K, 1)
 	if o.K < 0 || o.K > maxK {
 		return o, refuse("K", "%d is out of range: use 1 to %d", o.K, maxK)
 	}
 	if o.Holder == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		o.Holder = fmt.Sprintf("%s:%d", host, os.Getpid())
+		host, _ := os.Hostname()
+		o.Holder = fmt.Sprintf("%s:%d", cmp.Or(host, "unknown"), os.Getpid())
 	}
 	if len(o.Holder) > maxName {
 		return o, refuse("Holder", "it has %d bytes: use at most %d", len(o.Holder), maxName)
 	}
-	if o.TTL == 0 {
-		o.TTL = 5 * time.Second
-	}
+	o.TTL = cmp.Or(o.TTL, 5*time.Second)
 	if o.TTL < 0 || o.TTL > maxTTL {
 		return o, refuse("TTL", "%v is out of range: use 1s to %v", o.TTL, maxTTL)
 	}

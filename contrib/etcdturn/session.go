@@ -167,7 +167,6 @@ type lease struct {
 	released atomic.Bool
 }
 
-// Lost implements gcgate.Lease.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
 // Release implements gcgate.Lease. After an error the slot is freed in the background, or by the

@@ -74,7 +74,6 @@ type account struct {
 	read  time.Time // guarded by mu
 }
 
-// RoundTrip implements http.RoundTripper.
 func (a *account) RoundTrip(r *http.Request) (*http.Response, error) {
 	token, err := a.current()
 	if err != nil {

@@ -28,7 +28,6 @@ type lease struct {
 	version string // of the last write; guarded by mu
 }
 
-// Lost implements gcgate.Lease.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
 // Release implements gcgate.Lease. After an error the slot is freed in the background, or after

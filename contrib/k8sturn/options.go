@@ -1,6 +1,7 @@
 package k8sturn
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -71,34 +72,25 @@ func (o Options) withDefaults() (Options, error) {
 	if u, err := url.Parse(o.URL); err != nil || o.URL != "" && (u.Scheme == "" || u.Host == "") {
 		return o, refuse("URL", "%q is not the URL of a server: write https://host:port", o.URL)
 	}
-	if o.Group == "" {
-		o.Group = filepath.Base(os.Args[0])
-	}
+	o.Group = cmp.Or(o.Group, filepath.Base(os.Args[0]))
 	if len(o.Group) > maxGroup || !groupName.MatchString(o.Group) {
 		return o, refuse("Group",
 			"%.40q cannot be part of an object's name: use up to %d of a-z, 0-9, '-' and '.', a letter or digit at "+
 				"both ends and around each '.'", o.Group, maxGroup)
 	}
-	if o.K == 0 {
-		o.K = 1
-	}
+	o.K = cmp.Or(o.K, 1)
 	if o.K < 0 || o.K > maxK {
 		return o, refuse("K", "%d is out of range: use 1 to %d", o.K, maxK)
 	}
 	if o.Holder == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		o.Holder = fmt.Sprintf("%s:%d", host, os.Getpid())
+		host, _ := os.Hostname()
+		o.Holder = fmt.Sprintf("%s:%d", cmp.Or(host, "unknown"), os.Getpid())
 	}
 	if len(o.Holder) > maxHolder {
 		return o, refuse("Holder", "it has %d bytes: use at most %d", len(o.Holder), maxHolder)
 	}
 	o.Holder += "_" + rand.Text()[:8]
-	if o.Duration == 0 {
-		o.Duration = 10 * time.Second
-	}
+	o.Duration = cmp.Or(o.Duration, 10*time.Second)
 	if o.Duration < minDuration || o.Duration > maxDuration {
 		return o, refuse("Duration", "%v is out of range: use %v to %v, 0 for 10s", o.Duration, minDuration,
 			maxDuration)
@@ -107,9 +99,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.URL == "" {
 		return o.inClusterAt(accountDir)
 	}
-	if o.Namespace == "" {
-		o.Namespace = "default"
-	}
+	o.Namespace = cmp.Or(o.Namespace, "default")
 	return o, nil
 }
 

@@ -1,6 +1,7 @@
 package raftgate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -40,9 +41,7 @@ func (o Options) withDefaults() (Options, error) {
 		return refuse("TransferTimeout", "%v is out of range: use up to %v, 0 for 15ms", o.TransferTimeout,
 			maxTransferTimeout)
 	}
-	if o.TransferTimeout == 0 {
-		o.TransferTimeout = 15 * time.Millisecond
-	}
+	o.TransferTimeout = cmp.Or(o.TransferTimeout, 15*time.Millisecond)
 	return o, nil
 }
 

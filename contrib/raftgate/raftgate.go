@@ -215,7 +215,6 @@ type lease struct {
 // Lost returns nil, because no member takes the turn away.
 func (l *lease) Lost() <-chan struct{} { return nil }
 
-// Release implements gcgate.Lease.
 func (l *lease) Release(context.Context) error {
 	l.release.Do(func() {
 		l.member.mu.Lock()

@@ -39,9 +39,9 @@ import (
 const stopTimeout = 10 * time.Second
 
 type program struct {
-	nethttp             bool
-	admin               string
-	size, batch, length int
+	nethttp bool
+	admin   string
+	length  int
 
 	log      *slog.Logger
 	window   *window.Window
@@ -67,25 +67,21 @@ func (p *program) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&p.nethttp, "nethttp", false, "serve by net/http alone, in the place of package httpd")
 	fs.StringVar(&p.admin, "admin", "127.0.0.1:5201",
 		"`host:port` of the recorder's page and of the metrics, which those who use the service must not reach")
-	fs.IntVar(&p.size, "size", 1024, "`bytes` of a reading")
-	fs.IntVar(&p.batch, "batch", 16, "`readings` that a request reports")
 	fs.IntVar(&p.length, "window", 30_000, "`readings` that live")
 }
 
-// Readings have pointers, which a collector follows.
-const shape = "ptr"
+const (
+	shape = "ptr" // a collector follows pointers
+	size  = 1024  // bytes of a reading
+	batch = 16    // readings that a request reports
+)
 
-func (p *program) check() error {
-	if p.batch < 1 || p.batch > p.length {
-		return fmt.Errorf("-batch %d: choose 1 to %d, the window", p.batch, p.length)
-	}
-	return window.Check(shape, p.size, p.length)
-}
+func (p *program) check() error { return window.Check(shape, size, p.length) }
 
 // prepare fills the window, so that the gate finds the heap as it will be.
 func (p *program) prepare(log *slog.Logger) (err error) {
 	p.log = log
-	p.window = window.New(shape, p.size, p.length)
+	p.window = window.New(shape, size, p.length)
 	if p.page, err = net.Listen("tcp", p.admin); err != nil {
 		return fmt.Errorf("cannot listen for the recorder's page: %w; choose another address with -admin", err)
 	}
@@ -173,10 +169,10 @@ func (p *program) handler() http.Handler {
 func (p *program) report(w http.ResponseWriter, _ *http.Request) {
 	f := filters.Get().(*filter)
 	defer filters.Put(f)
-	for range p.batch {
+	for range batch {
 		multiply(f.gain, f.reading, f.out, order, 1)
 	}
-	_, _ = io.WriteString(w, answer(p.window.Push(p.batch), f))
+	_, _ = io.WriteString(w, answer(p.window.Push(batch), f))
 }
 
 func answer(readings uint64, f *filter) string {

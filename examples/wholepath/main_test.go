@@ -155,8 +155,7 @@ func TestRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"-batch", "0"}, 2, "-batch 0: choose 1 to 30000"},
-		{[]string{"-size", "0"}, 2, "messages of 0 bytes"},
+		{[]string{"-window", "0"}, 2, "0 messages of 1024 bytes"},
 		{[]string{"-admin", ln.Addr().String(), "-window", "100"}, 1, "choose another address with -admin"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -20,9 +20,6 @@ const (
 // Watch implements [gcgate.Watcher]. Once per second it puts back servers that a killed process has
 // left drained, but not while another replica has the turn.
 func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
-	if h.DisableMending {
-		return
-	}
 	m := mender{own: h.Server, drained: make(map[string]*drainedServer)}
 	tick := time.NewTicker(mendRest)
 	defer tick.Stop()

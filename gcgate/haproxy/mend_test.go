@@ -178,10 +178,6 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestWatchDisabled(t *testing.T) {
-	(&RuntimeAPI{DisableMending: true}).Watch(context.Background(), nil) // returns at once
-}
-
 func TestMendAfter(t *testing.T) {
 	const expected = 300 * time.Millisecond
 	for _, tt := range []struct {

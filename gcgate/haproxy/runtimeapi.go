@@ -68,9 +68,6 @@ type RuntimeAPI struct {
 	// Backend and Server are the names in the configuration.
 	Backend, Server string
 
-	// DisableMending leaves other servers drained. Default: false.
-	DisableMending bool
-
 	// MendAfter is for how long another server must have been drained to be put back, in addition
 	// to what this gate expects of its own collection. Raise it if other replicas take longer, or
 	// may stall past their lease. Default: 0, which is 2.5 s. Limit: 1 h.

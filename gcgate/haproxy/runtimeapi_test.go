@@ -336,7 +336,7 @@ func TestWrongNameHoldsNothingUp(t *testing.T) {
 	two := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}, level: "admin"}
 	addr := serveFake(t, "tcp", "127.0.0.1:0", two.answer)
 	at := func(addr, server string) *RuntimeAPI {
-		return &RuntimeAPI{Addr: addr, Backend: "be", Server: server, DisableMending: true}
+		return &RuntimeAPI{Addr: addr, Backend: "be", Server: server, MendAfter: time.Hour}
 	}
 	for _, tt := range []struct {
 		name string

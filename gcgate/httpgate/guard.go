@@ -18,12 +18,11 @@ const (
 
 // Guarded is a handler with a gate that [Guard] started. Any goroutine may call its methods.
 type Guarded struct {
-	next   http.Handler
-	gate   *gcgate.Gate // nil: it could not start
-	err    error
-	log    *slog.Logger
-	looks  atomic.Int32 // requests left to search
-	warned atomic.Bool
+	next  http.Handler
+	gate  *gcgate.Gate // nil: it could not start
+	err   error
+	log   *slog.Logger
+	looks atomic.Int32 // requests left to search
 }
 
 // Guard starts a gate and returns next with its requests counted:
@@ -78,37 +77,18 @@ func (g *Guarded) Stop(ctx context.Context) error {
 	return g.gate.Stop(ctx)
 }
 
-// look warns once of a balancer without a signal, or of one that tries requests again.
+// look warns once of a balancer without a signal.
 func (g *Guarded) look(h http.Header) {
-	attempt := h[attemptHeader]
-	if len(attempt) > 0 && attempt[0] != "1" {
-		if g.looks.Swap(0) > 0 {
-			g.log.Warn("httpgate: the balancer tries requests again; if it does so after a 503, set "+
-				"PolicyShed and Turns",
-				"seen", attemptHeader, "attempt", attempt[0], "needs",
-				"retry_on: gateway-error, and no outlier_detection, "+
-					"which would eject a replica that refuses; the balancer needs no signal then")
-		}
-		return
-	}
 	by, fix := balancer(h)
-	if by == "" {
+	switch {
+	case by == "":
 		g.looks.Add(-1)
-		return
-	}
-	if g.warned.CompareAndSwap(false, true) {
+	case g.looks.Swap(0) > 0:
 		g.log.Warn("httpgate: requests come through a balancer that has no signal, so they overlap collections", "seen",
 			by,
 			"fix", "with other replicas behind it, set gcgate.Options.Turns and "+fix)
 	}
-	if len(attempt) == 0 {
-		g.looks.Store(0)
-	} else {
-		g.looks.Add(-1)
-	}
 }
-
-const attemptHeader = "X-Envoy-Attempt-Count" // from 1, if Envoy is set to send it
 
 func balancer(h http.Header) (header, fix string) {
 	for name := range h {

@@ -91,27 +91,6 @@ func TestGuardWarnsOfABalancer(t *testing.T) {
 	}
 }
 
-// TestGuardSeesRetries of a balancer that counts attempts, after the warning of the balancer
-// itself, once.
-func TestGuardSeesRetries(t *testing.T) {
-	g, log := guard(t, gcgate.Options{})
-	for _, attempt := range []string{"1", "1", "2", "3"} {
-		if strings.Contains(log.String(), "tries requests again") != (attempt == "3") {
-			t.Errorf("before attempt %s:\n%s", attempt, log)
-		}
-		serve(g, get(attemptHeader, attempt))
-	}
-	for _, text := range []string{"requests come through a balancer", "tries requests again"} {
-		if n := strings.Count(log.String(), text); n != 1 {
-			t.Errorf("%q %d times:\n%s", text, n, log)
-		}
-	}
-	g, log = guard(t, gcgate.Options{Policy: gcgate.PolicyShed, DisableTurns: true})
-	if serve(g, get(attemptHeader, "2")); strings.Contains(log.String(), "tries requests again") {
-		t.Errorf("it sheds already:\n%s", log)
-	}
-}
-
 // TestGuardSheds behind a balancer that tries another replica, as GCI(handler) did.
 func TestGuardSheds(t *testing.T) {
 	heap := gcgatetest.NewHeap()

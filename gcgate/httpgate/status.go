@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 	"evenkeel.dev/internal/cputime"
 )
 
-// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats], warnings,
-// and figures of the process. JSON takes the query "json", or application/json and no HTML in
+// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats] and
+// figures of the process. JSON takes the query "json", or application/json and no HTML in
 // Accept. Mount it for operators only:
 //
 //	mux.Handle("GET /debug/gate", httpgate.Status(g))
@@ -40,9 +39,8 @@ func Status(g *gcgate.Gate) http.Handler {
 			}
 			_ = json.NewEncoder(w).Encode(struct {
 				gcgate.Stats
-				Process  processStats
-				Warnings []gcgate.Warning
-			}{g.Stats(), process(), g.Warnings()})
+				Process processStats
+			}{g.Stats(), process()})
 			return
 		}
 		h.Set("Content-Type", "text/html; charset=utf-8")
@@ -52,7 +50,7 @@ func Status(g *gcgate.Gate) http.Handler {
 			_, _ = w.Write([]byte(pageHead + "<h1>no gate</h1>\n<p>" + html.EscapeString(noGate) + ".</p>\n"))
 			return
 		}
-		_, _ = w.Write([]byte(renderPage(g.Stats(), process(), g.Warnings(), time.Now())))
+		_, _ = w.Write([]byte(renderPage(g.Stats(), process(), time.Now())))
 	})
 }
 
@@ -72,7 +70,6 @@ table { border-collapse: collapse; margin: 1rem 0 }
 th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top }
 th { font-weight: normal; color: #666; white-space: nowrap }
 td { font-variant-numeric: tabular-nums }
-h2 { font-size: 1rem }
 a { color: #05c }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } th { color: #999 } a { color: #8bf } }
 </style>
@@ -80,19 +77,12 @@ a { color: #05c }
 
 type page struct{ strings.Builder }
 
-func renderPage(s gcgate.Stats, p processStats, warnings []gcgate.Warning, now time.Time) string {
+func renderPage(s gcgate.Stats, p processStats, now time.Time) string {
 	b := &page{}
 	b.WriteString(pageHead)
 	fmt.Fprintf(b, "<h1>%v</h1>\n", s.State)
 	if s.Advice != "" {
 		fmt.Fprintf(b, "<p>%s.</p>\n", html.EscapeString(s.Advice))
-	}
-	if len(warnings) > 0 {
-		b.WriteString("<h2>last warnings</h2>\n<ul>\n")
-		for _, w := range slices.Backward(warnings) {
-			fmt.Fprintf(b, "<li>%s ago: %s\n", age(now.Sub(w.Time)), html.EscapeString(w.Text))
-		}
-		b.WriteString("</ul>\n")
 	}
 	b.WriteString("<table>\n")
 	b.row("process", "%d on %s, for %s", p.PID, p.Host, age(p.Uptime))

@@ -1,9 +1,7 @@
 package httpgate
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"net/http"
 	"os"
@@ -37,31 +35,17 @@ func TestStatusPage(t *testing.T) {
 	}, processStats{
 		CPU: 83 * time.Second, Collector: 9 * time.Second, Busy: 90 * time.Second, Cycles: 45, Procs: 2,
 		Host: "db-1", PID: 812, Uptime: 50*time.Hour + 4*time.Minute + 5*time.Second,
-	}, []gcgate.Warning{
-		{Time: now.Add(-2 * time.Hour), Text: "gcgate: a signal without a peer error=\"<refused>\""},
-		{Time: now.Add(-7 * time.Second), Text: "gcgate: this replica holds the turn"},
 	}, now))
 	golden.Check(t, "status-single.html", renderPage(gcgate.Stats{
-		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests overlapped a collection <&",
+		Policy: gcgate.PolicyMemory, Limit: math.MaxInt64, Advice: "5% of the requests overlapped a collection <&",
 		Turn: gcgate.TurnStats{Turns: 1, HeldUpBy: "db-1:812", HeldUpFor: 6 * time.Second},
-	}, processStats{}, nil, now))
+	}, processStats{}, now))
 }
-
-// absentSignal has no peer, which the gate warns of.
-type absentSignal struct{}
-
-func (absentSignal) Check(context.Context) error                { return errors.New("nothing is there") }
-func (absentSignal) Drain(context.Context, time.Duration) error { return nil }
-func (absentSignal) Ready(context.Context) error                { return nil }
-func (absentSignal) String() string                             { return "absent" }
 
 // TestStatusInJSON for programs, and for people HTML.
 func TestStatusInJSON(t *testing.T) {
-	g, _ := startGate(t, gcgate.Options{Policy: gcgate.PolicyThrough, Signals: []gcgate.Signal{absentSignal{}}})
+	g, _ := startGate(t, gcgate.Options{Policy: gcgate.PolicyThrough})
 	g.Enter().Exit()
-	for len(g.Warnings()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
 	h := Status(g)
 	asked := get()
 	asked.URL.RawQuery = "json"
@@ -83,8 +67,7 @@ func TestStatusInJSON(t *testing.T) {
 		}
 		var s struct {
 			gcgate.Stats
-			Process  processStats
-			Warnings []gcgate.Warning
+			Process processStats
 		}
 		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 ||
 			s.Policy != gcgate.PolicyThrough ||
@@ -97,9 +80,6 @@ func TestStatusInJSON(t *testing.T) {
 		}
 		if p := s.Process; p.PID != os.Getpid() || p.Uptime <= 0 || p.Busy < p.Collector {
 			t.Errorf("%s: the process is %+v", r.name, p)
-		}
-		if w := s.Warnings; len(w) != 1 || !strings.Contains(w[0].Text, "nothing is there") || w[0].Time.IsZero() {
-			t.Errorf("%s: warnings %+v", r.name, s.Warnings)
 		}
 	}
 }

@@ -138,11 +138,11 @@ func ReadLog(r io.Reader) (*CPU, error) {
 		line := strings.TrimSpace(lines.Text())
 		key, value, two := strings.Cut(line, " ")
 		quota, isMax := parseMax(line)
-		switch at, err := parseTime(line); {
+		switch at, isTime := parseTime(line); {
 		case line == "":
 		case isMax:
 			cpu.Quota = quota
-		case err == nil:
+		case isTime:
 			if !at.After(last.At) {
 				return nil, fmt.Errorf("line %d: the time %s is not after the one before", n, line)
 			}
@@ -169,17 +169,11 @@ func ReadLog(r io.Reader) (*CPU, error) {
 	return cpu, nil
 }
 
-func parseTime(text string) (time.Time, error) {
-	if !strings.Contains(text, ".") {
-		return time.Time{}, errors.New("no point")
-	}
-	seconds, fraction, _ := strings.Cut(text, ".")
+func parseTime(text string) (t time.Time, ok bool) {
+	seconds, fraction, ok := strings.Cut(text, ".")
 	s, err := strconv.ParseInt(seconds, 10, 64)
 	f, err2 := strconv.ParseFloat("0."+fraction, 64)
-	if err != nil || err2 != nil {
-		return time.Time{}, errors.New("no number")
-	}
-	return time.Unix(s, int64(math.Round(f*1e9))), nil
+	return time.Unix(s, int64(math.Round(f*1e9))), ok && err == nil && err2 == nil
 }
 
 // Beside is what another process saw during a trace.

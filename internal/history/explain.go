@@ -71,7 +71,7 @@ type slowRequest struct {
 
 func (x *explainer) add(q *reqtrace.Request) {
 	x.end = max(x.end, q.End)
-	if q.Cut == reqtrace.CutNone {
+	if q.Cut == "" {
 		x.out.Requests++
 		x.sampleOf(q.Class).add(q)
 	}
@@ -320,30 +320,11 @@ type usualRequest struct {
 	Parts    reqtrace.Parts `json:"parts_ns"`
 }
 
-func (u *usualRequest) UnmarshalJSON(b []byte) error {
-	var j struct {
-		Requests uint64                   `json:"requests"`
-		Parts    map[string]time.Duration `json:"parts_ns"`
-	}
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	*u = usualRequest{Requests: j.Requests}
-	for name, d := range j.Parts {
-		u.Parts.Add(causeOf(name), d)
-	}
-	return nil
-}
-
-// causeOf returns CauseUnknown for the name of another build.
-func causeOf(name string) (c reqtrace.Cause) {
-	_ = c.UnmarshalText([]byte(name))
-	return c
-}
-
 func (u *usualRequest) add(v usualRequest) {
 	v.Requests += u.Requests
-	v.Parts.AddAll(u.Parts)
+	for c, d := range u.Parts.All() {
+		v.Parts.Add(c, d)
+	}
 	if v.check() == nil {
 		*u = v
 	}

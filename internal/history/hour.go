@@ -200,17 +200,17 @@ func (h *hour) merge(g *hour) {
 
 // Count is slow requests that a service counted, and why some are not explained.
 type Count struct {
-	Slow    uint64 `json:"slow,omitempty"`    // all that took longer than the threshold
-	Kept    uint64 `json:"kept,omitempty"`    // in a snapshot that is kept, and not analysed
-	Limited uint64 `json:"limited,omitempty"` // too soon after a snapshot
-	Off     uint64 `json:"off,omitempty"`     // nothing was recorded, to stay within the budget
-	Failed  uint64 `json:"failed,omitempty"`  // not written, not analysed, or too many
+	Slow    uint64 `json:"slow,omitempty"` // all that took longer than the threshold
+	Kept    uint64 `json:"kept,omitempty"`
+	Limited uint64 `json:"limited,omitempty"`
+	Off     uint64 `json:"off,omitempty"`    // nothing was recorded, to stay within the budget
+	Failed  uint64 `json:"failed,omitempty"` // not written, not analysed, or too many
 }
 
 type Coverage struct {
 	Count
-	Seen uint64 `json:"seen,omitempty"` // explained
-	Cut  uint64 `json:"cut,omitempty"`  // began before their trace
+	Seen uint64 `json:"seen,omitempty"`
+	Cut  uint64 `json:"cut,omitempty"`
 }
 
 func (c *Coverage) add(d Coverage) {

@@ -306,27 +306,3 @@ func checkTimes(first, last time.Time) error {
 	}
 	return nil
 }
-
-// UnmarshalJSON reads an unknown cause as [reqtrace.CauseUnknown].
-func (k *Key) UnmarshalJSON(b []byte) error {
-	var j struct{ Cause, Function, Holder, Class string }
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	*k = Key{causeOf(j.Cause), j.Function, j.Holder, j.Class}
-	return nil
-}
-
-// UnmarshalJSON reads an unknown cause as [reqtrace.CauseUnknown].
-func (s *Step) UnmarshalJSON(b []byte) error {
-	var j struct {
-		Cause string
-		Time  time.Duration `json:"time_ns"`
-		Place string
-	}
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	*s = Step{causeOf(j.Cause), j.Time, j.Place}
-	return nil
-}

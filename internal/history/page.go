@@ -186,7 +186,7 @@ func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 func newCauseRow(s *Summary, o *PageOptions) causeRow {
 	w := &s.Worst
 	r := causeRow{
-		Class: causeClass(s.Key.Cause), Words: s.Key.words(), Requests: requestsText(s.Requests),
+		Class: causeClass(s.Key.Cause), Words: s.Key.words(), Requests: textfmt.Plural(int(s.Requests), "request"),
 		Share: textfmt.Share(s.Share), Lost: textfmt.Duration(s.Lost),
 		First: clock(s.First, o.Now), Last: clock(s.Last, o.Now),
 		Width:     chart.LabelNumber(chart.Significant(100*s.Share, 3)),
@@ -219,13 +219,6 @@ func newCauseRow(s *Summary, o *PageOptions) causeRow {
 		r.SnapshotURL = o.SnapshotURL(w.Snapshot)
 	}
 	return r
-}
-
-func requestsText(n uint64) string {
-	if n == 1 {
-		return "1 request"
-	}
-	return textfmt.Count(float64(n)) + " requests"
 }
 
 func steps(q *Request) (list []stepRow) {
@@ -277,7 +270,7 @@ func (b *band) chart(h *History, now time.Time) chart.Chart {
 	c := chart.Chart{
 		ID: "over-time", Class: "band", Title: "Slow requests over time, by cause", YLabel: "slow requests in " +
 			widthText(b.width),
-		Desc: fmt.Sprintf("%s at most in %s.", requestsText(most), widthText(b.width)),
+		Desc: fmt.Sprintf("%s at most in %s.", textfmt.Plural(int(most), "request"), widthText(b.width)),
 		Y:    y.YTicks(chart.LinearTicks(0, y.Hi, step), chart.LabelNumber), X: b.xTicks(x, now),
 	}
 	paths := make([]chart.Path, len(b.bins[0]))

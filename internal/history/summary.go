@@ -252,7 +252,10 @@ const (
 func (h *History) Sentence(since time.Time) string {
 	list, c := h.Summaries(since), h.Coverage(since)
 	n := max(c.Slow, c.Seen)
-	text := slowText(n)
+	text := textfmt.Plural(int(n), "request") + " were slow"
+	if n == 1 {
+		text = "1 request was slow"
+	}
 	switch {
 	case n == 0:
 		return "no request was slow"
@@ -299,13 +302,6 @@ func (h *History) Sentence(since time.Time) string {
 }
 
 func length(s string) int { return utf8.RuneCountInString(s) }
-
-func slowText(n uint64) string {
-	if n == 1 {
-		return "1 request was slow"
-	}
-	return textfmt.Count(float64(n)) + " requests were slow"
-}
 
 func againstText(a string) string {
 	switch a {

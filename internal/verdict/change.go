@@ -257,7 +257,8 @@ func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
 
 func (c *Change) sentence() string {
 	d := c.Slow
-	differ := fmt.Sprintf("The slowest 1%% take %s", differsBy(d, c.New.Name, c.Old.Name))
+	differ := fmt.Sprintf("The slowest 1%% take %s in %s than in %s %s", amount(d), c.New.Name, c.Old.Name,
+		intervalText(d))
 	most := max(changeTime, time.Duration(changeShare*float64(d.Old)))
 	switch {
 	case !c.Named && c.Alone:
@@ -282,11 +283,7 @@ func (c *Change) sentence() string {
 
 const changeCauses = 2
 
-// differsBy formats "14.2 ms more in new than in old [+4.98 ms, +23.4 ms]".
-func differsBy(d Difference, newer, older string) string {
-	return fmt.Sprintf("%s in %s than in %s %s", amount(d), newer, older, intervalText(d))
-}
-
+// moreOrLess formats "14.2 ms more [+4.98 ms, +23.4 ms]".
 func moreOrLess(d Difference) string { return amount(d) + " " + intervalText(d) }
 
 func amount(d Difference) string {

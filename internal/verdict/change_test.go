@@ -103,7 +103,7 @@ func reportOf(trace time.Duration, all []syntheticRequest) *reqtrace.Report {
 			k = len(b.Classes)
 			b.Classes = append(b.Classes, reqtrace.BlockClass{Class: q.class})
 		}
-		slow, kept := i >= int(.99*float64(n)), reqtrace.SlowRequest{Class: q.class, Time: q.took, Weight: 1}
+		slow, kept := i >= int(.99*float64(n)), reqtrace.Request{Class: q.class, End: q.took}
 		b.Classes[k].Requests++
 		b.Classes[k].Slow += one(slow)
 		for _, p := range q.parts {
@@ -113,10 +113,10 @@ func reportOf(trace time.Duration, all []syntheticRequest) *reqtrace.Report {
 				r.Tail.Parts.Add(p.Cause, p.All)
 			}
 			b.Parts = append(b.Parts, p)
-			kept.Parts = append(kept.Parts, reqtrace.Blame{Cause: p.Cause, Site: p.Site, Holder: p.Holder, Time: p.All})
+			kept.Sites = append(kept.Sites, reqtrace.Blame{Cause: p.Cause, Site: p.Site, Holder: p.Holder, Time: p.All})
 		}
 		if i >= int(.97*float64(n)) {
-			b.Slow = append(b.Slow, kept)
+			b.Slow, b.Weight = append(b.Slow, kept), 1
 		}
 		r.Tail.Requests += one(slow)
 	}

@@ -210,13 +210,14 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 // beyond the usual, because what all requests do does not make some slow.
 func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 	for b := range t.report.Blocks {
-		for _, q := range t.report.Blocks[b].Slow {
-			over := of.slowness.of(q.Time) * float64(q.Weight)
+		for i := range t.report.Blocks[b].Slow {
+			q := &t.report.Blocks[b].Slow[i]
+			over := of.slowness.of(q.Duration()) * float64(t.report.Blocks[b].Weight)
 			if over <= 0 {
 				continue
 			}
 			var causes, more reqtrace.Parts
-			for _, p := range q.Parts {
+			for _, p := range q.Sites {
 				causes.Add(Joined(p.Cause), p.Time)
 			}
 			for c, d := range causes.All() {
@@ -225,7 +226,7 @@ func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 			if more.Total() == 0 {
 				more = causes
 			}
-			for _, p := range q.Parts {
+			for _, p := range q.Sites {
 				c := Joined(p.Cause)
 				d := over * more.Share(c) * float64(p.Time) / float64(causes.Of(c))
 				if d == 0 {

@@ -39,8 +39,8 @@ func (v *Verdict) doubt() string {
 	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) ||
 		c.Cause == reqtrace.CauseStopped) {
 		// its place is what the world is stopped for
-		return fmt.Sprintf("The hypervisor took %s of the CPUs' time during the trace, so trace again when it takes less.",
-			textfmt.Share(r.Machine.Steal))
+		return fmt.Sprintf("The hypervisor took %s of the CPUs' time during the trace, so trace again when it takes "+
+			"less.", textfmt.Share(r.Machine.Steal))
 	}
 	if waits(c.Cause) && c.Doing == reqtrace.CauseDescheduled {
 		return "According to the CPU profile, its holder had a CPU for less than half of that time."
@@ -104,14 +104,15 @@ func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
 	type span struct{ from, to time.Duration }
 	var spans []span
 	for i := range r.Blocks {
-		for _, q := range r.Blocks[i].Slow {
+		for k := range r.Blocks[i].Slow {
+			q := &r.Blocks[i].Slow[k]
 			var like time.Duration
-			for _, b := range q.Parts {
+			for _, b := range q.Sites {
 				if slices.Contains(machineLike, b.Cause) || waits(b.Cause) && slices.Contains(machineLike, b.Doing) {
 					like += b.Time
 				}
 			}
-			if q.Time >= r.Tail.Min && like > usual {
+			if q.Duration() >= r.Tail.Min && like > usual {
 				spans = append(spans, span{q.Start, q.Start + like - usual})
 			}
 		}

@@ -72,9 +72,9 @@ func TestDescheduled(t *testing.T) {
 		reqtrace.Blame{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.burn (x.go:8)", Time: 15 * ms, Longest: 9 * ms},
 		reqtrace.Blame{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.sort (x.go:9)", Time: 12 * ms})
 	r.Machine.RunDelay = 3e9
-	r.Blocks = []reqtrace.Block{{Slow: []reqtrace.SlowRequest{{
-		Time:  51 * ms,
-		Parts: []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Time: 50 * ms}},
+	r.Blocks = []reqtrace.Block{{Slow: []reqtrace.Request{{
+		End:   51 * ms,
+		Sites: []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Time: 50 * ms}},
 	}}}}
 	if v = Of(r); v.Named || !slices.Contains(v.Figures,
 		"Most often, main.burn (x.go:8) ran before them, up to 9 ms at a time.") {

@@ -158,14 +158,14 @@ func newSlowness(sides [2][]*reqtrace.Report) *slowness {
 	var steps []float64  // ∫φ over it
 	for i, q := range all {
 		above[q.side] += q.weight
-		if i+1 < len(all) && all[i+1].Time == q.Time {
+		if i+1 < len(all) && all[i+1].Duration() == q.Duration() {
 			continue
 		}
 		below := time.Duration(0)
 		if i+1 < len(all) {
-			below = all[i+1].Time
+			below = all[i+1].Duration()
 		}
-		width := float64(q.Time - below)
+		width := float64(q.Duration() - below)
 		cut := [2]float64{min(above[0], slowest), min(above[1], slowest)}
 		phi := 0.
 		switch d := above[1] - above[0]; {
@@ -177,7 +177,7 @@ func newSlowness(sides [2][]*reqtrace.Report) *slowness {
 		for s := range cut {
 			x.tails[s] += cut[s] / slowest * width
 		}
-		x.times, steps = append(x.times, q.Time), append(steps, phi*width)
+		x.times, steps = append(x.times, q.Duration()), append(steps, phi*width)
 	}
 	slices.Reverse(x.times)
 	slices.Reverse(steps)
@@ -195,7 +195,7 @@ func (x *slowness) of(d time.Duration) float64 {
 }
 
 type slowRequest struct {
-	*reqtrace.SlowRequest
+	*reqtrace.Request
 	side   int
 	weight float64
 }
@@ -203,16 +203,17 @@ type slowRequest struct {
 func slowRequests(reports []*reqtrace.Report, side int) (all []slowRequest) {
 	for _, r := range reports {
 		for i := range r.Blocks {
-			for k := range r.Blocks[i].Slow {
-				q := &r.Blocks[i].Slow[k]
-				all = append(all, slowRequest{q, side, float64(q.Weight) / float64(r.Requests) / float64(len(reports))})
+			b := &r.Blocks[i]
+			for k := range b.Slow {
+				weight := float64(b.Weight) / float64(r.Requests) / float64(len(reports))
+				all = append(all, slowRequest{&b.Slow[k], side, weight})
 			}
 		}
 	}
 	return all
 }
 
-func bySlowness(p, q slowRequest) int { return cmp.Compare(q.Time, p.Time) }
+func bySlowness(p, q slowRequest) int { return cmp.Compare(q.Duration(), p.Duration()) }
 
 func slowestParts(reports []*reqtrace.Report) reqtrace.Parts {
 	all, left, parts := slowRequests(reports, 0), slowest, map[reqtrace.Cause]float64{}
@@ -220,7 +221,7 @@ func slowestParts(reports []*reqtrace.Report) reqtrace.Parts {
 	for _, q := range all {
 		weight := min(q.weight, left)
 		left -= weight
-		for _, p := range q.Parts {
+		for _, p := range q.Sites {
 			parts[Joined(p.Cause)] += float64(p.Time) * weight / slowest
 		}
 	}

@@ -59,7 +59,10 @@ func locate(n *NamedCause, list []Place) {
 	}
 	of := n.Excess
 	if n.Holder != "" {
-		of = excessOf(held)
+		of = 0
+		for i := range held {
+			of += held[i].Excess
+		}
 	}
 	n.Writer, _ = most(held, of, func(p *Place) string { return p.Writer }, Function)
 	doing, same := most(held, of, func(p *Place) string {
@@ -107,13 +110,6 @@ func most(list []Place, excess time.Duration, of func(*Place) string, same func(
 		}
 	}
 	return of(&common[0]), common
-}
-
-func excessOf(list []Place) (sum time.Duration) {
-	for i := range list {
-		sum += list[i].Excess
-	}
-	return sum
 }
 
 // Function returns "main.look" of "main.look (look.go:12)".

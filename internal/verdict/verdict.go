@@ -3,8 +3,7 @@
 //
 // It compares the slowest 1% of the requests (p99+) with the median request, which is the mean from
 // the 45th to the 55th percentile. The difference is the excess. Each cause has a share of it, and
-// the shares add up to 1. A verdict names a cause only if the excess is at least 1 ms and as long
-// as the median request. [Compare] does the same for two versions of a service.
+// the shares add up to 1. [Compare] does the same for two versions of a service.
 package verdict
 
 import (

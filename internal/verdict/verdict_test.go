@@ -280,9 +280,9 @@ func TestDoubt(t *testing.T) {
 				{Cause: reqtrace.CauseRunning, Time: ms},
 				{Cause: cause, Doing: reqtrace.CauseSyscall, Time: 50 * ms},
 			}
-			r.Blocks = append(r.Blocks, reqtrace.Block{Slow: []reqtrace.SlowRequest{
-				{Start: time.Duration(i) * apart, Time: 51 * ms, Parts: parts},
-				{Start: time.Second, Time: 39 * ms, Parts: parts}, // none of the slowest 1%
+			r.Blocks = append(r.Blocks, reqtrace.Block{Slow: []reqtrace.Request{
+				{Start: time.Duration(i) * apart, End: time.Duration(i)*apart + 51*ms, Sites: parts},
+				{Start: time.Second, End: time.Second + 39*ms, Sites: parts}, // none of the slowest 1%
 			}})
 		}
 		return r

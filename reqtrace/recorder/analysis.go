@@ -106,12 +106,6 @@ func analyzeBy(
 	return e, 0, err
 }
 
-// Answer is for a program that Options.Analyze names, such as the service itself. It reads a
-// snapshot from in, and writes what made its requests slow to out.
-func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
-	return history.Answer(ctx, in, out)
-}
-
 const (
 	maxAnswerBytes = 8 << 20
 	maxSaidBytes   = 4 << 10

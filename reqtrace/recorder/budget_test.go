@@ -76,8 +76,8 @@ func TestCostIsWithin(t *testing.T) {
 		r := begin(t, f, Options{CPU: 1})
 		for range 60 {
 			time.Sleep(time.Second)
-			if s := r.Stats(); s.Cost.Total() > s.CPU {
-				t.Fatalf("%v of %v", s.Cost.Total(), s.CPU)
+			if s := r.Stats(); s.Cost.total() > s.CPU {
+				t.Fatalf("%v of %v", s.Cost.total(), s.CPU)
 			}
 		}
 		end(t, r)

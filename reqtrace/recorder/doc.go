@@ -11,9 +11,8 @@
 // Use an admin mux that only operators reach. The page shows names of functions, files and
 // routes, and ids of requests. Its readers can have snapshots taken.
 //
-// Options.CPU bounds what tracing and snapshots take. If it is too small, the recorder records for
-// a part of the time. By default the service analyses nothing, because an analysis makes its
-// requests wait. See docs/recorder.md.
+// Options.CPU bounds what tracing and snapshots take. Options.InProcess says where snapshots are
+// analysed. See docs/recorder.md.
 //
 // runtime/trace.Start and /debug/pprof/trace work at the same time. A panic in a handler, or before
 // a deferred End, asks for a snapshot and goes on.

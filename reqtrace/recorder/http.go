@@ -24,8 +24,7 @@ import (
 //	./snapshot/ID       one that was kept
 //	./snapshot/ID.json  what its analysis needs
 //
-// Put it on a mux that only operators reach, because it shows names of functions, files and
-// routes, and ids of requests.
+// Put it on a mux that only operators reach.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")

@@ -219,7 +219,7 @@ func (l *loop) tick() {
 // late reports whether a tick was so late that requests may have waited before their handlers. Much
 // is late while a program starts.
 func (l *loop) late(passed time.Duration) bool {
-	d, ok := l.r.Threshold()
+	d, ok := l.r.slowFrom()
 	return ok && passed-tickEvery > d && l.last.ticks > int(l.r.o.Every/tickEvery)
 }
 

@@ -69,7 +69,7 @@ func (l *loop) armed(now time.Time) bool {
 	if l.broken {
 		return false
 	}
-	_, known := l.r.Threshold()
+	_, known := l.r.slowFrom()
 	slow := !l.demand.slowAt.IsZero() && now.Sub(l.demand.slowAt) < slowWithin
 	return l.budget.unbounded() || l.refused != nil || // the other flight recorder may have stopped
 		known && now.Sub(l.demand.active) < loadWithin && (slow || l.budget.full())

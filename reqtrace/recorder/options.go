@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"runtime/trace"
 	"slices"
 	"time"
@@ -57,9 +58,8 @@ type Options struct {
 	// where they run.
 	InProcess bool
 
-	// Analyze is a program that analyses snapshots in place of InProcess, with its arguments. One
-	// is /usr/local/bin/evenkeel report -snapshot. Your own calls [Answer]. The path is absolute.
-	// Default: none.
+	// Analyze is a program that analyses snapshots in place of InProcess, with its arguments:
+	// /usr/local/bin/evenkeel report -snapshot. The path is absolute. Default: none.
 	Analyze []string
 
 	// Recorder is a flight recorder that the program has started and still owns. The program
@@ -93,7 +93,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.CPU = cmp.Or(o.CPU, .02)
 	o.Analyze = slices.Clone(o.Analyze)
 	if o.Build == "" {
-		o.Build = thisBuild()
+		info, _ := debug.ReadBuildInfo()
+		o.Build = buildName(info, executableHash)
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.process == nil {

@@ -185,11 +185,6 @@ func number(file string) (n int64, ok bool) {
 
 const hashDigits = 12
 
-func thisBuild() string {
-	info, _ := debug.ReadBuildInfo()
-	return buildName(info, executableHash)
-}
-
 // buildName names a build. info may be nil. A hash is for builds without a commit, or with
 // uncommitted changes.
 func buildName(info *debug.BuildInfo, hash func() string) string {

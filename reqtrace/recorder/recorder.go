@@ -125,7 +125,7 @@ func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	select {
 	case r.asks <- ask{got}:
 	case <-r.ending:
-		return ErrStopped
+		return errStopped
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -146,9 +146,8 @@ func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// Threshold returns from which time on a request is slow. ok is false while too few requests are
-// known.
-func (r *Recorder) Threshold() (d time.Duration, ok bool) {
+// slowFrom returns the threshold. ok is false while too few requests are known.
+func (r *Recorder) slowFrom() (d time.Duration, ok bool) {
 	d = time.Duration(r.threshold.Load())
 	return d, d != math.MaxInt64
 }
@@ -212,6 +211,5 @@ var (
 	ErrFlightRecorder = errors.New("recorder: this process has another runtime/trace.FlightRecorder: stop it, or " +
 		"share it by Options.Recorder")
 
-	// ErrStopped is what [Recorder.Snapshot] returns after [Recorder.Stop].
-	ErrStopped = errors.New("recorder: the recorder was stopped")
+	errStopped = errors.New("recorder: the recorder was stopped")
 )

@@ -53,8 +53,8 @@ func TestBudget(t *testing.T) {
 				end(t, r)
 				slice := time.Duration((leastWindow + 2*tickEvery).Seconds() *
 					float64(s.Cost.Tracing) / s.Covered.Seconds())
-				if s.Cost.Total() > s.Cost.Budget+s.Cost.Budget/20+slice {
-					t.Errorf("it took %v of %v", s.Cost.Total(), s.Cost.Budget)
+				if s.Cost.total() > s.Cost.Budget+s.Cost.Budget/20+slice {
+					t.Errorf("it took %v of %v", s.Cost.total(), s.Cost.Budget)
 				}
 				if got := s.coverage(); got < c.least-.01 || got > c.most {
 					t.Errorf("coverage %v, not from %v to %v", got, c.least, c.most)
@@ -357,7 +357,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		end(t, r)
-		if err := r.Snapshot(t.Context(), io.Discard); !errors.Is(err, ErrStopped) {
+		if err := r.Snapshot(t.Context(), io.Discard); !errors.Is(err, errStopped) {
 			t.Error(err)
 		}
 		slowRequest(r, "") // requests go on

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/history"
+	"evenkeel.dev/reqtrace/internal/mark"
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -66,8 +67,8 @@ type Request struct {
 //	defer rec.Begin(ctx, info.FullMethod, "").End()
 func (r *Recorder) Begin(ctx context.Context, class, id string) Request {
 	q := Request{r: r, ctx: ctx, id: id, class: class, request: region.Start(ctx, id)}
-	if class != "" && trace.IsEnabled() {
-		trace.Log(ctx, region.ClassCategory, class[:min(len(class), 128)])
+	if trace.IsEnabled() {
+		mark.LogClass(ctx, class)
 	}
 	q.start = time.Now()
 	return q
@@ -99,7 +100,7 @@ func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, 
 	if slow {
 		n.number = r.slow.Add(1)
 		if trace.IsEnabled() {
-			trace.Log(ctx, region.IDCategory, history.Mark(id, n.number))
+			trace.Log(ctx, mark.ID, history.Mark(id, n.number))
 		}
 		n.traceID = r.traceID(ctx)
 	}

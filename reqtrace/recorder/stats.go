@@ -48,10 +48,8 @@ type Cost struct {
 	Budget    time.Duration `json:"budget_ns"`
 }
 
-// Total returns what the recorder took.
-func (c Cost) Total() time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
+func (c Cost) total() time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
 
-// coverage returns the share of the time in which the recorder was on, 0 to 1.
 func (s *Stats) coverage() float64 {
 	if s.Passed <= 0 {
 		return 0
@@ -88,7 +86,7 @@ func (s *Stats) lines() []string {
 	list := []string{
 		state + ", for " + textfmt.Share(s.coverage()) + " of the time since " + s.Since.UTC().Format(time.RFC3339) +
 			"; slow: " + threshold,
-		"the recorder took " + textfmt.Duration(s.Cost.Total()) + " of CPU time (tracing " + tracing + ", snapshots " +
+		"the recorder took " + textfmt.Duration(s.Cost.total()) + " of CPU time (tracing " + tracing + ", snapshots " +
 			textfmt.Duration(s.Cost.Snapshots) + ", analysis " +
 			textfmt.Duration(s.Cost.Analysis) + ") of the " + textfmt.Duration(s.Cost.Budget) +
 			" that Options.CPU allows",
@@ -111,7 +109,7 @@ func (r *Recorder) Stats() Stats {
 	s := r.stats
 	s.Failures = maps.Clone(s.Failures)
 	s.Requests, s.Slow = r.requests.Load(), r.slow.Load()
-	if d, ok := r.Threshold(); ok {
+	if d, ok := r.slowFrom(); ok {
 		s.Threshold = d
 	}
 	return s
@@ -149,7 +147,7 @@ func (l *loop) publish(now time.Time) {
 }
 
 func (l *loop) whyOff(now time.Time) string {
-	_, known := l.r.Threshold()
+	_, known := l.r.slowFrom()
 	switch {
 	case l.poor:
 		return fmt.Sprintf("its CPU budget lets it record for %s of the time; raise recorder.Options.CPU (%v) to "+

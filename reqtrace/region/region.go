@@ -4,16 +4,9 @@ import (
 	"context"
 	"net/http"
 	"runtime/trace"
+
+	"evenkeel.dev/reqtrace/internal/mark"
 )
-
-// Name is the type of the regions that mark requests.
-const Name = "evenkeel.request"
-
-// IDCategory is the category of the log events that carry a request's id.
-const IDCategory = "evenkeel.request.id"
-
-// ClassCategory is the category of the log events that carry a request's route.
-const ClassCategory = "evenkeel.request.class"
 
 // Request is a request that has begun. The zero value is a request that is not traced.
 type Request struct{ region *trace.Region }
@@ -29,9 +22,9 @@ func Start(ctx context.Context, id string) Request {
 }
 
 func start(ctx context.Context, id string) Request {
-	r := Request{trace.StartRegion(ctx, Name)}
+	r := Request{trace.StartRegion(ctx, mark.Region)}
 	if id != "" {
-		trace.Log(ctx, IDCategory, id[:min(len(id), 64)])
+		trace.Log(ctx, mark.ID, id[:min(len(id), 64)])
 	}
 	return r
 }
@@ -54,9 +47,7 @@ func Middleware(next http.Handler) http.Handler {
 		}
 		q := start(r.Context(), r.Header.Get("X-Request-Id"))
 		defer func() {
-			if p := r.Pattern; p != "" { // a mux inside of next has set it
-				trace.Log(r.Context(), ClassCategory, p[:min(len(p), 128)])
-			}
+			mark.LogClass(r.Context(), r.Pattern) // a mux inside of next may have set it
 			q.End()
 		}()
 		next.ServeHTTP(w, r)

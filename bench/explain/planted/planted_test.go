@@ -87,7 +87,7 @@ func (p *plant) waited(ctx context.Context, taken *taken) (found bool, err error
 		if err != nil {
 			return false, err
 		}
-		if q.Cut == reqtrace.CutNone && q.Parts.Total() != q.Duration() {
+		if q.Cut == "" && q.Parts.Total() != q.Duration() {
 			return false, fmt.Errorf("the parts of %+v sum up to %v, and it takes %v", q, q.Parts.Total(), q.Duration())
 		}
 		var waited time.Duration

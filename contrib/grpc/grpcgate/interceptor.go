@@ -88,7 +88,6 @@ func (c *countedStream) end() {
 	c.count(false)
 }
 
-// RecvMsg implements [grpc.ServerStream].
 func (c *countedStream) RecvMsg(m any) error {
 	c.count(false)
 	err := c.ServerStream.RecvMsg(m)
@@ -98,7 +97,6 @@ func (c *countedStream) RecvMsg(m any) error {
 	return err
 }
 
-// SendMsg implements [grpc.ServerStream].
 func (c *countedStream) SendMsg(m any) error {
 	defer c.count(false)
 	return c.ServerStream.SendMsg(m)

@@ -1,6 +1,7 @@
 package grpcgate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -254,16 +255,12 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Health == nil {
 		o.Health = health.NewServer()
 	}
-	if o.MaxWatches == 0 {
-		o.MaxWatches = defaultMaxWatches
-	}
+	o.MaxWatches = cmp.Or(o.MaxWatches, defaultMaxWatches)
 	if o.MaxWatches < 0 || o.MaxWatches > 1<<31-1 {
 		return o, evenkeel.NewOptionError("grpcgate.Options", "MaxWatches",
 			"%d is out of range: use 1 to 2147483647, or 0 for %d", o.MaxWatches, defaultMaxWatches)
 	}
-	if o.ReturnTimeout == 0 {
-		o.ReturnTimeout = defaultReturnTimeout
-	}
+	o.ReturnTimeout = cmp.Or(o.ReturnTimeout, defaultReturnTimeout)
 	if o.ReturnTimeout < 0 || o.ReturnTimeout > mostReturnTimeout {
 		return o, evenkeel.NewOptionError("grpcgate.Options", "ReturnTimeout",
 			"%v is out of range: use up to %v, or 0 for %v", o.ReturnTimeout, mostReturnTimeout,

@@ -17,21 +17,18 @@ type service struct {
 	signal *Signal
 }
 
-// Check implements [grpc_health_v1.HealthServer].
 func (s *service) Check(
 	ctx context.Context, r *grpc_health_v1.HealthCheckRequest,
 ) (*grpc_health_v1.HealthCheckResponse, error) {
 	return s.signal.options.Health.Check(ctx, r)
 }
 
-// List implements [grpc_health_v1.HealthServer].
 func (s *service) List(
 	ctx context.Context, r *grpc_health_v1.HealthListRequest,
 ) (*grpc_health_v1.HealthListResponse, error) {
 	return s.signal.options.Health.List(ctx, r)
 }
 
-// Watch implements [grpc_health_v1.HealthServer].
 func (s *service) Watch(r *grpc_health_v1.HealthCheckRequest,
 	stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse],
 ) error {

@@ -22,7 +22,7 @@ func Example() {
 	defer rec.Stop(context.Background())
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(grpcrecorder.UnaryInterceptor(rec)))
 	defer server.Stop()
-	fmt.Println(rec.Threshold())
+	fmt.Println(rec.Stats().Threshold)
 	// Output:
-	// 50ms true
+	// 50ms
 }

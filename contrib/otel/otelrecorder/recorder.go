@@ -1,6 +1,7 @@
 package otelrecorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -94,14 +95,10 @@ type Recorder struct {
 // New returns a Recorder. Set recorder.Options.TraceID to [Recorder.TraceID], and call
 // [Recorder.Attach].
 func New(o Options) (*Recorder, error) {
-	if o.MeterProvider == nil {
-		o.MeterProvider = global.GetMeterProvider()
-	}
-	if o.TracerProvider == nil {
-		o.TracerProvider = global.GetTracerProvider()
-	}
 	r := &Recorder{
-		meter: o.MeterProvider.Meter(scope), tracer: o.TracerProvider.Tracer(scope), spans: newSpans(),
+		meter:  cmp.Or(o.MeterProvider, global.GetMeterProvider()).Meter(scope),
+		tracer: cmp.Or(o.TracerProvider, global.GetTracerProvider()).Tracer(scope),
+		spans:  newSpans(),
 	}
 	for _, c := range []struct {
 		to               *metric.Float64Counter

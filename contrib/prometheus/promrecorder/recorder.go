@@ -1,6 +1,7 @@
 package promrecorder
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"time"
@@ -214,9 +215,7 @@ const (
 )
 
 func (o Options) withDefaults() (Options, error) {
-	if o.MaxClasses == 0 {
-		o.MaxClasses = defaultMaxClasses
-	}
+	o.MaxClasses = cmp.Or(o.MaxClasses, defaultMaxClasses)
 	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
 		reason := "%d is out of range: use 1 to %d, or 0 for %d"
 		return o, evenkeel.NewOptionError("promrecorder.Options", "MaxClasses", reason, o.MaxClasses, limitMaxClasses,

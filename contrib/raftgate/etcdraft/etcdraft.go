@@ -41,7 +41,6 @@ func ID(id uint64) string {
 	return strconv.FormatUint(id, 16)
 }
 
-// Status implements raftgate.Raft.
 func (g *group) Status() raftgate.Status {
 	s := g.node.Status()
 	st := raftgate.Status{ID: ID(s.ID), Leader: ID(s.Lead)}

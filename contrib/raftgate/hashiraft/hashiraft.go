@@ -21,7 +21,6 @@ type group struct {
 // New returns the Options.Raft of raftgate for r. id is Config.LocalID.
 func New(r *raft.Raft, id raft.ServerID) raftgate.Raft { return group{r, id} }
 
-// Status implements raftgate.Raft.
 func (g group) Status() raftgate.Status {
 	st := raftgate.Status{ID: string(g.id)}
 	if _, leader := g.raft.LeaderWithID(); leader != g.id || g.raft.State() == raft.Leader {

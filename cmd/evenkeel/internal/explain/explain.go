@@ -95,11 +95,12 @@ func causesOf(name string) []reqtrace.Cause {
 			return g.Causes
 		}
 	}
-	var c reqtrace.Cause
-	if c.UnmarshalText([]byte(name)) != nil {
-		return nil
+	for _, c := range reqtrace.Causes() {
+		if c.String() == name {
+			return []reqtrace.Cause{c}
+		}
 	}
-	return []reqtrace.Cause{c}
+	return nil
 }
 
 // Check returns the exceeded limits. Its error names a limit without requests.

@@ -279,16 +279,16 @@ func changeReports(seed uint64, locked time.Duration, line int) (list []*reqtrac
 					All:    locked + time.Duration(rng.IntN(1000))*time.Microsecond,
 				})
 			}
-			q := reqtrace.SlowRequest{Class: class, Weight: 1}
+			q := reqtrace.Request{Class: class}
 			for _, p := range parts {
 				r.Total.Add(p.Cause, p.All)
-				q.Time += p.All
-				q.Parts = append(q.Parts, reqtrace.Blame{Cause: p.Cause, Site: p.Site, Holder: p.Holder, Time: p.All})
+				q.End += p.All
+				q.Sites = append(q.Sites, reqtrace.Blame{Cause: p.Cause, Site: p.Site, Holder: p.Holder, Time: p.All})
 			}
 			b.Parts = append(b.Parts, parts...)
 			b.Classes = append(b.Classes, reqtrace.BlockClass{Class: class, Requests: 1})
 			if len(parts) > 1 {
-				b.Slow = append(b.Slow, q)
+				b.Slow, b.Weight = append(b.Slow, q), 1
 			}
 		}
 		list = append(list, r)

@@ -110,8 +110,8 @@ func noRequests(err *reqtrace.NoRequestsError, region string) string {
 	if len(err.Candidates) > 0 {
 		b.WriteString("; these waited again and again:")
 	}
-	for _, c := range err.Candidates {
-		fmt.Fprintf(&b, "\n  -request '%s'  # %d times", strings.ReplaceAll(c.Func, "'", `'\''`), c.Waits)
+	for _, f := range err.Candidates {
+		fmt.Fprintf(&b, "\n  -request '%s'", strings.ReplaceAll(f, "'", `'\''`))
 	}
 	return b.String()
 }

@@ -1,8 +1,10 @@
 package cc
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,6 +60,18 @@ func (facts *Facts) Bare(t dwarf.Type) (b dwarf.Type, aligned int64) {
 		default:
 			return t, aligned
 		}
+	}
+}
+
+// Element returns what the elements of an array of any depth are, or t if it is no array.
+func (facts *Facts) Element(t dwarf.Type) dwarf.Type {
+	for {
+		b, _ := facts.Bare(t)
+		a, ok := b.(*dwarf.ArrayType)
+		if !ok {
+			return t
+		}
+		t = a.Type
 	}
 }
 
@@ -191,18 +205,13 @@ func (n Number) Is(g decl.Number) bool {
 //	to array          (*f(void))         ->  (*f(void))[4]
 //	of int            (*f(void))[4]      ->  int (*f(void))[4]
 func TypeText(t dwarf.Type, what string) string {
-	join := func(s string) string {
-		if what == "" {
-			return s
-		}
-		return s + " " + what
-	}
+	join := func(s string) string { return strings.TrimSpace(s + " " + what) }
 	switch t := t.(type) {
 	case *dwarf.TypedefType:
 		return join(t.Name)
 	case *dwarf.QualType:
 		if _, ok := t.Type.(*dwarf.PtrType); ok {
-			return TypeText(t.Type, join2(t.Qual, what))
+			return TypeText(t.Type, join(t.Qual))
 		}
 		return t.Qual + " " + TypeText(t.Type, what)
 	case *dwarf.PtrType:
@@ -260,29 +269,16 @@ func Anonymous(t dwarf.Type) bool {
 	}
 }
 
-func join2(a, b string) string {
-	if b == "" {
-		return a
-	}
-	return a + " " + b
-}
-
 func cParams(t *dwarf.FuncType) string {
-	s := ""
-	for i, p := range t.ParamType {
-		if i > 0 {
-			s += ", "
+	var list []string
+	for _, p := range t.ParamType {
+		text := "..."
+		if _, ok := p.(*dwarf.DotDotDotType); !ok {
+			text = TypeText(Unqualified(p), "")
 		}
-		if _, ok := p.(*dwarf.DotDotDotType); ok {
-			s += "..."
-			continue
-		}
-		s += TypeText(Unqualified(p), "")
+		list = append(list, text)
 	}
-	if s == "" {
-		return "void"
-	}
-	return s
+	return cmp.Or(strings.Join(list, ", "), "void")
 }
 
 func (facts *Facts) Describe(t dwarf.Type) string {
@@ -349,20 +345,12 @@ const unknownType = "a type that fastcgen does not know (atomic, perhaps)"
 
 // ConstMembers reports whether C does not assign to t, because of a const.
 func (facts *Facts) ConstMembers(t dwarf.Type) bool {
-	if IsConst(t) {
-		return true
-	}
-	switch b, _ := facts.Bare(t); b := b.(type) {
-	case *dwarf.ArrayType:
-		return facts.ConstMembers(b.Type)
-	case *dwarf.StructType:
-		for _, f := range b.Field {
-			if facts.ConstMembers(f.Type) {
-				return true
-			}
-		}
-	}
-	return false
+	elem := facts.Element(t)
+	b, _ := facts.Bare(elem)
+	s, ok := b.(*dwarf.StructType)
+	return IsConst(t) || IsConst(elem) || ok && slices.ContainsFunc(s.Field, func(f *dwarf.StructField) bool {
+		return facts.ConstMembers(f.Type)
+	})
 }
 
 // Fact is what generated code relies on about a number or bool type of C.
@@ -377,14 +365,7 @@ type Fact struct {
 
 // FactsOf returns what to assert about the number, bool or array in c.
 func (facts *Facts) FactsOf(c dwarf.Type) []Fact {
-	for {
-		b, _ := facts.Bare(c)
-		a, isArray := b.(*dwarf.ArrayType)
-		if !isArray {
-			break
-		}
-		c = a.Type
-	}
+	c = facts.Element(c)
 	if Anonymous(c) {
 		return nil
 	}

@@ -4,7 +4,7 @@
 // A probe is a line of C that declares a variable of the type in question. The variable's debugging
 // information (DWARF) is the answer:
 //
-//	//fastc:call v_dot(...)   ->   __typeof__(&v_dot) fastc_func_0;   ->   *dwarf.FuncType
+//	//fastc:call v_dot(...)   ->   __typeof__(v_dot) *fastc_func_0;   ->   *dwarf.FuncType
 //	type Point C.struct_v_point -> struct v_point *fastc_type_1;      ->   *dwarf.StructType
 //
 // Invariant: the compiler runs with the flags of go build, and with no flag that makes it do more
@@ -19,6 +19,7 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -145,6 +146,24 @@ func (pkg *Package) Declared() (names map[string]token.Position, typeOf map[stri
 		}
 	}
 	return names, typeOf
+}
+
+// TypeCheck type-checks the package's files and more, without other packages and without C.
+func (pkg *Package) TypeCheck(info *types.Info, report func(error), more ...*ast.File) {
+	conf := types.Config{FakeImportC: true, Importer: emptyImporter{}, Error: report}
+	_, _ = conf.Check("p", pkg.Fset, append(more, pkg.Files...), info)
+}
+
+// emptyImporter gives packages without contents, unsafe excepted.
+type emptyImporter struct{}
+
+func (emptyImporter) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	p := types.NewPackage(path, filepath.Base(path))
+	p.MarkComplete()
+	return p, nil
 }
 
 // Clashes finds names that the generated file and another file both declare.

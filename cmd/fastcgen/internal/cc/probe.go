@@ -6,7 +6,6 @@ import (
 	"debug/elf"
 	"debug/macho"
 	"fmt"
-	"go/token"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -16,7 +15,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// probe is a line of C that asks about a declaration.
 type probe struct {
 	variable string
 	text     string
@@ -45,7 +43,7 @@ func probes(d *decl.File) []probe {
 		constant(c.Uses)
 	}
 	for _, f := range d.Funcs {
-		add("func", "__typeof__(&%[2]s) %[1]s;", decl.Name{Text: f.Call.CName, At: f.Call.At},
+		add("func", "__typeof__(%[2]s) *%[1]s;", decl.Name{Text: f.Call.CName, At: f.Call.At},
 			"C does not know the function %s",
 			"include the header that declares it")
 		for _, c := range f.Conditions() {
@@ -86,7 +84,7 @@ var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
 func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all error) error {
 	var bad decl.Problems
 	if _, err := tc.Compile(ctx, decl.CPreamble(d)); err != nil {
-		return PreambleProblems(err, d.PreambleAt, "mend the preamble, or its #cgo lines", d.Path)
+		return preambleProblems(err, d)
 	}
 	for _, p := range list {
 		if ctx.Err() != nil {
@@ -117,22 +115,20 @@ func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all e
 	return bad
 }
 
-// PreambleProblems places the compiler's messages in the files of the preambles. at is the place of
-// messages about other files.
-func PreambleProblems(err error, at token.Position, do string, paths ...string) error {
+// preambleProblems places messages about other files, such as headers, at the preamble.
+func preambleProblems(err error, d *decl.File) error {
 	var bad decl.Problems
 	for _, c := range Complaints(err) {
-		where, what := at, "the C compiler says: "+c.Text
-		i := slices.IndexFunc(paths, func(p string) bool { return filepath.Base(p) == c.File })
-		if i >= 0 {
-			where = token.Position{Filename: paths[i], Line: c.Line, Column: 1}
+		at, what := d.PreambleAt, "the C compiler says: "+c.Text
+		if c.File == filepath.Base(d.Path) {
+			at.Line, at.Column = c.Line, 1
 		} else {
 			what += fmt.Sprintf(" (%s:%d)", c.File, c.Line)
 		}
-		bad.Add(where, what, do)
+		bad.Add(at, what, "mend the preamble, or its #cgo lines")
 	}
 	if len(bad) == 0 {
-		return fmt.Errorf("%s: the C compiler failed:\n%w", paths[0], err)
+		return fmt.Errorf("%s: the C compiler failed:\n%w", d.Path, err)
 	}
 	return bad
 }

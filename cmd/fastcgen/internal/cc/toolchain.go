@@ -30,7 +30,11 @@ type goEnv struct {
 	PkgConfig string `json:"PKG_CONFIG"`
 	CFlags    string `json:"CGO_CFLAGS"`
 	CPPFlags  string `json:"CGO_CPPFLAGS"`
-	flagRules
+
+	CFlagsAllow      string `json:"CGO_CFLAGS_ALLOW"`
+	CFlagsDisallow   string `json:"CGO_CFLAGS_DISALLOW"`
+	CPPFlagsAllow    string `json:"CGO_CPPFLAGS_ALLOW"`
+	CPPFlagsDisallow string `json:"CGO_CPPFLAGS_DISALLOW"`
 }
 
 // NewToolchain finds the compiler and the flags of a package.
@@ -93,8 +97,7 @@ func pkgConfig(ctx context.Context, program string, pkg *Package) ([]string, err
 	return words(out), nil
 }
 
-// Compile compiles C source into an object file and returns its name. It shows no warnings, and
-// turns link-time optimisation off, which would leave nothing to look into.
+// Compile compiles C source into an object file without warnings.
 func (tc *Toolchain) Compile(ctx context.Context, source string, extra ...string) (string, error) {
 	return tc.Object(ctx, source, append([]string{"-w"}, append(extra, "-x", "c", "-")...)...)
 }
@@ -104,7 +107,8 @@ func (tc *Toolchain) Strictly(ctx context.Context, source string) (string, error
 	return tc.Object(ctx, source, "-Wno-error", "-O2", "-x", "c", "-")
 }
 
-// Object compiles C with the package's flags and args into an object file, and returns its name.
+// Object compiles C with the package's flags and args into an object file, and returns its name. It
+// turns link-time optimisation off, which would leave nothing to look into.
 func (tc *Toolchain) Object(ctx context.Context, stdin string, args ...string) (string, error) {
 	tc.count++
 	out := filepath.Join(tc.Temp, "o"+strconv.Itoa(tc.count))
@@ -149,8 +153,8 @@ type Shell struct {
 	Temp string
 }
 
-// Run runs a program and returns its standard output. Its error has what the program wrote. When
-// ctx ends, Run kills the program and its children, because a C compiler runs others.
+// Run returns the standard output of a program. Its error has what the program wrote. When ctx
+// ends, Run also kills the program's children, because a C compiler runs others.
 func (sh Shell) Run(ctx context.Context, stdin string, command ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = sh.Dir, append(os.Environ(), "LC_ALL=C", "TMPDIR="+sh.Temp)
@@ -167,7 +171,7 @@ func (sh Shell) Run(ctx context.Context, stdin string, command ...string) (strin
 	return out.String(), nil
 }
 
-// FirstLine returns what stands before the first line break.
+// FirstLine returns s up to a line break.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
@@ -202,13 +206,6 @@ func words(s string) []string {
 		list = append(list, string(w))
 	}
 	return list
-}
-
-type flagRules struct {
-	CFlagsAllow      string `json:"CGO_CFLAGS_ALLOW"`
-	CFlagsDisallow   string `json:"CGO_CFLAGS_DISALLOW"`
-	CPPFlagsAllow    string `json:"CGO_CPPFLAGS_ALLOW"`
-	CPPFlagsDisallow string `json:"CGO_CPPFLAGS_DISALLOW"`
 }
 
 // harmless matches the flags that choose how to compile. Others make the compiler run programs,

@@ -10,26 +10,13 @@ import (
 	"time"
 )
 
-const DirectivePrefix = "//fastc:"
+const directivePrefix = "//fastc:"
 
-// NearDirective matches a comment that was meant as a directive.
-var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
+// nearDirective matches a comment that was meant as a directive.
+var nearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 
-// directive is a line //fastc:WORD REST. Its word says what the rest is:
-//
-//	call NAME(ARG, ...)     the C function and what it gets, an expression of Go (parseArg)
-//	require CONDITION       of Go, checked before the call; any number of them
-//	slow [CONDITION]        of Go: by cgo, always or if it is true
-//	yield [CONDITION]       of Go: others run first, always or if it is true
-//	budget [DURATION]       the call is timed
-//	fails CONDITION         of C, over ret and errno
-//	inout RESULT = VALUE    what a result holds before the call: an argument, as in call
-//	writes RESULT NUMBER    an expression of C: how many elements C writes there
-//	copy                    a string that C keeps is copied
-//	opaque                  above a type: Go knows its name only
-//
-// Only the C compiler parses expressions of C. expressionOfC refuses what would change the code
-// around one.
+// directive is a line //fastc:WORD REST. Only the C compiler parses the expressions of C in fails
+// and writes. expressionOfC refuses what would change the code around one.
 type directive struct {
 	word, rest string
 	at, restAt token.Position
@@ -41,7 +28,7 @@ func (p *fileParser) directives(doc *ast.CommentGroup) []directive {
 	}
 	var list []directive
 	for _, c := range doc.List {
-		text, ok := strings.CutPrefix(strings.TrimRight(c.Text, "\r"), DirectivePrefix)
+		text, ok := strings.CutPrefix(strings.TrimRight(c.Text, "\r"), directivePrefix)
 		if !ok {
 			continue
 		}
@@ -52,7 +39,7 @@ func (p *fileParser) directives(doc *ast.CommentGroup) []directive {
 		}
 		word, rest := text[:i], strings.TrimLeft(text[i:], " \t")
 		at := p.at(c.Pos())
-		restAt := moved(at, len(DirectivePrefix)+len(text)-len(rest))
+		restAt := moved(at, len(directivePrefix)+len(text)-len(rest))
 		list = append(list, directive{word, strings.TrimRight(rest, " \t"), at, restAt})
 	}
 	return list
@@ -70,12 +57,12 @@ func (p *fileParser) strays() {
 		for _, c := range g.List {
 			switch {
 			case p.done[c]:
-			case strings.HasPrefix(c.Text, DirectivePrefix):
+			case strings.HasPrefix(c.Text, directivePrefix):
 				p.refuse(c.Pos(), "a directive that belongs to no function or type",
 					"put it in the comment right above one")
 			case strings.HasPrefix(c.Text, "//export "):
 				p.refuse(c.Pos(), c.Text+" in a declaration file", "leave it out: a leaf function cannot call back")
-			case NearDirective.MatchString(c.Text):
+			case nearDirective.MatchString(c.Text):
 				p.refuse(c.Pos(), "a comment that looks like a directive", "write it as //fastc:WORD, without blanks")
 			}
 		}
@@ -224,7 +211,6 @@ var ReturnOfC = regexp.MustCompile(`\bret\b`)
 
 var goConstant = regexp.MustCompile(`\bC\.[A-Za-z_]\w*`)
 
-// failsDirective takes an expression of C, which the C compiler checks later.
 func (p *fileParser) failsDirective(f *Func, dir directive) {
 	const do = "write a condition over ret or errno, as in ret < 0"
 	f.Fails = &Condition{Text: dir.rest, At: dir.restAt}
@@ -233,7 +219,6 @@ func (p *fileParser) failsDirective(f *Func, dir directive) {
 	}
 }
 
-// expressionOfC refuses what is more or less than one expression of C.
 func (p *fileParser) expressionOfC(dir directive, text, do string) bool {
 	if m := goConstant.FindString(text); m != "" {
 		p.bad.Add(dir.restAt, m+" in an expression of C", "write "+m[2:])

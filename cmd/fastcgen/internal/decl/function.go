@@ -214,13 +214,7 @@ var Reserved = map[string]bool{
 	"init": true, "_": true,
 }
 
-// parseArg reads an argument in //fastc:call, which is an expression of Go of one of these forms:
-//
-//	ident        a parameter, true, false, nil        a.kind ArgParam, ArgBool, ArgNil
-//	len(x)       and cap(x), of a parameter           ArgLen, ArgCap
-//	&q           a result that C writes               ArgResult
-//	16, -1, 0.5  a literal                            ArgInt, ArgFloat
-//	C.NAME       a constant of C                      ArgC
+// parseArg reads an argument in //fastc:call: an expression of Go in one of ArgKind's forms.
 func (p *fileParser) parseArg(f *Func, e ast.Expr, at token.Position) (Arg, bool) {
 	const do = "write a parameter, len(x), cap(x), &result, a literal or C.NAME"
 	refuse := func(what, do string) (Arg, bool) {

@@ -6,25 +6,16 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 const maxDeclaration = 1 << 20
 
-// Parse reads a declaration file.
-//
-//	//go:build fastcgen                    header      Go never compiles the file
-//	package vec                            header
-//	// #include "vec.h"                    preamble    C, kept as it is
-//	import "C"                             imports     the only import
-//	type Point C.struct_point              typeSpec    a name for a type of C
-//	const Max = C.V_MAX                    constants   Go, copied as it is
-//	//fastc:call v_dot(a, len(a))          directive   what Go cannot say
-//	func Dot(a []float64) float64          function    what Go's callers see
-//
-// One run reports all problems of a file. A function with a problem stays in part, so that its name
-// is known to the rest. Either a declaration reads a directive, or strays refuses it.
+// Parse reads a declaration file. One run reports all problems of a file. A function with a problem
+// stays in part, so that its name is known to the rest. Either a declaration reads a directive, or
+// strays refuses it.
 func Parse(path string, src []byte) (*File, error) {
 	if len(src) > maxDeclaration {
 		return nil, Problems{{token.Position{Filename: path, Line: 1, Column: 1}, "more than 1 MiB", "split the file"}}
@@ -35,6 +26,10 @@ func Parse(path string, src []byte) (*File, error) {
 		return nil, Syntax(err)
 	}
 	p.file = file
+	if isOrdinary(file) && !strings.HasPrefix(p.src, Header) {
+		p.refuse(file.Package, "this is an ordinary cgo file", "fastcgen -init "+path+" writes its declarations")
+		return nil, p.bad
+	}
 	p.header()
 	p.imports()
 	for _, decl := range file.Decls {
@@ -53,8 +48,29 @@ func Parse(path string, src []byte) (*File, error) {
 	return p.d, nil
 }
 
-// header reads the build constraint, the package comment and the package clause. The constraint has
-// to be false without the tag fastcgen and possible with it. The tag is alone or joined by &&.
+// isOrdinary reports whether somebody wrote f for cgo, without directives.
+func isOrdinary(f *ast.File) bool {
+	for _, g := range f.Comments {
+		for _, c := range g.List {
+			if strings.HasPrefix(c.Text, directivePrefix) || nearDirective.MatchString(c.Text) {
+				return false
+			}
+		}
+	}
+	hasBody := func(d ast.Decl) bool {
+		f, ok := d.(*ast.FuncDecl)
+		return ok && f.Body != nil
+	}
+	return ImportsC(f) && !IsDeclaration(f) && slices.ContainsFunc(f.Decls, hasBody)
+}
+
+// ImportsC reports whether f uses cgo.
+func ImportsC(f *ast.File) bool {
+	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` })
+}
+
+// header reads what stands above the imports. The build constraint has to be false without the tag
+// fastcgen and possible with it. The tag is alone or joined by &&.
 func (p *fileParser) header() {
 	p.d.Pkg, p.d.PkgAt = p.file.Name.Name, p.at(p.file.Name.Pos())
 	p.d.Doc = commentLines(p.file.Doc)
@@ -244,7 +260,7 @@ func WithoutCgoLines(preamble string) string {
 	return strings.Join(lines, "\n")
 }
 
-// CPreamble returns the preamble for the C compiler, with line numbers and without #cgo lines.
+// CPreamble returns the preamble for the C compiler, with line numbers.
 func CPreamble(d *File) string {
 	return LineMark(d, d.PreambleAt.Line) + WithoutCgoLines(d.Preamble) + "\n"
 }

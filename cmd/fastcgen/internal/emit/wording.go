@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,25 +23,18 @@ func localsOf(f *decl.Func) locals {
 	return locals{free("f", "frame"), free("slow", "slowFrame"), free("errno", "code"), free("zero", "none")}
 }
 
+var words = regexp.MustCompile(`[\w\x{80}-\x{10ffff}]+`)
+
 func mentioned(f *decl.Func, name string) bool {
-	has := func(c decl.Condition) bool {
-		for _, w := range strings.FieldsFunc(c.Text, func(r rune) bool {
-			return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80)
-		}) {
-			if w == name {
-				return true
-			}
-		}
-		return false
-	}
-	return slices.ContainsFunc(f.Conditions(), has)
+	return slices.ContainsFunc(f.Conditions(), func(c decl.Condition) bool {
+		return slices.Contains(words.FindAllString(c.Text, -1), name)
+	})
 }
 
 func converts(f *decl.Func, name string) bool {
 	return slices.ContainsFunc(f.Results, func(r decl.Param) bool { return r.Typ.Base() == name })
 }
 
-// rename puts the frame's name in place of f in an expression.
 func (v locals) rename(s string) string {
 	if v.frame == "f" {
 		return s

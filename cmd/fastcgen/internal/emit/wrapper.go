@@ -43,7 +43,7 @@ func (g *File) Text() ([]byte, error) {
 		return nil, fmt.Errorf("%s: the generated file is not Go: %w", g.Decl.Path, err)
 	}
 	b := &strings.Builder{}
-	fmt.Fprintf(b, Header+" from %s. DO NOT EDIT.\n\n//go:build %s\n\n", filepath.Base(g.Decl.Path),
+	fmt.Fprintf(b, decl.Header+" from %s. DO NOT EDIT.\n\n//go:build %s\n\n", filepath.Base(g.Decl.Path),
 		decl.BuildLine(g.Decl.Build))
 	for _, l := range g.Decl.Doc {
 		b.WriteString(l + "\n")
@@ -63,7 +63,6 @@ func (g *File) Text() ([]byte, error) {
 	return text, nil
 }
 
-// imports returns the packages that Go code refers to.
 func imports(body string) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+body, parser.SkipObjectResolution)
 	if err != nil {
@@ -296,7 +295,6 @@ func returns(b *strings.Builder, p *match.Plan, full string, v locals) {
 		join("nil"))
 }
 
-// goDuration writes a duration in the largest unit that divides it.
 func goDuration(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
 	"go/parser"
 	"go/types"
 	"io/fs"
@@ -34,54 +33,45 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/reach"
 )
 
-// Result is what the stages made of a declaration file.
-type Result struct {
-	Text     []byte
-	Warnings []string
-}
-
-// File makes the Go file for the declaration file at path. A stage begins if the one before reports
-// nothing.
-func File(ctx context.Context, path, out string) (*Result, error) {
+// File makes the Go file for the declaration file at path.
+func File(ctx context.Context, path, out string) (text []byte, warnings []string, err error) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no file %s: name the declaration file, as in fastcgen dot.go", path)
+		return nil, nil, fmt.Errorf("no file %s: name the declaration file, as in fastcgen dot.go", path)
 	} else if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d, err := decl.Parse(path, src)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	temp, err := os.MkdirTemp("", "fastcgen-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer os.RemoveAll(temp)
 	pkg, err := cc.Load(ctx, d, out, temp)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := pkg.Clashes(d).Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tc, err := cc.NewToolchain(ctx, pkg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	g, err := Checked(ctx, tc, d, pkg)
+	g, err := checked(ctx, tc, d, pkg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	text, err := g.Text()
-	if err != nil {
-		return nil, err
+	if text, err = g.Text(); err != nil {
+		return nil, nil, err
 	}
-	return &Result{text, Search(ctx, tc, g, pkg).Warnings()}, nil
+	return text, reach.Warnings(ctx, tc, pkg, d, g.Trial(), g.Shim(d.Funcs[0])), nil
 }
 
-// Checked compares the declarations with C, and compiles what is made of them.
-func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Package) (*emit.File, error) {
+func checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Package) (*emit.File, error) {
 	facts, err := cc.Ask(ctx, tc, d)
 	if err != nil {
 		return nil, err
@@ -101,11 +91,6 @@ func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Packag
 		}
 	}
 	return g, nil
-}
-
-// Search looks for calls that leaf functions must not make.
-func Search(ctx context.Context, tc *cc.Toolchain, g *emit.File, pkg *cc.Package) *reach.Report {
-	return reach.Search(ctx, tc, pkg, g.Decl, g.Trial(), g.Shim(g.Decl.Funcs[0]))
 }
 
 func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
@@ -131,29 +116,15 @@ func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
 		}}
 	}
 	var bad decl.Problems
-	conf := types.Config{
-		FakeImportC: true,
-		Importer:    EmptyImporter{},
-		Error: func(err error) {
-			e, ok := err.(types.Error)
-			if at := fset.Position(e.Pos); ok && fset.PositionFor(e.Pos, false).Filename == synthetic &&
-				at.Filename != synthetic {
-				at.Filename = g.Decl.Path
-				bad.Add(at, e.Msg, "mend the expression: it sees the parameters and the package's declarations")
-			}
-		},
-	}
-	_, _ = conf.Check(g.Decl.Pkg, fset, append([]*ast.File{file}, pkg.Files...), nil)
+	pkg.TypeCheck(nil, func(err error) {
+		e, ok := err.(types.Error)
+		if at := fset.Position(e.Pos); ok && fset.PositionFor(e.Pos, false).Filename == synthetic &&
+			at.Filename != synthetic {
+			at.Filename = g.Decl.Path
+			bad.Add(at, e.Msg, "mend the expression: it sees the parameters and the package's declarations")
+		}
+	}, file)
 	return bad
-}
-
-// EmptyImporter gives packages without contents.
-type EmptyImporter struct{}
-
-func (EmptyImporter) Import(path string) (*types.Package, error) {
-	p := types.NewPackage(path, filepath.Base(path))
-	p.MarkComplete()
-	return p, nil
 }
 
 // tryC compiles the generated C. Problems are placed in the declaration file.

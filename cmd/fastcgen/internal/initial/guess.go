@@ -3,9 +3,11 @@ package initial
 import (
 	"debug/dwarf"
 	"fmt"
+	"go/ast"
 	"go/token"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
@@ -15,78 +17,75 @@ import (
 
 type guess struct {
 	cName, goName string
-	sites         []*cgoCall
-	origins       [][]origin
+	at            token.Position
+	calls         []*cgoCall
+	params        []dwarf.Type
 	decl          decl.Func
 	args          []string
 	clauses       []string
-	types         []*guessType
-	questions     []string // only the user knows the answers: the declaration is in a comment
+	types         []*decl.Type
+	unknown       []string // parameters of which C does not say how many elements it touches
 	refused       string   // why it stays C.NAME()
-	slow          string   // why it goes by ordinary cgo
-	outside       bool     // it reaches code outside the package, with a question
-	length        bool     // C gets the length of something
 }
 
-type guessType struct {
-	goName, cName string
-	opaque        bool
+// elements is written in place of a length that only the user knows.
+const elements = "ELEMENTS"
+
+func (u *guess) refuse(format string, args ...any) {
+	if u.refused == "" {
+		u.refused = fmt.Sprintf(format, args...)
+	}
+}
+
+// typeText is the name in C, which may be that of a type.
+func (u *guess) typeText() string { return (&decl.Type{CName: u.cName}).CText() }
+
+func functionOf(facts *cc.Facts, name string) *dwarf.FuncType {
+	b, _ := facts.Bare(facts.Funcs[name])
+	fn, _ := b.(*dwarf.FuncType)
+	return fn
 }
 
 type guesser struct {
 	facts     *cc.Facts
-	uses      *cgoUses
-	names     *cNames
-	tracer    *tracer
-	allocated map[dwarf.Type]bool // structs of which Go has values
+	info      *types.Info
+	list      []*guess
+	functions map[string]bool
 	taken     map[string]bool
-	opaque    map[dwarf.Type]*guessType
-	mirrors   map[dwarf.Type]*guessType
+	owned     map[*dwarf.StructType]bool // structs to which C returns pointers
+	types     map[structType]*decl.Type
 }
 
-func newGuesser(
-	facts *cc.Facts, uses *cgoUses, info *types.Info, pkg *cc.Package, names *cNames,
-) *guesser {
-	declared, _ := pkg.Declared()
+type structType struct {
+	of     *dwarf.StructType
+	opaque bool
+}
+
+func newGuesser(facts *cc.Facts, info *types.Info, pkg *cc.Package, list []*guess) *guesser {
 	g := &guesser{
-		facts: facts, uses: uses, names: names, allocated: map[dwarf.Type]bool{},
-		tracer: &tracer{
-			info: info, isC: func(name string) bool { return names.functions[name] },
-		},
-		taken: map[string]bool{}, opaque: map[dwarf.Type]*guessType{}, mirrors: map[dwarf.Type]*guessType{},
+		facts: facts, info: info, list: list, functions: map[string]bool{}, taken: map[string]bool{},
+		owned: map[*dwarf.StructType]bool{}, types: map[structType]*decl.Type{},
 	}
+	declared, _ := pkg.Declared()
 	for name := range declared {
 		g.taken[name] = true
-	}
-	for name := range uses.allocated {
-		if t := facts.Types[(&decl.Type{CName: name}).CText()]; t != nil {
-			b, _ := facts.Bare(t)
-			g.allocated[b] = true
-		}
 	}
 	return g
 }
 
-func (g *guesser) all() []*guess {
-	var list []*guess
-	byName := map[string]*guess{}
-	for _, c := range g.uses.calls {
-		if !g.names.functions[c.name] {
-			continue
-		}
-		if byName[c.name] == nil {
-			byName[c.name] = &guess{cName: c.name}
-			list = append(list, byName[c.name])
-		}
-		byName[c.name].sites = append(byName[c.name].sites, c)
-	}
-	for _, u := range list {
+func (g *guesser) all() {
+	for _, u := range g.list {
+		g.functions[u.cName] = true
 		u.goName = g.free(goName(u.cName))
+		fn := functionOf(g.facts, u.typeText())
+		u.params = fn.ParamType
+		if ptr := g.facts.Pointer(fn.ReturnType); ptr != nil {
+			g.owned[g.structOf(ptr.Type)] = true
+		}
 	}
-	for _, u := range list {
-		g.guess(u)
+	for _, u := range g.list {
+		g.guess(u, functionOf(g.facts, u.typeText()).ReturnType)
 	}
-	return list
 }
 
 func (g *guesser) free(name string) string {
@@ -118,93 +117,145 @@ func goName(c string) string {
 	return "c" + c
 }
 
-func (u *guess) ask(format string, args ...any) {
-	if q := fmt.Sprintf(format, args...); !slices.Contains(u.questions, q) {
-		u.questions = append(u.questions, q)
-	}
-}
-
-func (u *guess) refuse(format string, args ...any) {
-	if u.refused == "" {
-		u.refused = fmt.Sprintf(format, args...)
-	}
-}
-
-func (g *guesser) guess(u *guess) {
-	b, _ := g.facts.Bare(g.facts.Funcs[u.cName])
-	fn, ok := b.(*dwarf.FuncType)
-	if !ok {
-		u.refuse("it is no function in C")
-		return
-	}
-	for _, t := range append(slices.Clone(fn.ParamType), fn.ReturnType) {
+func (g *guesser) guess(u *guess, result dwarf.Type) {
+	for _, t := range append(slices.Clone(u.params), result) {
 		if _, ok := t.(*dwarf.DotDotDotType); ok {
 			u.refuse("it has variable arguments, or no prototype: write (void) where C takes none")
 			return
 		}
-		if what := g.facts.Unwritable(t); t != nil && what != "" {
+		if what := g.facts.Unwritable(t); what != "" {
 			u.refuse("its signature has %s", what)
 			return
 		}
 	}
-	for _, c := range u.sites {
-		if len(c.args) != len(fn.ParamType) {
-			u.refuse("%s passes %s, and C declares %s", short(c.at), decl.Plural(len(c.args), "argument"),
-				decl.Plural(len(fn.ParamType), "argument"))
+	for _, c := range u.calls {
+		if len(c.args) != len(u.params) {
+			u.refuse("%s passes %s, and C declares %d", c.at, decl.Plural(len(c.args), "argument"), len(u.params))
 			return
 		}
-		row := make([]origin, len(c.args))
-		for i, e := range c.args {
-			row[i] = g.tracer.trace(e)
+	}
+	g.result(u, result)
+	lengths, slice := map[int]string{}, map[int]bool{}
+	names := make([]string, len(u.params))
+	for i, c := range u.params {
+		names[i] = g.name(u, i, names)
+		if ptr := g.facts.Pointer(c); ptr != nil {
+			if j, fn := g.length(u, i, ptr); fn != "" && lengths[j] == "" {
+				lengths[j], slice[i] = fn+"("+names[i]+")", true
+			}
 		}
-		u.origins = append(u.origins, row)
 	}
-	p := &parameters{
-		guesser: g, u: u, fn: fn, names: map[string]bool{}, lengths: map[int]string{},
-		slices: map[int]string{},
+	for i := range u.params {
+		if lengths[i] != "" {
+			u.args = append(u.args, lengths[i])
+			continue
+		}
+		g.parameter(u, i, names[i], slice[i])
 	}
-	for i := range fn.ParamType { // arguments with a length first
-		p.pair(i)
+	if len(lengths) > 0 { // its time grows with its input
+		u.clauses = append(u.clauses, "budget")
 	}
-	for i := range fn.ParamType {
-		p.parameter(i)
-	}
-	if len(p.unknown) > 0 {
-		u.ask("How many elements does C touch at %s? Write it in place of %s.", strings.Join(p.unknown, ", "), elements)
-	}
-	p.result()
 }
 
-func (g *guesser) number(c dwarf.Type) string {
-	n, ok := g.facts.Number(c)
-	b, _ := g.facts.Bare(c)
-	_, isBool := b.(*dwarf.BoolType)
-	typedef, _ := cc.Unqualified(c).(*dwarf.TypedefType)
+// name names a parameter after the variable in a call, if there is one.
+func (g *guesser) name(u *guess, i int, names []string) string {
+	name := "arg" + strconv.Itoa(i+1)
+	for _, c := range u.calls {
+		if n := g.nameOf(c.args[i]); n != "nil" && n != "_" && decl.CIdentifier.MatchString(n) {
+			name = strings.ToLower(n[:1]) + n[1:]
+			break
+		}
+	}
+	for n, k := name, 2; ; n, k = name+strconv.Itoa(k), k+1 {
+		if !slices.Contains(names, n) && !g.taken[n] && !decl.Reserved[n] && token.IsIdentifier(n) {
+			return n
+		}
+	}
+}
+
+func (g *guesser) parameter(u *guess, i int, name string, hasLength bool) {
+	c := u.params[i]
+	ptr := g.facts.Pointer(c)
+	if ptr != nil && u.isNil(i) {
+		u.args = append(u.args, "nil")
+		return
+	}
+	typ := match.GoFor(g.facts, c)
+	isSlice := strings.HasPrefix(typ, "[]")
 	switch {
-	case isBool && b.Size() == 1:
-		return "bool"
-	case !ok:
-		return ""
-	case n.PlainChar:
-		return "byte"
-	case typedef != nil && typedef.Name == "uintptr_t" && n.Size == 8:
-		return "uintptr"
+	case ptr == nil && g.ofGo(u, i):
+		u.refuse("argument %d is an address as a number, which keeps nothing alive: wrap the function in a static "+
+			"inline one that takes a pointer", i+1)
+		return
+	case typ != "":
+	case ptr == nil && g.canMirror(c):
+		typ = g.declare(u, c, false)
+	case ptr != nil && g.canHandle(ptr.Type) && !g.ofGo(u, i):
+		typ = "*" + g.declare(u, ptr.Type, true)
+	case ptr != nil && g.canMirror(ptr.Type):
+		typ = "*" + g.declare(u, ptr.Type, false)
+		if isSlice = hasLength || g.mayBeMany(u, i); isSlice {
+			typ = "[]" + typ[1:]
+		}
+	default:
+		do := match.Suggest(g.facts, c)
+		if ptr != nil && g.structOf(ptr.Type) != nil {
+			do = "Go has values of it and can have no mirror, so let C make and free them"
+		} else if ptr != nil && g.facts.Pointer(ptr.Type) != nil {
+			do = "pass &x there, a result of Go, or " + cc.WrapIt
+		}
+		u.refuse("argument %d is %s: %s", i+1, g.facts.Describe(c), do)
+		return
 	}
-	return n.GoName()
+	if typ == "[]uint8" {
+		typ = "[]byte"
+	}
+	if isSlice && !hasLength {
+		u.clauses = append(u.clauses, "require len("+name+") >= "+elements)
+		u.unknown = append(u.unknown, name)
+	}
+	u.decl.Params = append(u.decl.Params, decl.Param{Name: name, Typ: &decl.GoType{Name: typ}})
+	u.args = append(u.args, name)
 }
 
-func (g *guesser) element(ptr *dwarf.PtrType) (name string, size int64) {
-	b, _ := g.facts.Bare(ptr.Type)
-	if _, ok := b.(*dwarf.VoidType); ok || b == nil {
-		return "byte", 1
+// ofGo reports whether a call passes the address of a variable of Go.
+func (g *guesser) ofGo(u *guess, i int) bool {
+	return slices.ContainsFunc(u.calls, func(c *cgoCall) bool {
+		e, _ := g.bare(c.args[i])
+		x, _ := g.first(e)
+		address, ok := e.(*ast.UnaryExpr)
+		return x != nil || ok && address.Op == token.AND
+	})
+}
+
+// mayBeMany reports whether C may touch more than one struct at argument i.
+func (g *guesser) mayBeMany(u *guess, i int) bool {
+	return slices.ContainsFunc(u.params, g.canCount) || slices.ContainsFunc(u.calls, func(c *cgoCall) bool {
+		x, _ := g.first(c.args[i])
+		return x != nil
+	})
+}
+
+func (g *guesser) result(u *guess, c dwarf.Type) {
+	typ, ptr := match.GoFor(g.facts, c), g.facts.Pointer(c)
+	switch {
+	case ptr != nil && g.canHandle(ptr.Type):
+		typ = "*" + g.declare(u, ptr.Type, true)
+	case ptr != nil:
+		u.refuse("it returns %s, and Go cannot know how long that stays: %s", g.facts.Describe(c),
+			match.SuggestResult(g.facts, c))
+	case g.canMirror(c):
+		typ = g.declare(u, c, false)
+	case typ == "" && c != nil && !g.facts.IsVoid(c):
+		u.refuse("it returns %s: %s", g.facts.Describe(c), match.SuggestResult(g.facts, c))
 	}
-	switch name = g.number(ptr.Type); name {
-	case "uintptr":
-		name = "uint64"
-	case "uint8":
-		name = "byte"
+	if typ != "" {
+		u.decl.Results = []decl.Param{{Typ: &decl.GoType{Name: typ}}}
 	}
-	return name, b.Size()
+	if slices.ContainsFunc(u.calls, func(c *cgoCall) bool { return c.errno }) {
+		u.decl.HasError = true
+		u.clauses = append(u.clauses, "fails errno != 0")
+	}
 }
 
 func (g *guesser) structOf(c dwarf.Type) *dwarf.StructType {
@@ -223,56 +274,35 @@ func cgoName(c dwarf.Type) string {
 	return ""
 }
 
-// handle returns the opaque type for a struct of C.
-func (g *guesser) handle(u *guess, c dwarf.Type) *guessType {
+func (g *guesser) canMirror(c dwarf.Type) bool {
 	s := g.structOf(c)
-	t := g.opaque[s]
-	if t == nil {
-		name := goName(cgoName(c))
-		if g.mirrors[s] != nil {
-			name += "Handle"
-		}
-		t = &guessType{g.free(name), cgoName(c), true}
-		g.opaque[s] = t
-	}
-	u.uses(t)
-	return t
+	return s != nil && s.Kind == "struct" && match.CanMirror(g.facts, s)
 }
 
-func (g *guesser) mirror(u *guess, c dwarf.Type) *guessType {
+// canHandle reports whether c is a struct of which Go has only pointers: C returns them, or Go can
+// have no mirror of it.
+func (g *guesser) canHandle(c dwarf.Type) bool {
 	s := g.structOf(c)
-	if s == nil || s.Kind != "struct" || s.Incomplete || !match.CanMirror(g.facts, s) {
-		return nil
-	}
-	t := g.mirrors[s]
+	return s != nil && cgoName(c) != "" && !strings.HasPrefix(s.StructName, "__") && (g.owned[s] || !g.canMirror(c))
+}
+
+// declare returns the Go name of a struct, which u uses. A mirror uses the structs within.
+func (g *guesser) declare(u *guess, c dwarf.Type, opaque bool) string {
+	s := g.structOf(c)
+	key := structType{s, opaque}
+	t := g.types[key]
 	if t == nil {
-		name := goName(cgoName(c))
-		if g.opaque[s] != nil {
-			name += "Value"
-		}
-		t = &guessType{g.free(name), cgoName(c), false}
-		g.mirrors[s] = t
+		t = &decl.Type{Name: g.free(goName(cgoName(c))), CName: cgoName(c), Opaque: opaque}
+		g.types[key] = t
 	}
 	for _, f := range s.Field {
-		inner := f.Type
-		for {
-			b, _ := g.facts.Bare(inner)
-			a, ok := b.(*dwarf.ArrayType)
-			if !ok {
-				break
-			}
-			inner = a.Type
-		}
-		if g.structOf(inner) != nil && !cc.Anonymous(inner) {
-			g.mirror(u, inner)
+		inner := g.facts.Element(f.Type)
+		if !opaque && g.structOf(inner) != nil && !cc.Anonymous(inner) {
+			g.declare(u, inner, false)
 		}
 	}
-	u.uses(t)
-	return t
-}
-
-func (u *guess) uses(t *guessType) {
 	if !slices.Contains(u.types, t) {
 		u.types = append(u.types, t)
 	}
+	return t.Name
 }

@@ -22,6 +22,7 @@ import (
 	"debug/dwarf"
 	"fmt"
 	"go/ast"
+	"slices"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
@@ -36,7 +37,7 @@ type Result struct {
 }
 
 // Match compares the declarations with C. foreign has the types of the package's other files. The
-// result is nil if the problems leave nothing to go on with.
+// result is nil if nothing is left to go on with.
 func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result, decl.Problems) {
 	r, mirrors := newResolver(facts, d, foreign)
 	if len(r.bad) > 0 {
@@ -68,26 +69,14 @@ func (m *Result) Length(t *decl.GoType) int64 {
 // unused refuses opaque types that no function uses, because C makes up a struct for a misspelt
 // name.
 func (r *resolver) unused(d *decl.File) {
-	used := map[*decl.Type]bool{}
-	var note func(t *decl.GoType)
-	note = func(t *decl.GoType) {
-		if t.Elem != nil {
-			note(t.Elem)
-		}
-		if g := r.declared[t.Name]; g != nil {
-			used[g.Decl] = true
-		}
-	}
+	used := map[string]bool{}
 	for _, f := range d.Funcs {
-		for _, p := range f.Params {
-			note(p.Typ)
-		}
-		for _, p := range f.Results {
-			note(p.Typ)
+		for _, p := range slices.Concat(f.Params, f.Results) {
+			used[p.Typ.Base()] = true
 		}
 	}
 	for _, t := range r.order {
-		if t.Kind == decl.GoOpaque && !used[t.Decl] {
+		if t.Kind == decl.GoOpaque && !used[t.Name] {
 			r.bad.Add(t.Decl.At, "no function uses "+t.Name+", of which C may know no more than the name",
 				"leave it out")
 		}
@@ -113,8 +102,7 @@ func (r *resolver) floats(d *decl.File) {
 	}
 }
 
-// newResolver decides what the declared types are, and then lays out the mirrors. A mirror may hold
-// a type that is declared later.
+// newResolver lays out the mirrors last, because one may hold a type that is declared later.
 func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
 	r := &resolver{facts: facts, declared: map[string]*decl.GoType{}, foreign: foreign}
 	var mirrors []*Mirror

@@ -183,11 +183,7 @@ func (r *resolver) structField(
 		return g.Name, inner.Size, inner.Align, "", ""
 	}
 	if !cc.Anonymous(c) {
-		name := "struct_" + b.StructName
-		if b.StructName == "" {
-			name = cc.TypeText(cc.Unqualified(c), "")
-		}
-		return "", 0, 0, "is " + cc.TypeText(c, ""), "declare type NAME C." + name + " too"
+		return "", 0, 0, "is " + cc.TypeText(c, ""), "declare type NAME C." + cgoName(c, b) + " too"
 	}
 	lines, align := r.fields(t, mr, b, goPath, cPath, base, indent+"\t")
 	return "struct {\n" + strings.Join(lines, "\n") + "\n" + indent + "}", b.ByteSize, align, "", ""
@@ -214,30 +210,27 @@ func CanMirror(facts *cc.Facts, s *dwarf.StructType) bool {
 // assume declares the structs within s that have no declaration.
 func (r *resolver) assume(s *dwarf.StructType) {
 	for _, f := range s.Field {
-		c := f.Type
+		c := r.facts.Element(f.Type)
 		b, _ := r.facts.Bare(c)
-		for {
-			a, ok := b.(*dwarf.ArrayType)
-			if !ok {
-				break
-			}
-			c = a.Type
-			b, _ = r.facts.Bare(c)
-		}
 		inner, ok := b.(*dwarf.StructType)
 		if !ok || inner.Kind != "struct" || r.structName(inner) != nil {
 			continue
 		}
 		if !cc.Anonymous(c) {
-			t := &decl.Type{Name: "_", CName: "struct_" + inner.StructName}
-			if inner.StructName == "" {
-				t.CName = cc.TypeText(cc.Unqualified(c), "")
-			}
+			t := &decl.Type{Name: "_", CName: cgoName(c, inner)}
 			r.assumed[t.CText()] = inner
 			r.order = append(r.order, &decl.GoType{Kind: decl.GoMirror, Name: "_", Decl: t})
 		}
 		r.assume(inner)
 	}
+}
+
+// cgoName returns what stands behind C. for a struct. It is the typedef's name if s has none.
+func cgoName(c dwarf.Type, s *dwarf.StructType) string {
+	if s.StructName == "" {
+		return cc.TypeText(cc.Unqualified(c), "")
+	}
+	return s.Kind + "_" + s.StructName
 }
 
 func (r *resolver) layoutOf(g *decl.GoType) *Mirror {

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,12 +109,7 @@ func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
 }
 
 func (m *matcher) passesLen(name string) bool {
-	for _, a := range m.f.Call.Args {
-		if a.Kind == decl.ArgLen && a.Text == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.f.Call.Args, func(a decl.Arg) bool { return a.Kind == decl.ArgLen && a.Text == name })
 }
 
 func (m *matcher) asVoid(name string) bool {

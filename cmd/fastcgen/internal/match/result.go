@@ -221,11 +221,8 @@ func (r *resolver) suggest(c dwarf.Type) string {
 		if b.Incomplete || r.structName(b) != nil || !r.mirrorable(&decl.Type{}, b) {
 			return cc.WrapIt
 		}
-		if b.Kind == "struct" && b.StructName != "" {
-			return "declare type NAME C.struct_" + b.StructName + ", and NAME here"
-		}
 		if b.Kind == "struct" {
-			return "declare type NAME C." + cc.TypeText(cc.Unqualified(c), "") + ", and NAME here"
+			return "declare type NAME C." + cgoName(c, b) + ", and NAME here"
 		}
 	case *dwarf.PtrType:
 		target, _ := r.facts.Bare(b.Type)
@@ -236,13 +233,21 @@ func (r *resolver) suggest(c dwarf.Type) string {
 			if strings.HasPrefix(t.StructName, "__") { // va_list and the like
 				return cc.WrapIt
 			}
-			if t.StructName != "" {
-				return "declare type NAME C." + t.Kind + "_" + t.StructName + ", and *NAME here"
-			}
-			return "declare type NAME C." + cc.TypeText(cc.Unqualified(b.Type), "") + ", and *NAME here"
+			return "declare type NAME C." + cgoName(b.Type, t) + ", and *NAME here"
 		}
 	}
 	return cc.WrapIt
+}
+
+// GoFor returns a Go type to write for a number or bool of C or a pointer to numbers, or nothing.
+func GoFor(facts *cc.Facts, c dwarf.Type) string { return (&resolver{facts: facts}).goFor(c) }
+
+// Suggest says what to write for a parameter of C.
+func Suggest(facts *cc.Facts, c dwarf.Type) string { return (&resolver{facts: facts}).suggest(c) }
+
+// SuggestResult says what to write for what C returns.
+func SuggestResult(facts *cc.Facts, c dwarf.Type) string {
+	return (&resolver{facts: facts}).suggestResult(c)
 }
 
 func (r *resolver) goFor(c dwarf.Type) string {
@@ -330,9 +335,5 @@ func (r *resolver) suggestHandle(c dwarf.Type) string {
 			return "declare *" + g.Name
 		}
 	}
-	name := cc.TypeText(cc.Unqualified(c), "")
-	if s.StructName != "" {
-		name = s.Kind + "_" + s.StructName
-	}
-	return "declare type NAME C." + name + " under //fastc:opaque, and *NAME here"
+	return "declare type NAME C." + cgoName(c, s) + " under //fastc:opaque, and *NAME here"
 }

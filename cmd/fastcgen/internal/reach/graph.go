@@ -14,12 +14,11 @@ type graph struct {
 	weak  map[string]bool
 	units int
 
-	found func(symbol string) (Kind, bool)
+	found func(symbol string) (kind, bool)
 }
 
 type node struct {
-	name     string // its key also has the file's number if it is static
-	calls    map[string]bool
+	calls    map[string]bool // keys of nodes
 	indirect bool
 }
 
@@ -83,7 +82,7 @@ func (u *unit) key(name string) string {
 func (u *unit) node(name string) *node {
 	n := u.nodes[u.key(name)]
 	if n == nil {
-		n = &node{name: name, calls: map[string]bool{}}
+		n = &node{calls: map[string]bool{}}
 		u.nodes[u.key(name)] = n
 	}
 	return n
@@ -139,74 +138,42 @@ func statement(l string) (word, rest string) {
 	return word, strings.TrimSpace(rest)
 }
 
-type step struct {
-	key     string
-	from    *step
-	pointer bool
-	sure    bool // no step up to here is by a pointer
-}
-
-// reach returns the ways from a function to the undefined symbols that it reaches, the nearest
-// first.
+// reach returns the undefined symbols that a function reaches by calls by name, and those to which
+// only a pointer may lead, the nearest first.
 //
-// All calls by name come first. If a function on the way calls through a pointer, that may lead to
-// every function whose address is taken. A function of the C library that calls its argument, such
-// as qsort, counts as a call through a pointer.
-func (g *graph) reach(from string) (undefined []*step) {
-	seen := map[string]bool{}
-	var queue []*step
-	push := func(key string, s *step, pointer bool) {
-		if !seen[key] {
+// A call through a pointer may lead to every function whose address is taken. So may a function of
+// the C library that calls its argument, such as qsort.
+func (g *graph) reach(from string) (byName, byPointer []string) {
+	seen, indirect := map[string]bool{}, false
+	walk := func(queue []string) (undefined []string) {
+		for ; len(queue) > 0; queue = queue[1:] {
+			key := queue[0]
+			if seen[key] {
+				continue
+			}
 			seen[key] = true
-			queue = append(queue, &step{key, s, pointer, !pointer && (s == nil || s.sure)})
+			n := g.nodes[key]
+			if n == nil {
+				undefined = append(undefined, key)
+				indirect = indirect || slices.Contains(callers, libcName(key))
+				continue
+			}
+			indirect = indirect || n.indirect
+			queue = append(queue, sorted(n.calls)...)
 		}
+		return undefined
 	}
 	if static := from + "#1"; g.nodes[static] != nil { // the preamble is the first file
 		from = static
 	}
-	push(from, nil, false)
-	var calling *step
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
-		if n := g.nodes[s.key]; n == nil {
-			undefined = append(undefined, s)
-			if calling == nil && slices.Contains(callers, libcName(s.key)) {
-				calling = s.from
-			}
-		} else {
-			for _, key := range sorted(n.calls) {
-				push(key, s, false)
-			}
-			if n.indirect && calling == nil {
-				calling = s
-			}
-		}
-		if len(queue) > 0 || calling == nil {
-			continue
-		}
-		for _, key := range sorted(g.taken) {
-			if k, ok := g.found(key); g.nodes[key] != nil || ok && k != Library {
-				push(key, calling, true)
-			}
-		}
+	byName = walk([]string{from})
+	if !indirect {
+		return byName, nil
 	}
-	return undefined
-}
-
-// way writes one: -> for a call, ~> for a call through a pointer that may go there.
-func (g *graph) way(s *step) string {
-	name := s.key
-	if n := g.nodes[s.key]; n != nil {
-		name = n.name
-	}
-	switch {
-	case s.from == nil:
-		return name
-	case s.pointer:
-		return g.way(s.from) + " ~> " + name
-	}
-	return g.way(s.from) + " -> " + name
+	return byName, walk(slices.DeleteFunc(sorted(g.taken), func(key string) bool {
+		k, ok := g.found(key)
+		return g.nodes[key] == nil && (!ok || k == library)
+	}))
 }
 
 // sorted makes the order the same in each run.

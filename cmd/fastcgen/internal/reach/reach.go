@@ -1,14 +1,9 @@
 // Package reach says which declared functions reach calls that a leaf function must not make.
 //
 // It reads the assembly that the C compiler writes for the preamble and the package's .c files, and
-// lists the undefined symbols that each function reaches:
-//
-//   - a way back into Go (a function under //export), or a longjmp without a setjmp;
-//   - a call of the C library that may block;
-//   - any other function outside these files, such as one of a linked library.
-//
-// A call through a pointer may go to any function whose address this code takes, and to any
-// function that Go exports. A library function may call anything. So no warning is not a proof.
+// lists the undefined symbols that each function reaches. A call through a pointer may go to any
+// function whose address this code takes, and to any that Go exports. A library function may call
+// anything. So no warning is not a proof.
 package reach
 
 import (
@@ -24,62 +19,97 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-type Kind int
+type kind int
 
 // The kinds, the gravest first.
 const (
-	IntoGo  Kind = iota // a function of Go
-	Jumps               // a longjmp, and no setjmp
-	Blocks              // a call that may block
-	Library             // a function outside the package and the C library
+	intoGo  kind = iota // a function of Go, which is under //export
+	jump                // a longjmp, and no setjmp
+	blocks              // a call that may block
+	library             // a function outside the package and the C library
 )
 
-// Finding is what a declared function reaches, of one kind.
-type Finding struct {
-	Func    *decl.Func
-	Kind    Kind
-	Sure    bool // by calls by name; otherwise through a pointer
-	Symbols []string
-	Way     string
-}
-
-type Report struct {
-	Findings []Finding
-	Unseen   []string
-	at       string
-}
-
-// Search looks into source, which holds the preamble and the shims, and into the package's C files.
-// shim is a function in source.
-func Search(
+// Warnings looks into source, which holds the preamble and the function shim, and into the
+// package's C files. It returns a warning for each function and kind, and one for all functions of
+// libraries.
+func Warnings(
 	ctx context.Context, tc *cc.Toolchain, pkg *cc.Package, d *decl.File, source, shim string,
-) *Report {
-	r := &Report{at: fmt.Sprintf("%s:%d", d.Path, d.PreambleAt.Line)}
-	unseen := func(format string, args ...any) {
-		r.Unseen = append(r.Unseen, r.at+": warning: "+fmt.Sprintf(format, args...))
+) []string {
+	var list []string
+	warn := func(format string, args ...any) {
+		list = append(list, fmt.Sprintf("%s:%d: warning: ", d.Path, d.PreambleAt.Line)+fmt.Sprintf(format, args...))
 	}
 	o := &outside{exports: exports(pkg), known: cLibrary(ctx, tc), weak: map[string]bool{}}
 	g := &graph{nodes: map[string]*node{}, taken: maps.Clone(o.exports), weak: o.weak, found: o.kind}
 	look := func(what, stdin string, args ...string) {
 		text, err := tc.Assembly(ctx, stdin, args...)
 		if err != nil {
-			unseen("cannot look into %s for calls that block: %s", what, cc.FirstLine(err.Error()))
+			warn("cannot look into %s for calls that block: %s", what, cc.FirstLine(err.Error()))
 			return
 		}
 		g.add(text)
 	}
 	look("the preamble", source, "-x", "c", "-")
 	if g.units > 0 && g.nodes[shim] == nil { // Mach-O's assembly has other directives
-		unseen("the C compiler writes assembly that is not for ELF: run fastcgen on Linux to see what may block")
-		return r
+		warn("the C compiler writes assembly that is not for ELF: run fastcgen on Linux to see what may block")
+		return list
 	}
 	for _, name := range pkg.CFiles {
 		look(name, "", name)
 	}
+	var callers, called []string
 	for _, f := range d.Funcs {
-		r.Findings = append(r.Findings, g.findings(f, o)...)
+		byName, byPointer := g.reach(f.Call.CName)
+		for k := range library + 1 {
+			symbols, sure := o.of(k, byName), true
+			if len(symbols) == 0 {
+				symbols, sure = o.of(k, byPointer), false
+			}
+			switch {
+			case len(symbols) == 0, f.AlwaysSlow() && (k >= blocks || !sure),
+				k == jump && slices.ContainsFunc(byName, isLanding):
+			case k == library:
+				callers, called = append(callers, f.Name), append(called, symbols...)
+			default:
+				list = append(list, fmt.Sprintf("%s: %s", f.Call.At, warning(f, k, symbols, sure)))
+			}
+		}
 	}
-	return r
+	if len(called) > 0 {
+		slices.Sort(called)
+		warn("fastcgen cannot look into %s, outside this package, reached by %s; put //fastc:slow above what may "+
+			"wait, take long or call back into Go", some(slices.Compact(called)), some(callers))
+	}
+	return list
+}
+
+func warning(f *decl.Func, k kind, symbols []string, sure bool) string {
+	what, by := f.Call.CName+" gets to ", ""
+	if !sure {
+		what, by = f.Call.CName+" may get to ", " by a pointer"
+	}
+	do := "put //fastc:slow above it"
+	switch k {
+	case intoGo:
+		what += "the Go function " + some(symbols) + by
+		if f.AlwaysSlow() {
+			return "note: " + what + ", by ordinary cgo"
+		}
+		do = "a leaf function that calls Go ends the process; " + do
+	case jump:
+		what += some(symbols) + by + ", and to no setjmp"
+		do = "a jump over the frames of Go ends the process, by cgo too; " +
+			"wrap it in a static inline function in the preamble that calls setjmp"
+	default:
+		what += some(symbols) + by + ", which may block"
+	}
+	if k != jump && f.Slow != nil {
+		do += ", without a condition"
+	}
+	if !sure {
+		do += ", unless you know that it does not"
+	}
+	return "warning: " + what + "; " + do
 }
 
 // outside knows the functions that the graph does not have.
@@ -89,111 +119,36 @@ type outside struct {
 	weak    map[string]bool
 }
 
+// of returns the symbols of one kind, as C programs name them, the most telling first.
+func (o *outside) of(k kind, symbols []string) []string {
+	var names []string
+	for _, s := range symbols {
+		if of, ok := o.kind(s); ok && of == k && !slices.Contains(names, libcName(s)) {
+			names = append(names, libcName(s))
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(slices.Index(blockingCalls, a), slices.Index(blockingCalls, b))
+	})
+	return names
+}
+
 // kind says what an undefined symbol is. ok is false if a leaf may call it.
-func (o *outside) kind(symbol string) (k Kind, ok bool) {
+func (o *outside) kind(symbol string) (k kind, ok bool) {
 	name := libcName(symbol)
 	switch {
 	case isCallback(symbol) || o.exports[symbol]:
-		return IntoGo, true
+		return intoGo, true
 	case slices.Contains(jumps, name):
-		return Jumps, true
+		return jump, true
 	case slices.Contains(blockingCalls, name):
-		return Blocks, true
+		return blocks, true
 	}
 	ofCompiler := symbol[0] == '_'
-	return Library, len(o.known) > 0 && !o.known[symbol] && !o.weak[symbol] && !ofCompiler
+	return library, len(o.known) > 0 && !o.known[symbol] && !o.weak[symbol] && !ofCompiler
 }
 
-// findings returns one finding for each kind. It leaves out ways through a pointer if there is
-// another way of that kind.
-func (g *graph) findings(f *decl.Func, o *outside) []Finding {
-	found := [Library + 1][]*step{}
-	lands := false
-	for _, s := range g.reach(f.Call.CName) {
-		if k, ok := o.kind(s.key); ok {
-			found[k] = append(found[k], s)
-		}
-		lands = lands || s.sure && slices.Contains(landings, libcName(s.key))
-	}
-	if lands {
-		found[Jumps] = nil
-	}
-	var list []Finding
-	for k, steps := range found {
-		one := Finding{Func: f, Kind: Kind(k), Sure: slices.ContainsFunc(steps, func(s *step) bool { return s.sure })}
-		steps = slices.DeleteFunc(steps, func(s *step) bool { return s.sure != one.Sure })
-		if len(steps) == 0 {
-			continue
-		}
-		slices.SortStableFunc(steps, func(a, b *step) int { return cmp.Compare(telling(a), telling(b)) })
-		one.Way = g.way(steps[0])
-		for _, s := range steps {
-			if name := libcName(s.key); !slices.Contains(one.Symbols, name) {
-				one.Symbols = append(one.Symbols, name)
-			}
-		}
-		list = append(list, one)
-	}
-	return list
-}
-
-func telling(s *step) int { return slices.Index(blockingCalls, libcName(s.key)) }
-
-// String says what the function reaches, without a place or advice.
-func (f Finding) String() string {
-	name, symbols := f.Func.Call.CName, Some(f.Symbols)
-	may, by := " gets to ", ""
-	if !f.Sure {
-		may, by = " may get to ", " by a pointer"
-	}
-	switch f.Kind {
-	case IntoGo:
-		return name + may + "the Go function " + symbols + by
-	case Jumps:
-		return name + may + symbols + by + ", and to no setjmp"
-	case Blocks:
-		return name + may + symbols + by + ", which may block"
-	}
-	return name + may + symbols + by + ", which is outside this package"
-}
-
-// Warnings returns a warning for each function and kind, and one for all functions of libraries.
-func (r *Report) Warnings() []string {
-	list := slices.Clone(r.Unseen)
-	var callers, called []string
-	for _, f := range r.Findings {
-		slow, do := f.Func.AlwaysSlow(), "put //fastc:slow above it"
-		switch {
-		case slow && (f.Kind >= Blocks || !f.Sure):
-			continue
-		case f.Kind == Library:
-			callers, called = append(callers, f.Func.Name), append(called, f.Symbols...)
-			continue
-		case f.Kind == Jumps:
-			do = "a jump over the frames of Go ends the process, by cgo too; " +
-				"wrap it in a static inline function in the preamble that calls setjmp"
-		case slow:
-			list = append(list, fmt.Sprintf("%s: note: %s, by ordinary cgo", f.Func.Call.At, f))
-			continue
-		case f.Kind == IntoGo:
-			do = "a leaf function that calls Go ends the process; " + do
-		}
-		if f.Kind != Jumps && f.Func.Slow != nil {
-			do += ", without a condition"
-		}
-		if !f.Sure {
-			do += ", unless you know that it does not"
-		}
-		list = append(list, fmt.Sprintf("%s: warning: %s; %s\n\t%s", f.Func.Call.At, f, do, f.Way))
-	}
-	if len(called) > 0 {
-		slices.Sort(called)
-		list = append(list, fmt.Sprintf("%s: warning: fastcgen cannot look into %s, outside this package, reached by "+
-			"%s; put //fastc:slow above what may wait, take long or call back into Go",
-			r.at, Some(slices.Compact(called)), Some(callers)))
-	}
-	return list
-}
+func isLanding(symbol string) bool { return slices.Contains(landings, libcName(symbol)) }
 
 // blockingCalls are functions of the C library that may wait for something other than the
 // processor, the most telling first. malloc and free are not among them, because they hold their
@@ -280,7 +235,7 @@ func exports(pkg *cc.Package) map[string]bool {
 	return names
 }
 
-func Some(names []string) string {
+func some(names []string) string {
 	const most = 3
 	if len(names) <= most+1 {
 		return strings.Join(names, ", ")

@@ -70,12 +70,7 @@ func Positive[T ~int | ~int64 | ~float64](v T) float64 {
 }
 
 // Seconds returns d in seconds, or Unknown if it is 0.
-func Seconds(d time.Duration) float64 {
-	if d <= 0 {
-		return Unknown
-	}
-	return d.Seconds()
-}
+func Seconds(d time.Duration) float64 { return Positive(d.Seconds()) }
 
 // Timestamp returns t in seconds since 1970, or Unknown if it is zero.
 func Timestamp(t time.Time) float64 {

@@ -10,7 +10,6 @@ struct wide { long double x; };
 static inline int each(visit v, int n) { return v ? v(n) : n; }
 static inline int twice(int n) { return 2 * n; }
 int old();
-#define shorter(n) ((n) / 2)
 static inline void *block(size_t n) { return malloc(n); }
 static inline int all(char **list, int n) { return list && n; }
 static inline size_t at_number(uintptr_t p, size_t n) { return p ? n : 0; }

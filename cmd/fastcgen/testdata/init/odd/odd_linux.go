@@ -21,8 +21,6 @@ func useOdd(list []int32, b []byte, pairs [][2]float64) {
 	C.each(double, 1)
 	C.each(nil, 1)
 	C.old()
-	C.shorter(4)
-	C.missing(1)
 	C.block(8)
 	C.all(nil, 0)
 	p := C.CString("a")
