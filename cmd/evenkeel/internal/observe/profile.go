@@ -203,7 +203,7 @@ func shortFile(f string) string {
 	return path.Join(path.Base(dir), file)
 }
 
-// WriteSites writes nothing if no line is known.
+// WriteSites writes nothing without lines.
 func WriteSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
 	if len(a.Lines) == 0 {
 		return nil
