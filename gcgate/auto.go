@@ -13,7 +13,7 @@ const (
 	adviceEntered = 100
 )
 
-// adviser says what a second replica would improve. The control goroutine owns it.
+// adviser says what a second replica would improve.
 type adviser struct {
 	heap *heapWatch
 

@@ -135,7 +135,7 @@ const (
 	firstRatio = 1.05
 )
 
-// growth watches the live heap from cycle to cycle. The control goroutine owns it.
+// growth watches the live heap from cycle to cycle.
 type growth struct {
 	seen     []reading
 	noRoomAt uint64 // 0: it has room

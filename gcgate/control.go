@@ -19,7 +19,7 @@ type shared struct {
 	stop     <-chan struct{}
 }
 
-// control alone watches the heap, and owns its parts.
+// The control goroutine owns control and all below it. It alone watches the heap.
 type control struct {
 	*shared
 	heap    *heapWatch
@@ -122,7 +122,6 @@ func (c *control) due() (Reason, bool) {
 	return 0, false
 }
 
-// awaitPeers waits until all peers have this process back, within one bound.
 func (c *control) awaitPeers() {
 	bound, done := context.WithTimeout(context.Background(), stopTimeout)
 	defer done()

@@ -37,16 +37,9 @@
 //
 // # When it helps
 //
-// At GOMAXPROCS 1 to 3 the mark workers take whole time slices from requests (golang/go #21698,
-// #18534). A live heap of hundreds of megabytes then costs milliseconds at the 99th percentile.
-// With four cores or more, a small heap, or memory for GOGC=400, measure first. The other replicas
-// need the capacity to carry the load of a drained one. docs/gcgate.md has figures.
-//
-// # Memory
-//
-// [Options] has the thresholds. Without a turn the gate collects at the hard threshold. The memory
-// limit is GOMEMLIMIT, or 0.9 of the control group's limit if that is lower. The package
-// github.com/KimMachineGun/automemlimit sets GOMEMLIMIT from the control group.
+// It helps most at GOMAXPROCS 1 to 3 with a live heap of hundreds of megabytes. There the mark
+// workers take whole time slices from requests (golang/go #21698, #18534). The other replicas need
+// the capacity to carry the load of a drained one. docs/gcgate.md says when it does not help.
 //
 // # Sources
 //

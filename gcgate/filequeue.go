@@ -36,7 +36,7 @@ var stoppedAfter = 2 * time.Second
 
 var passedOver = time.Unix(0, 0)
 
-// Acquire implements [Queue]. It waits in order of arrival among all processes with the same Path.
+// Acquire implements [Queue], among all processes with the same Path.
 func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 	if l, err := t.TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 		return l, err

@@ -16,7 +16,7 @@ const (
 	burstRate = 3 << 30
 )
 
-// heapWatch samples the heap and keeps the thresholds. The control goroutine owns it.
+// heapWatch samples the heap and keeps the thresholds.
 type heapWatch struct {
 	*shared
 	collector Collector
@@ -57,7 +57,6 @@ type heapWatch struct {
 	memoryRead  time.Time
 	safetyLimit int64 // that the gate has set; 0: none
 
-	// Sleep.
 	timer *time.Timer
 	step  time.Duration // of the next pause
 }

@@ -28,11 +28,9 @@ type round struct {
 	reason   Reason
 	expected time.Duration
 
-	// The turn.
 	lease       Lease
 	withoutTurn bool // although there are Turns
 
-	// The announcement.
 	asked       []*announcer
 	drains      []*notice
 	readies     []*notice
@@ -51,7 +49,7 @@ type round struct {
 	overlapped uint64
 }
 
-// rounds runs one collection after the other. The control goroutine owns it.
+// rounds runs one collection after the other.
 type rounds struct {
 	*shared
 	heap       *heapWatch

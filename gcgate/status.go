@@ -137,7 +137,7 @@ func (s *status) remaining() time.Duration {
 	return max(time.Duration(back)-time.Since(s.epoch), time.Millisecond)
 }
 
-// waiters are the callers of Gate.Collect. The zero value is ready.
+// waiters are the callers of Gate.Collect.
 type waiters struct {
 	mu   sync.Mutex // guards what follows
 	list []*waitingCall
@@ -184,7 +184,6 @@ func (w *waiters) answer(calls []*waitingCall, err error) {
 	})
 }
 
-// signal sends to a channel of capacity 1.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

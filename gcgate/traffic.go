@@ -11,22 +11,8 @@ import (
 const leastGap = 100 * time.Millisecond
 
 // traffic is what the control goroutine knows of the requests. It alone uses the fields below the
-// counter:
-//
-//	any goroutine         Enter, EnterKept, Exit
-//	                          | one atomic operation each
-//	                          v
-//	                      counter
-//	                          | look, up to a thousand times a second
-//	                          v
-//	control goroutine     traffic
-//	                          |
-//	      +---------------+---+-----------+------------------+
-//	      v               v               v                  v
-//	    rate           silence         overlaps          afterDrain (drain.go)
-//	    what quiet     gaps, sleep     Overlapped,       IgnoredDrains of Stats
-//	    means                          OverlappedOther
-//	    (drain.go)                     of Stats
+// counter, and looks at the counter up to a thousand times a second. Any goroutine enters and exits
+// by one atomic operation.
 type traffic struct {
 	*counter
 
@@ -41,7 +27,6 @@ type traffic struct {
 	rate        float64
 	movableRate float64
 
-	// Silence.
 	silentSince time.Time
 	changed     time.Time
 

@@ -63,7 +63,6 @@ const (
 	turnPause = 10 * time.Millisecond
 )
 
-// turnTaker takes turns, and releases them.
 type turnTaker struct {
 	*shared
 	turns  Turns // nil: collect at any time
@@ -78,8 +77,8 @@ type turnTaker struct {
 	// Any goroutine may use these.
 	asking   sync.Mutex // while TryAcquire or Acquire runs
 	heldUp   heldUp
-	holding  atomic.Int32   // until they are released
-	releases sync.WaitGroup // of them
+	holding  atomic.Int32 // until they are released
+	releases sync.WaitGroup
 }
 
 type turnAnswer struct {
@@ -196,7 +195,6 @@ func (t *turnTaker) try(ask func(context.Context) (Lease, error), look func()) (
 	}
 }
 
-// borrow takes the turn for any goroutine.
 func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	switch {
 	case t.turns == nil, t.holding.Load() > 0 && turnCount(t.turns) == 1:

@@ -112,8 +112,7 @@ func (w *turnWait) end() {
 	}
 }
 
-// heldUp says who holds the turn up. The zero value means that it is not held up. Any goroutine may
-// use it.
+// heldUp says who holds the turn up. Any goroutine may use it.
 type heldUp struct {
 	mu    sync.Mutex // guards what follows
 	by    string     // "": not held up

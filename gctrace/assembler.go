@@ -20,8 +20,7 @@ const (
 // At most one line is broken at a time. So one line of the log completes at most two cycles.
 type assembler struct {
 	source string
-	ready  [2]Cycle // not yet returned
-	nready int
+	ready  []Cycle // not yet returned
 
 	broken broken
 	hints  hints
@@ -202,13 +201,5 @@ func (a *assembler) emit(c Cycle, recovered bool) {
 		a.stats.Recovered++
 	}
 	c.Source = a.source
-	a.ready[a.nready] = c
-	a.nready++
-}
-
-func (a *assembler) next() Cycle {
-	c := a.ready[0]
-	a.ready[0] = a.ready[1]
-	a.nready--
-	return c
+	a.ready = append(a.ready, c)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 )
 
 const (
@@ -20,16 +21,16 @@ const (
 // ([Cycle].Source). It uses 64 KiB. One goroutine owns it.
 type Scanner struct {
 	src  *bufio.Scanner
-	ends end // of what src has scanned
+	ends ending // of what src has scanned
 
 	lines *assembler   // of the current line's process
 	all   []*assembler // the first has no prefix
 }
 
-type end uint8
+type ending uint8
 
 const (
-	endOfLine end = iota
+	endOfLine ending = iota
 	endOfPiece
 	endOfLog
 )
@@ -69,12 +70,14 @@ func (s *Scanner) split(b []byte, atEOF bool) (advance int, token []byte, err er
 func (s *Scanner) All() iter.Seq[Cycle] {
 	return func(yield func(Cycle) bool) {
 		for {
-			for s.lines.nready == 0 {
+			for len(s.lines.ready) == 0 {
 				if !s.nextLine() {
 					return
 				}
 			}
-			if !yield(s.lines.next()) {
+			c := s.lines.ready[0]
+			s.lines.ready = slices.Delete(s.lines.ready, 0, 1)
+			if !yield(c) {
 				return
 			}
 		}
@@ -143,17 +146,17 @@ func (s *Scanner) nextLine() bool {
 			b = s.choose(b)
 			s.lines.lastLine(trimCR(b))
 		}
-		if s.lines.nready > 0 {
+		if len(s.lines.ready) > 0 {
 			return true
 		}
 	}
 	if s.lines.long { // nothing came after a piece
-		if s.lines.lastLine(nil); s.lines.nready > 0 {
+		if s.lines.lastLine(nil); len(s.lines.ready) > 0 {
 			return true
 		}
 	}
 	for _, a := range s.all {
-		if a.giveUp(); a.nready > 0 {
+		if a.giveUp(); len(a.ready) > 0 {
 			s.lines = a
 			return true
 		}

@@ -218,9 +218,9 @@ func Summarize(cycles iter.Seq[Cycle], w Window) Summary {
 	t := tally{procsKnown: true}
 	end := w.From
 	for c := range cycles {
-		t.alloc.see(c)
+		allocated := t.allocatedBefore(c)
 		if w.Holds(c) {
-			t.add(c, end)
+			t.add(c, end, allocated)
 			end = max(end, c.End())
 		}
 	}
@@ -245,11 +245,13 @@ type tally struct {
 	capacity   float64 // all Ps' CPU time up to lastEnd, in ns
 
 	before, after, live, goal sizes
-	alloc                     allocs
+
+	allocated Value[int64]
+	seen      Cycle // the last one, in the window or not
 }
 
 // since is the end of the cycle before, or the window's start.
-func (t *tally) add(c Cycle, since time.Duration) {
+func (t *tally) add(c Cycle, since time.Duration, allocated Value[int64]) {
 	if t.n > 0 {
 		t.missing += max(c.N-t.last.N-1, 0)
 	}
@@ -272,7 +274,9 @@ func (t *tally) add(c Cycle, since time.Duration) {
 	if g, ok := c.Goal.Get(); ok {
 		t.goal.add(g)
 	}
-	t.alloc.count()
+	if x, ok := allocated.Get(); ok {
+		t.allocated = Of(t.allocated.v + x)
+	}
 	t.procsKnown = t.procsKnown && c.Procs > 0
 	t.lastEnd = max(since, c.End())
 	t.capacity += float64(t.lastEnd-since) * float64(c.Procs)
@@ -311,7 +315,7 @@ func (t *tally) summary(from, to time.Duration) Summary {
 	s.Wall.PauseMax = Of(t.pauseMax)
 	s.Pace = Of((to - from) / time.Duration(s.Collections))
 	s.Heap = Heap{Before: t.before.rng(), After: t.after.rng(), Live: t.live.rng(), Goal: t.goal.rng()}
-	s.AllocBytes = t.alloc.sum()
+	s.AllocBytes = t.allocated
 	if t.procsKnown {
 		s.Procs = Of(t.last.Procs)
 		capacity := t.capacity + float64(to-t.lastEnd)*float64(t.last.Procs)
@@ -336,34 +340,14 @@ func (z *sizes) rng() Range {
 	return Range{Last: Of(z.last), Mean: Of(z.sum / z.n), Max: Of(z.max)}
 }
 
-type allocs struct {
-	lastN, lastLive int64
-	step            Value[int64]
-	total, n        int64
-}
-
-// see takes the next cycle, in the window or not.
-func (a *allocs) see(c Cycle) {
-	a.step = Value[int64]{}
+// allocatedBefore returns what was allocated between the cycle before and c, if that is known.
+func (t *tally) allocatedBefore(c Cycle) (bytes Value[int64]) {
 	switch {
 	case c.N == 1:
-		a.step = Of(c.HeapAfter)
-	case a.lastN > 0 && c.N == a.lastN+1:
-		a.step = Of(max(c.HeapAfter-a.lastLive, 0))
+		bytes = Of(c.HeapAfter)
+	case t.seen.N > 0 && c.N == t.seen.N+1:
+		bytes = Of(max(c.HeapAfter-t.seen.HeapLive, 0))
 	}
-	a.lastN, a.lastLive = c.N, c.HeapLive
-}
-
-func (a *allocs) count() {
-	if x, ok := a.step.Get(); ok {
-		a.total += x
-		a.n++
-	}
-}
-
-func (a *allocs) sum() Value[int64] {
-	if a.n == 0 {
-		return Value[int64]{}
-	}
-	return Of(a.total)
+	t.seen = c
+	return bytes
 }

@@ -272,14 +272,12 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 	}
 	requests := a.requests[i:j]
 	var sum int64
-	var parts [numCauses]int64
+	var parts Parts
 	waits, samples := make([]int64, len(m.sites.waits)), map[siteID]int{}
 	for k := range requests {
 		sum += requests[k].time
 		d := a.detailsOf(&requests[k])
-		for c, ns := range d.parts {
-			parts[c] += ns
-		}
+		parts.addAll(d.parts)
 		for _, w := range d.waits {
 			waits[w.wait] += w.ns
 		}
@@ -292,8 +290,8 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 		Name: name, Requests: len(requests) * max(a.kept.oneIn, 1), Min: dur(requests[0].time), Max: dur(slowest),
 		Mean: dur(sum / n),
 	}
-	for c, ns := range parts {
-		b.Parts.ns[c] = dur(ns / n)
+	for c, d := range parts.ns {
+		b.Parts.ns[c] = d / dur(n)
 		b.Excess.ns[c] = b.Parts.ns[c] - a.report.Median.Parts.ns[c]
 	}
 	b.Sites = m.sites.blames(waits, n, slowest)
@@ -325,7 +323,7 @@ type record struct {
 // details has nothing of a request that Options.Class leaves out.
 type details struct {
 	start   int64
-	parts   [numCauses]int64 // without CauseMachine
+	parts   Parts // without CauseMachine
 	waits   []spent
 	samples []sampled
 }
@@ -334,11 +332,8 @@ func (a *analysis) keep(r *served, m *model) {
 	d := &a.scratch
 	*d = details{waits: d.waits[:0], samples: d.samples[:0]}
 	if !r.other {
-		d.start = int64(r.Start)
-		for c, ns := range r.Parts.ns {
-			d.parts[c] = int64(ns)
-		}
-		d.parts[CauseMachine] = 0
+		d.start, d.parts = int64(r.Start), r.Parts
+		d.parts.ns[CauseMachine] = 0
 		for i := range r.sites {
 			s := &r.sites[i]
 			d.waits = append(d.waits, spent{m.sites.internWait(s.wait, s.longest), s.time})
@@ -401,10 +396,10 @@ func (s *store) put(d *details) spot {
 	p := &(*s)[n-1]
 	at := spot(n-1)<<16 | spot(len(*p))
 	p.put(d.start)
-	for c, ns := range d.parts {
+	for c, ns := range d.parts.ns {
 		if ns != 0 {
 			p.put(int64(c) + 1)
-			p.put(ns)
+			p.put(int64(ns))
 		}
 	}
 	p.put(0)
@@ -425,7 +420,7 @@ func (s store) at(x spot, d *details) *details {
 	p := s[x>>16][x&(1<<16-1):]
 	*d = details{start: p.next(), waits: d.waits[:0], samples: d.samples[:0]}
 	for c := p.next(); c != 0; c = p.next() {
-		d.parts[c-1] = p.next()
+		d.parts.ns[c-1] = dur(p.next())
 	}
 	for n := p.next(); n > 0; n-- {
 		d.waits = append(d.waits, spent{waitID(p.next()), p.next()})

@@ -226,7 +226,8 @@ func TestStore(t *testing.T) {
 	var spots []spot
 	for i := range 5000 {
 		d := details{start: int64(i) << 20, waits: []spent{}, samples: []sampled{}}
-		d.parts[CauseLock], d.parts[numCauses-1] = int64(i), 1<<40
+		d.parts.Add(CauseLock, dur(int64(i)))
+		d.parts.Add(numCauses-1, 1<<40)
 		for j := range i % 9 {
 			d.waits = append(d.waits, spent{waitID(j), int64(j * i)})
 		}

@@ -127,11 +127,11 @@ func (x *blocker) blocks(length int64) []Block {
 		of := parts[b*len(x.rows):][:len(x.rows)]
 		rest := d.parts
 		for _, s := range d.waits {
-			rest[x.sites.waits[s.wait].cause] -= s.ns
+			rest.ns[x.sites.waits[s.wait].cause] -= dur(s.ns)
 			of[x.row(class, s)].add(s.ns*int64(x.weight), i >= x.slow)
 		}
-		for cause, ns := range rest {
-			of[int(class)*int(numCauses)+cause].add(ns*int64(x.weight), i >= x.slow)
+		for cause, d := range rest.ns {
+			of[int(class)*int(numCauses)+cause].add(int64(d)*int64(x.weight), i >= x.slow)
 		}
 		if i >= kept && (n-1-i)%step == 0 {
 			blocks[b].Slow = append(blocks[b].Slow, Request{
@@ -191,16 +191,14 @@ func (x *blocker) partsOf(all []sums) []BlockPart {
 }
 
 // blames returns a request's waits, and what they leave of each cause.
-func (x *blocker) blames(waits []spent, rest *[numCauses]int64) (list []Blame) {
+func (x *blocker) blames(waits []spent, rest *Parts) (list []Blame) {
 	for _, s := range waits {
 		if s.ns != 0 {
 			list = append(list, x.blame(x.rowOf(0, s), s.ns))
 		}
 	}
-	for c, ns := range rest {
-		if ns != 0 {
-			list = append(list, Blame{Cause: Cause(c), Time: dur(ns)})
-		}
+	for c, d := range rest.All() {
+		list = append(list, Blame{Cause: c, Time: d})
 	}
 	return list
 }

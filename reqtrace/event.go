@@ -97,7 +97,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	g := m.goroutine(int64(st.Resource.Goroutine()))
 	from, to := st.Goroutine()
 	if from == to {
-		return // a generation repeats the state
+		return
 	}
 	began := t
 	if from == trace.GoUndetermined && len(g.segments) == 0 {

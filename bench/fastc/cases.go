@@ -237,22 +237,21 @@ func serve(ctx context.Context, r *harness.Run) error {
 var listens = regexp.MustCompile(`msg=listening .*?(127\.0\.0\.1:[0-9]+)`)
 
 func listening(ctx context.Context, srv *harness.Child, log string) (addr string, err error) {
-	for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
-		text, err := os.ReadFile(log)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", err
+	var text []byte
+	var unread error // it may not be there at first
+	err = srv.Until(ctx, "listen", func(context.Context) bool {
+		text, unread = os.ReadFile(log)
+		m := listens.FindSubmatch(text)
+		if m != nil {
+			addr = string(m[1])
 		}
-		if m := listens.FindSubmatch(text); m != nil {
-			return string(m[1]), nil
-		}
-		select {
-		case <-srv.Exited():
-			_, complaint := srv.Output()
-			return "", fmt.Errorf("fastcserver ended: %s%s", text, complaint)
-		default:
-		}
+		return m != nil
+	})
+	if err != nil {
+		_, complaint := srv.Output()
+		err = fmt.Errorf("fastcserver: %w: %s%s", errors.Join(err, unread), text, complaint)
 	}
-	return "", context.Cause(ctx)
+	return addr, err
 }
 
 func take(r *harness.Run, log, result string) error {

@@ -110,17 +110,13 @@ func openLed(ctx context.Context, r *harness.Run, w way, n int) (*system, error)
 }
 
 // awaitLeader returns the leader's number, from 1.
-func awaitLeader(ctx context.Context, members []*replica) (int, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, raftTimeout, errors.New("the members have no leader"))
-	defer cancel()
-	for {
-		if st, err := members[0].stats(ctx); err == nil && st.Leader > 0 {
-			return st.Leader, nil
-		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return 0, err
-		}
-	}
+func awaitLeader(ctx context.Context, members []*replica) (leader int, err error) {
+	err = members[0].Until(ctx, "have a leader", func(ctx context.Context) bool {
+		st, err := members[0].stats(ctx)
+		leader = st.Leader
+		return err == nil && leader > 0
+	})
+	return leader, err
 }
 
 func stallFollowers(ctx context.Context, members []*replica) {

@@ -178,7 +178,10 @@ func (s *system) startReplica(ctx context.Context, i int) (*replica, error) {
 	}
 	c.Drain()
 	r := &replica{c, s.addrs[i]}
-	if err := r.await(ctx); err != nil {
+	if err := r.Until(ctx, "answer", func(ctx context.Context) bool {
+		_, err := r.stats(ctx)
+		return err == nil
+	}); err != nil {
 		r.Stop()
 		_, complaint := r.Output()
 		return nil, fmt.Errorf("%s: %w\n%s", w.name, err, complaint)
@@ -191,24 +194,6 @@ func (s *system) programOf(ctx context.Context) (string, error) {
 		return original(ctx, s.Run)
 	}
 	return s.Program(ctx, cmp.Or(s.way.program, "examples/msgpush"))
-}
-
-func (r *replica) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it does not answer"))
-	defer cancel()
-	for {
-		if _, err := r.stats(ctx); err == nil {
-			return nil
-		}
-		select {
-		case <-r.Exited():
-			return errors.New("it ended before it answered")
-		default:
-		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
-	}
 }
 
 func pause(ctx context.Context, d time.Duration) error {

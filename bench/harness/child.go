@@ -274,24 +274,33 @@ func (r *Run) Measure(ctx context.Context, o loadgen.Options, servers ...*Child)
 	return res, err
 }
 
-// Listens waits until something listens at addr, for a minute and until the child ends.
-func (c *Child) Listens(ctx context.Context, addr string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("it does not listen at %s", addr))
+// Until waits until does returns true, for a minute and until the child ends. what is what it does
+// then, for the error.
+func (c *Child) Until(ctx context.Context, what string, does func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it does not "+what))
 	defer cancel()
-	for {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			return conn.Close()
-		}
+	for !does(ctx) {
 		select {
 		case <-c.Exited():
-			return errors.New("it ended at once")
+			return errors.New("it ended, and did not " + what)
 		default:
 		}
 		if !Wait(ctx, 10*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}
+	return nil
+}
+
+// Listens is Until for a server that listens at addr.
+func (c *Child) Listens(ctx context.Context, addr string) error {
+	return c.Until(ctx, "listen at "+addr, func(context.Context) bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
 }
 
 // KeptBytes returns the server's bytes for each connection that has had an answer. The client opens

@@ -34,7 +34,9 @@ func (t *target) take(requests, perSecond float64, cpu time.Duration) {
 	t.Set(perAsk, float64(cpu.Nanoseconds())/1e3/requests)
 }
 
-func (t *target) takeSorted(xs []time.Duration) {
+// takeAll takes the latencies of all requests.
+func (t *target) takeAll(xs []time.Duration, cpu time.Duration) {
+	t.take(float64(len(xs)), float64(len(xs))/t.Length.Seconds(), cpu)
 	slices.Sort(xs)
 	for name, q := range quantiles {
 		t.Set(name, ms(xs[min(len(xs)-1, int(q*float64(len(xs))))]))
@@ -114,14 +116,19 @@ func (t *target) hey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	perSecond, n := number(heyRate.FindSubmatch(out)), 0.
-	for _, m := range heyDone.FindAllSubmatch(out, -1) {
+	return t.takeText("hey", out, heyRate, heyDone, cpu)
+}
+
+// takeText takes a tool's summary, which has a line of answers for each status.
+func (t *target) takeText(tool string, out []byte, perSecond, answers *regexp.Regexp, cpu time.Duration) error {
+	rate, n := number(perSecond.FindSubmatch(out)), 0.
+	for _, m := range answers.FindAllSubmatch(out, -1) {
 		n += number(m)
 	}
-	if perSecond == 0 || n == 0 {
-		return fmt.Errorf("hey: no Requests/sec or no answers in its output:\n%s", out)
+	if rate == 0 || n == 0 {
+		return fmt.Errorf("%s: no rate or no answers in its output:\n%s", tool, out)
 	}
-	t.take(n, perSecond, cpu)
+	t.take(n, rate, cpu)
 	return nil
 }
 
@@ -151,8 +158,7 @@ func (t *target) heyAt(ctx context.Context, args []string) error {
 		}
 		xs = append(xs, time.Duration(seconds*1e9))
 	}
-	t.take(float64(len(xs)), float64(len(xs))/t.Length.Seconds(), cpu)
-	t.takeSorted(xs)
+	t.takeAll(xs, cpu)
 	return nil
 }
 
@@ -190,8 +196,7 @@ func (t *target) vegeta(ctx context.Context) error {
 	if len(xs) == 0 {
 		return errors.New("vegeta: no results")
 	}
-	t.take(float64(len(xs)), float64(len(xs))/t.Length.Seconds(), cpu)
-	t.takeSorted(xs)
+	t.takeAll(xs, cpu)
 	return nil
 }
 
@@ -209,12 +214,7 @@ func (t *target) h2load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	perSecond, n := number(h2loadRate.FindSubmatch(out)), number(h2loadDone.FindSubmatch(out))
-	if perSecond == 0 || n == 0 {
-		return fmt.Errorf("h2load: no rate or no answers in its output:\n%s", out)
-	}
-	t.take(n, perSecond, cpu)
-	return nil
+	return t.takeText("h2load", out, h2loadRate, h2loadDone, cpu)
 }
 
 func (t *target) ghz(ctx context.Context) error {

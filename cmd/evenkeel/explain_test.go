@@ -222,7 +222,7 @@ func TestExplainNoRequests(t *testing.T) {
 	r := call("explain", name)
 	r.check(t, cli.ExitFailed, nil, []string{
 		name, "(evenkeel explain -request)",
-		"region.Middleware; these waited again and again:\n", "\n  -request 'evenkeel.work'  # ",
+		"region.Middleware; these waited again and again:\n", "\n  -request 'evenkeel.work'",
 	})
 	if strings.Contains(r.stderr, "Options.") {
 		t.Error(r.stderr)

@@ -164,7 +164,7 @@ func TestFeedFailures(t *testing.T) {
 				defer bad.Close()
 				url = bad.URL
 			}
-			h := newSearcher(t, match.Extra, []address{{"cnn", url}, {"bbc", good.URL}}).routes()
+			h := newSearcher(t, match.Extra, map[string]string{"cnn": url, "bbc": good.URL}).routes()
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/search?term=storm&cnn=on&bbc=on", nil))
 			body := w.Body.String()

@@ -48,7 +48,7 @@ type config struct {
 	recorder record.Flags
 
 	match  match.Func
-	feeds  []address // nil: the samples
+	feeds  map[string]string // URLs by name; nil: the samples
 	locked bool
 }
 

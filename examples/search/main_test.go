@@ -24,18 +24,18 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 func sampleSearcher(t testing.TB, found match.Func) *searcher {
 	srv := httptest.NewServer(sampleFeeds())
 	t.Cleanup(srv.Close)
-	var addrs []address
+	urls := make(map[string]string)
 	for _, k := range known {
-		addrs = append(addrs, address{k.name, srv.URL + "/" + k.name + ".xml"})
+		urls[k.name] = srv.URL + "/" + k.name + ".xml"
 	}
-	return newSearcher(t, found, addrs)
+	return newSearcher(t, found, urls)
 }
 
-func newSearcher(t testing.TB, found match.Func, addrs []address) *searcher {
+func newSearcher(t testing.TB, found match.Func, urls map[string]string) *searcher {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	// A busy machine reads a large feed slowly.
-	sources := newSources(addrs, &http.Client{Transport: transport}, feed.Options{Logger: quiet, Timeout: time.Minute})
+	sources := newSources(urls, &http.Client{Transport: transport}, feed.Options{Logger: quiet, Timeout: time.Minute})
 	t.Cleanup(func() {
 		for _, src := range sources {
 			src.cache.Close()
@@ -52,7 +52,7 @@ func TestParseArgs(t *testing.T) {
 		args  []string
 		addr  string
 		mode  string
-		feeds []address
+		feeds map[string]string
 	}{
 		{"defaults", nil, "127.0.0.1:5000", "extra", nil},
 		{"lean", []string{"-alloc=lean", "-addr", "127.0.0.1:0"}, "127.0.0.1:0", "lean", nil},
@@ -60,7 +60,7 @@ func TestParseArgs(t *testing.T) {
 			"feeds",
 			[]string{"-feeds", "nyt=https://a.example/x?a=b=c, cnn=http://b.example"},
 			"127.0.0.1:5000", "extra",
-			[]address{{"nyt", "https://a.example/x?a=b=c"}, {"cnn", "http://b.example"}},
+			map[string]string{"nyt": "https://a.example/x?a=b=c", "cnn": "http://b.example"},
 		},
 	}
 	for _, tt := range tests {
@@ -74,7 +74,7 @@ func TestParseArgs(t *testing.T) {
 			if cfg.addr != tt.addr || cfg.mode != tt.mode || cfg.match == nil {
 				t.Errorf("got %+v", cfg)
 			}
-			if diff := cmp.Diff(tt.feeds, cfg.feeds, cmp.AllowUnexported(address{})); diff != "" {
+			if diff := cmp.Diff(tt.feeds, cfg.feeds); diff != "" {
 				t.Errorf("feeds (-want +got):\n%s", diff)
 			}
 		})

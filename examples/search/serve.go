@@ -25,29 +25,24 @@ var known = []publisher{
 	{"nyt", "NYT"},
 }
 
-type address struct {
-	name string
-	url  string
-}
-
 type source struct {
 	name  string
 	label string
 	cache *feed.Cache
 }
 
-// newSources makes a cache for each address and starts to fill it.
-func newSources(addrs []address, client *http.Client, o feed.Options) []source {
+// newSources makes a cache for each URL, by name, and starts to fill it.
+func newSources(urls map[string]string, client *http.Client, o feed.Options) []source {
 	var sources []source
 	for _, k := range known {
-		i := slices.IndexFunc(addrs, func(a address) bool { return a.name == k.name })
-		if i < 0 {
+		at, ok := urls[k.name]
+		if !ok {
 			continue
 		}
 		each := o
 		each.Logger = o.Logger.With("feed", k.name)
 		cache := feed.NewCache(func(ctx context.Context) ([]feed.Item, error) {
-			return feed.Fetch(ctx, client, addrs[i].url)
+			return feed.Fetch(ctx, client, at)
 		}, each)
 		cache.Refresh()
 		sources = append(sources, source{name: k.name, label: k.label, cache: cache})
@@ -63,27 +58,25 @@ func feedNames() string {
 	return strings.Join(names, ", ")
 }
 
-func parseFeeds(s string) ([]address, error) {
+func parseFeeds(s string) (map[string]string, error) {
 	if s == "" {
 		return nil, nil
 	}
-	var addrs []address
-	seen := make(map[string]bool)
+	urls := make(map[string]string)
 	for part := range strings.SplitSeq(s, ",") {
 		name, raw, _ := strings.Cut(strings.TrimSpace(part), "=")
 		if !slices.ContainsFunc(known, func(p publisher) bool { return p.name == name }) {
 			return nil, fmt.Errorf("unknown feed %q; the names are %s", name, feedNames())
 		}
-		if seen[name] {
+		if urls[name] != "" {
 			return nil, fmt.Errorf("feed %q is given twice", name)
 		}
-		seen[name] = true
 		if err := checkURL(raw); err != nil {
 			return nil, fmt.Errorf("feed %q: %w", name, err)
 		}
-		addrs = append(addrs, address{name: name, url: raw})
+		urls[name] = raw
 	}
-	return addrs, nil
+	return urls, nil
 }
 
 func checkURL(raw string) error {
@@ -98,12 +91,12 @@ func checkURL(raw string) error {
 }
 
 func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) error {
-	addrs, options := cfg.feeds, feed.Options{TTL: cfg.ttl, HoldLock: cfg.locked, Logger: log}
-	if addrs == nil {
+	urls, options := cfg.feeds, feed.Options{TTL: cfg.ttl, HoldLock: cfg.locked, Logger: log}
+	if urls == nil {
 		options.Timeout = time.Minute // without a network, only a busy machine is slow
 		var stop func()
 		var err error
-		if addrs, stop, err = serveSamples(log); err != nil {
+		if urls, stop, err = serveSamples(log); err != nil {
 			return err
 		}
 		defer stop()
@@ -112,7 +105,7 @@ func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) 
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	s := &searcher{
-		sources: newSources(addrs, &http.Client{Transport: transport}, options),
+		sources: newSources(urls, &http.Client{Transport: transport}, options),
 		match:   cfg.match,
 		sample:  cfg.feeds == nil,
 		log:     log,
@@ -130,7 +123,7 @@ func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) 
 	return command.Serve(ctx, ln, cfg.recorder.Around(s.routes()), log, "alloc", cfg.mode)
 }
 
-func serveSamples(log *slog.Logger) (addrs []address, stop func(), err error) {
+func serveSamples(log *slog.Logger) (urls map[string]string, stop func(), err error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the sample feeds: %w; or give real ones with -feeds", err)
@@ -141,10 +134,11 @@ func serveSamples(log *slog.Logger) (addrs []address, stop func(), err error) {
 		defer close(done)
 		srv.Serve(ln)
 	}()
+	urls = make(map[string]string)
 	for _, k := range known {
-		addrs = append(addrs, address{name: k.name, url: "http://" + ln.Addr().String() + "/" + k.name + ".xml"})
+		urls[k.name] = "http://" + ln.Addr().String() + "/" + k.name + ".xml"
 	}
-	return addrs, func() { srv.Close(); <-done }, nil
+	return urls, func() { srv.Close(); <-done }, nil
 }
 
 //go:embed feeds/*.xml

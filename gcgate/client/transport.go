@@ -176,8 +176,7 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	g.heard.Store(t.pool.clock())
 	g.served.Store(sent)
 	g.answered()
-	// Count from when the request was sent. Counted from a slow answer, g would stay drained too
-	// long.
+	// From when the request was sent, because its answer may be slow.
 	if d, ok := inband.ParseMillis(resp.Header, inband.HeaderDrain); ok {
 		t.pool.leave(g, sent, d, req)
 	} else if d, ok := inband.ParseMillis(resp.Header, inband.HeaderRetryAfter); ok && isRefused(resp) {

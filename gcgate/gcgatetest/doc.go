@@ -2,6 +2,5 @@
 // evenkeel.dev/gcgate. Set gcgate.Options.Collector to a [Heap]. Many gates can then run in one
 // test, and in a bubble of testing/synctest minutes of collections take milliseconds.
 //
-// A Heap models how fast the heap fills, what a collection leaves, how long it takes, and when the
-// runtime would collect by itself. It shows nothing about speed.
+// A Heap collects by itself when the runtime would. It shows nothing about speed.
 package gcgatetest

@@ -206,7 +206,6 @@ func (h *RuntimeAPI) set(server, state string) string {
 	return setCommand + h.Backend + "/" + server + " state " + state + "; "
 }
 
-// read finds the servers in an answer, or HAProxy's error.
 func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error) {
 	servers, parseErr := parseServers(answer, h.Backend)
 	for _, s := range servers {

@@ -134,7 +134,6 @@ func (b *InBand) Ready(ctx context.Context) error {
 
 var errUnattached = errors.New("httpgate: InBand: no gate: name it in gcgate.Options.Signals")
 
-// announce returns what the answer has to announce, 0 for nothing.
 func (b *InBand) announce(remoteAddr string) time.Duration {
 	d := b.remaining(remoteAddr)
 	if d > 0 && !b.announced.Load() {

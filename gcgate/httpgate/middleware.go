@@ -94,7 +94,6 @@ type handler struct {
 	next http.Handler
 }
 
-// ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := h.m
 	if m.envoyFail != nil && m.envoyFail() {

@@ -7,9 +7,7 @@
 // class stand for the rest of the class. A [Store] is a History on disk. [History.Merge] adds up
 // several replicas.
 //
-// A history keeps 168 hours, or as many as fit into 8 MiB. An hour has at most 64 causes and 64
-// classes. Beyond that, those with the fewest requests count as [Others]. The last 48 hours keep
-// minutes apart. A history has no bodies, headers or queries.
+// docs/recorder.md says how much a history keeps. What does not fit into an hour counts as [Others].
 package history
 
 import (

@@ -88,15 +88,11 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 	t := &changeTable{rows: map[groupKey]*group{}, byCause: map[groupKey]*group{}}
 	names := classesOf(sides)
 	t.classes = slices.Sorted(maps.Keys(names))
-	index := map[string]int{}
-	for i, name := range t.classes {
-		index[name] = i
-	}
 	classOf := func(name string) int {
-		if i, ok := index[name]; ok {
+		if i := slices.Index(t.classes, name); i >= 0 {
 			return i
 		}
-		return index[reqtrace.OtherClasses]
+		return max(slices.Index(t.classes, reqtrace.OtherClasses), 0)
 	}
 	for s, reports := range sides {
 		t.share[s] = make([]float64, len(t.classes))

@@ -12,9 +12,9 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// A trace does not show what the kernel and the hypervisor did with the program's threads. If they
-// take a thread's processor, its goroutine seems to run, and others seem to wait for it. So a cause
-// that looks like that needs a function, a holder, or little lost time to be named.
+// If the kernel or the hypervisor takes a thread's processor, its goroutine seems to run, and others
+// seem to wait for it. So a cause that looks like that needs a function, a holder, or little lost
+// time to be named.
 const (
 	tooMuchSteal = .1  // of the CPUs' time
 	profileRate  = 100 // samples per second of a CPU profile

@@ -182,8 +182,8 @@ type SlowClass struct {
 	All  float64 `json:"all"`
 }
 
-// slowClass returns the class of the slowest requests, or nil if they are like the rest. Requests
-// without a class count as its own, because only requests that waited have one.
+// slowClass counts requests without a class as the class's own, because only requests that waited
+// have one.
 func slowClass(r *reqtrace.Report) *SlowClass {
 	if r.Class != "" || len(r.Classes) < 2 || !worth(r) {
 		return nil

@@ -22,8 +22,7 @@ const (
 )
 
 // budget is an account of CPU time. The process's CPU time earns a share, and the recorder spends
-// its own. The recorder is on until only the snapshot that ends the slice is left, and off until
-// the account has enough for another slice. It belongs to the recorder's goroutine.
+// its own. It belongs to the recorder's goroutine.
 type budget struct {
 	share      float64
 	credit     time.Duration

@@ -235,7 +235,7 @@ func (l *loop) watch(now time.Time) {
 func (l *loop) count(notes []note, c history.Count) {
 	c.Slow = 1
 	for _, n := range notes {
-		l.r.store.Count(l.p.wall(), n.class, c)
+		l.r.store.Count(l.p.wall(), n.Class, c)
 	}
 }
 

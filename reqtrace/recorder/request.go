@@ -20,11 +20,9 @@ import (
 const noteRoom = 1024
 
 type note struct {
-	number   uint64 // in the mark of the slow request too
+	history.Noted
 	end      time.Time
 	duration time.Duration
-	class    string
-	traceID  string
 	slow     bool
 	panicked bool
 }
@@ -96,13 +94,14 @@ func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, 
 	if !slow && !panicked {
 		return
 	}
-	n := note{end: start.Add(took), duration: took, class: class[:min(len(class), 128)], slow: slow, panicked: panicked}
+	n := note{end: start.Add(took), duration: took, slow: slow, panicked: panicked}
+	n.Class = class[:min(len(class), 128)]
 	if slow {
-		n.number = r.slow.Add(1)
+		n.Number = r.slow.Add(1)
 		if trace.IsEnabled() {
-			trace.Log(ctx, mark.ID, history.Mark(id, n.number))
+			trace.Log(ctx, mark.ID, history.Mark(id, n.Number))
 		}
-		n.traceID = r.traceID(ctx)
+		n.TraceID = r.traceID(ctx)
 	}
 	select {
 	case r.notes <- n:

@@ -88,7 +88,7 @@ func (l *loop) snapshot() {
 	case l.r.o.keeps():
 		l.failing = ""
 		for i := range notes { // at the time in the head, by which an analysis finds them
-			l.r.store.Count(taken, notes[i].class, history.Count{Slow: 1, Kept: 1})
+			l.r.store.Count(taken, notes[i].Class, history.Count{Slow: 1, Kept: 1})
 		}
 		l.r.update(func(s *Stats) { s.Kept += uint64(len(notes)) })
 	case head.Threshold == 0:
@@ -131,8 +131,7 @@ func (l *loop) counted() *cpuwatch.CPU {
 
 func noted(notes []note) (list []history.Noted) {
 	for i := range notes {
-		n := &notes[i]
-		list = append(list, history.Noted{Number: n.number, Class: n.class, TraceID: n.traceID})
+		list = append(list, notes[i].Noted)
 	}
 	return list
 }
@@ -192,7 +191,7 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	for _, n := range missed {
 		lost[n.Number] = true
 	}
-	found := func(n note) bool { return !lost[n.number] }
+	found := func(n note) bool { return !lost[n.Number] }
 	l.count(slices.DeleteFunc(a.notes, found), history.Count{Limited: 1})
 	l.next.pending = slices.DeleteFunc(late, found)
 	clear(l.news.judged)

@@ -10,18 +10,12 @@ import "C"
 
 type Vec C.struct_sig_vec
 
-// Add2 adds.
-//
 //fastc:call sig_add2(a, b)
 func Add2(a, b int64) int64
 
-// Add6 adds.
-//
 //fastc:call sig_add6(a, b, c, d, e, f)
 func Add6(a, b, c, d, e, f int64) int64
 
-// AddDouble adds.
-//
 //fastc:call sig_adddouble(a, b)
 func AddDouble(a, b float64) float64
 

@@ -160,9 +160,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(Vec{}.Z)-16]
 )
 
-// Add2 adds.
-//
-// It calls the C function sig_add2 as a leaf.
+// Add2 calls the C function sig_add2 as a leaf.
 func Add2(a, b int64) int64 {
 	var f C.struct_fastc_Add2_frame
 	f.arg0 = C.int64_t(a)
@@ -171,9 +169,7 @@ func Add2(a, b int64) int64 {
 	return int64(f.ret)
 }
 
-// Add6 adds.
-//
-// It calls the C function sig_add6 as a leaf.
+// Add6 calls the C function sig_add6 as a leaf.
 func Add6(a, b, c, d, e, f int64) int64 {
 	var frame C.struct_fastc_Add6_frame
 	frame.arg0 = C.int64_t(a)
@@ -186,9 +182,7 @@ func Add6(a, b, c, d, e, f int64) int64 {
 	return int64(frame.ret)
 }
 
-// AddDouble adds.
-//
-// It calls the C function sig_adddouble as a leaf.
+// AddDouble calls the C function sig_adddouble as a leaf.
 func AddDouble(a, b float64) float64 {
 	var f C.struct_fastc_AddDouble_frame
 	f.arg0 = C.double(a)

@@ -27,11 +27,7 @@ const (
 // Window keeps the messages that were pushed last. Any goroutine may call its methods.
 type Window struct {
 	size, length int
-	store        store
-}
-
-type store interface {
-	push(n int) (pushed uint64)
+	push         func(n int) (pushed uint64) // to the ring
 }
 
 // Check says what is wrong with a window that New is to make.
@@ -52,17 +48,19 @@ func Check(shape string, size, length int) error {
 func New(shape string, size, length int) *Window {
 	w := &Window{size: size, length: length}
 	if shape == "ptr" {
-		w.store = &ring[*node]{slots: make([]*node, length), message: func() *node { return chain(size) }}
+		r := &ring[*node]{slots: make([]*node, length), message: func() *node { return chain(size) }}
+		w.push = r.push
 	} else {
-		w.store = &ring[[]byte]{slots: make([][]byte, length), message: func() []byte { return flat(size) }}
+		r := &ring[[]byte]{slots: make([][]byte, length), message: func() []byte { return flat(size) }}
+		w.push = r.push
 	}
-	w.store.push(length)
+	w.push(length)
 	return w
 }
 
 // Push makes n messages and keeps them instead of the oldest. It returns how many were pushed so
 // far, without those that filled the window.
-func (w *Window) Push(n int) uint64 { return w.store.push(n) - uint64(w.length) }
+func (w *Window) Push(n int) uint64 { return w.push(n) - uint64(w.length) }
 
 // Live returns the bytes of all messages.
 func (w *Window) Live() int64 { return int64(w.size) * int64(w.length) }
@@ -118,17 +116,11 @@ func (w *Window) Handler(n int) http.Handler {
 }
 
 type Stats struct {
-	Gate    any     `json:"gate,omitempty"` // gcgate.Stats
-	Runtime Runtime `json:"runtime"`
-}
-
-type Runtime struct {
-	Collections uint32 `json:"collections"`
-	Forced      uint32 `json:"forced"`      // of Collections, by runtime.GC
-	PauseNs     uint64 `json:"pause_ns"`    // with the world stopped, in all
-	HeapBytes   uint64 `json:"heap_bytes"`  // objects, live and dead
-	AllocBytes  uint64 `json:"alloc_bytes"` // since the start
-	SysBytes    uint64 `json:"sys_bytes"`   // from the system
+	Gate    any `json:"gate,omitempty"` // gcgate.Stats
+	Runtime struct {
+		Collections uint32 `json:"collections"`
+		HeapBytes   uint64 `json:"heap_bytes"` // objects, live and dead
+	} `json:"runtime"`
 }
 
 // StatsHandler serves Stats. gate may be nil.
@@ -136,10 +128,8 @@ func StatsHandler(gate func() any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		s := Stats{Runtime: Runtime{
-			Collections: m.NumGC, Forced: m.NumForcedGC, PauseNs: m.PauseTotalNs,
-			HeapBytes: m.HeapAlloc, AllocBytes: m.TotalAlloc, SysBytes: m.Sys,
-		}}
+		var s Stats
+		s.Runtime.Collections, s.Runtime.HeapBytes = m.NumGC, m.HeapAlloc
 		if gate != nil {
 			s.Gate = gate()
 		}

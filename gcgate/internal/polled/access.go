@@ -58,7 +58,6 @@ func Allowed(network, remote string, allow []netip.Prefix) (from netip.Addr, ok 
 	return from, ok && (from.IsLoopback() || contains(allow, from))
 }
 
-// Covered reports whether remote is in one of the prefixes.
 func Covered(remote string, prefixes []netip.Prefix) bool {
 	from, ok := parse(remote)
 	return ok && contains(prefixes, from)
