@@ -2,11 +2,11 @@
 
 package proc
 
-// PeakRSS is not known here.
+// PeakRSS returns 0, because it is not known here.
 func (p *Process) PeakRSS() int64 { return 0 }
 
-// Processes are not known here.
+// Processes returns nil, because they are not known here.
 func (p *Process) Processes() []int { return nil }
 
-// PeakRSSOf is not known here.
+// PeakRSSOf returns 0, because it is not known here.
 func PeakRSSOf([]int) int64 { return 0 }
