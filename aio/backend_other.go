@@ -4,7 +4,6 @@ package aio
 
 import (
 	"errors"
-	"net"
 	"runtime"
 	"syscall"
 
@@ -21,7 +20,3 @@ func open(o Options) (proactor.Backend, error) {
 // No Watcher is here that would listen.
 
 func prepare(string, bool, syscall.RawConn) error { return errors.ErrUnsupported }
-
-func setBacklog(net.Listener, int) error { return errors.ErrUnsupported }
-
-func setKeepAlive(int, net.KeepAliveConfig) error { return errors.ErrUnsupported }

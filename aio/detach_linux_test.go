@@ -1,7 +1,6 @@
 package aio_test
 
 import (
-	"errors"
 	"net"
 	"os"
 	"syscall"
@@ -52,46 +51,6 @@ func TestDetachOptions(t *testing.T) {
 				}
 			}
 		})
-	})
-}
-
-// TestKeepAlive: probes are configured of a connection that a Watcher has, and what is to stay stays.
-func TestKeepAlive(t *testing.T) {
-	onEach(t, func(t *testing.T, b aio.Backend) {
-		w := open(t, aio.Options{Backend: b})
-		conn, _ := attached(t, w)
-		must(t, conn.Read(nil, nil, none)) // options do not wait for it
-		has := func(what string, name int, want ...int) {
-			t.Helper()
-			onFd(t, conn, func(fd int) {
-				for i, want := range want {
-					level := syscall.IPPROTO_TCP
-					if name == syscall.SO_KEEPALIVE {
-						level = syscall.SOL_SOCKET
-					}
-					if got, err := syscall.GetsockoptInt(fd, level, name+i); err != nil || got != want {
-						t.Errorf("%s: option %d of level %d is %d, %v; want %d", what, name+i, level, got, err, want)
-					}
-				}
-			})
-		}
-		const times = syscall.TCP_KEEPIDLE // then TCP_KEEPINTVL and TCP_KEEPCNT
-		must(t, conn.SetKeepAliveConfig(net.KeepAliveConfig{
-			Enable: true, Idle: 1500 * time.Millisecond,
-			Interval: 3 * time.Second, Count: 4,
-		}))
-		has("probes", syscall.SO_KEEPALIVE, 1)
-		has("probes", times, 2, 3, 4)
-		must(t, conn.SetKeepAliveConfig(net.KeepAliveConfig{}))
-		has("no probes", syscall.SO_KEEPALIVE, 0)
-		must(t, conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Interval: -1, Count: -1}))
-		has("some defaults", times, 15, 3, 4)
-		must(t, conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}))
-		has("all defaults", times, 15, 15, 9)
-		if err := conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Count: 1 << 20}); !errors.Is(err,
-			syscall.EINVAL) {
-			t.Errorf("a million probes: %v, want EINVAL", err)
-		}
 	})
 }
 

@@ -5,14 +5,12 @@ package aio_test
 import (
 	"fmt"
 	"log"
-	"net"
 	"syscall"
-	"time"
 
 	"evenkeel.dev/aio"
 )
 
-// An option without a method: how much the kernel keeps of what the program has not read yet. The most common have one.
+// How much the kernel keeps of what the program has not read yet is an option of the socket.
 func ExampleConn_SyscallConn() {
 	w, err := aio.New(aio.Options{})
 	if err != nil {
@@ -35,9 +33,6 @@ func ExampleConn_SyscallConn() {
 		room = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 32<<10)
 	})
 	fmt.Println(err, room)
-
-	fmt.Println(c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute}))
 	// Output:
 	// <nil> <nil>
-	// <nil>
 }

@@ -320,7 +320,10 @@ func TestDialPending(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		leaks.Test(t)
 		w, v := open(t, aio.Options{Backend: b}), open(t, aio.Options{Backend: b})
-		l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Backlog: 1})
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		onFd(t, ln.(*net.TCPListener), func(fd int) { must(t, syscall.Listen(fd, 1)) })
+		l, err := w.AttachListener(ln)
 		must(t, err)
 		for range 4 {
 			must(t, v.Dial("dial", l.Addr(), time.Now().Add(time.Second/5)))
@@ -391,4 +394,24 @@ func TestDialAddresses(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestListenAtTheLimit: the error is package net's if there is a descriptor for the socket, and none for the
+// Watcher's duplicate.
+func TestListenAtTheLimit(t *testing.T) {
+	const env = "AIO_LISTEN_LIMIT"
+	if os.Getenv(env) == "" {
+		if out, err := child(t, t.Name(), env+"=yes").CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	w := open(t, aio.Options{})
+	leaveDescriptors(t, 1)
+	_, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	var wrapped *net.OpError
+	if !errors.As(err, &wrapped) || wrapped.Op != "listen" || wrapped.Net != "tcp" || wrapped.Addr == nil ||
+		!errors.Is(err, syscall.EMFILE) {
+		t.Errorf("%#v (%v); want a *net.OpError of listen, with its network and address, for EMFILE", err, err)
+	}
 }

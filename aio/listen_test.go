@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"testing"
 
-	"evenkeel.dev"
 	"evenkeel.dev/aio"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/testutil"
@@ -59,7 +58,7 @@ func TestListen(t *testing.T) {
 			onEach(t, func(t *testing.T, b aio.Backend) {
 				leaks.Test(t)
 				w := open(t, aio.Options{Backend: b})
-				l, err := w.Listen(tt.network, tt.address, aio.ListenOptions{Backlog: 10})
+				l, err := w.Listen(tt.network, tt.address, aio.ListenOptions{})
 				if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
 					t.Skip("needs IPv6")
 				}
@@ -124,13 +123,6 @@ func TestListenRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		leaks.Test(t)
 		w := open(t, aio.Options{Backend: b})
-		for _, backlog := range []int{-1, 1 << 16} {
-			var option *evenkeel.OptionError
-			if l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Backlog: backlog}); l != nil ||
-				!errors.As(err, &option) || option.Option != "Backlog" {
-				t.Errorf("a backlog of %d: %v, %v", backlog, l, err)
-			}
-		}
 		for _, network := range []string{"udp", "unixgram", "unixpacket", "ip4:1", ""} {
 			if l, err := w.Listen(network, "127.0.0.1:0", aio.ListenOptions{}); l != nil ||
 				!errors.As(err, new(net.UnknownNetworkError)) {
@@ -276,7 +268,7 @@ func TestAcceptAllocates(t *testing.T) {
 		}{{"127.0.0.1:0", 2}, {"[::1]:0", 3}} {
 			t.Run(strings.TrimSuffix(tt.at, ":0"), func(t *testing.T) {
 				w := open(t, aio.Options{Backend: b})
-				l, err := w.Listen("tcp", tt.at, aio.ListenOptions{Backlog: 1024})
+				l, err := w.Listen("tcp", tt.at, aio.ListenOptions{})
 				if err != nil {
 					t.Skip("needs IPv6:", err)
 				}

@@ -9,16 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev"
 	"evenkeel.dev/aio/internal/proactor"
 )
 
 // ListenOptions configures a Listener. The zero value works.
 type ListenOptions struct {
-	// Backlog is how many connections may wait to be accepted (listen(2)). The kernel bounds it by
-	// net.core.somaxconn or kern.ipc.somaxconn. Default: that bound. Limit: 2^16-1.
-	Backlog int
-
 	// ReusePort lets several listeners share one address, each with its own queue (socket(7)).
 	// macOS, OpenBSD, NetBSD and unix sockets do not balance. Default: false.
 	ReusePort bool
@@ -26,17 +21,6 @@ type ListenOptions struct {
 	// Control is called with each socket before it is bound, as in net.ListenConfig. Connections
 	// inherit most options. Default: nil.
 	Control func(network, address string, c syscall.RawConn) error
-}
-
-const maxBacklog = 1<<16 - 1
-
-func (o *ListenOptions) check() error {
-	if o.Backlog < 0 || o.Backlog > maxBacklog {
-		return evenkeel.NewOptionError("aio.ListenOptions", "Backlog",
-			"%d is not a backlog: write 1 to %d connections, or 0 for the system's bound", o.Backlog,
-			maxBacklog)
-	}
-	return nil
 }
 
 // Listener accepts connections for a Watcher. Any goroutine may call its methods.
@@ -56,8 +40,7 @@ type Listener struct {
 // unix. Connections have TCP_NODELAY set. They have no keep-alive probes, which cost too much for
 // tens of thousands of idle connections.
 //
-// It resolves a name before it returns. It fails with an *evenkeel.OptionError, ErrWatcherClosed,
-// or a *net.OpError.
+// It resolves a name before it returns. It fails with ErrWatcherClosed or a *net.OpError.
 func (w *Watcher) Listen(network, address string, o ListenOptions) (*Listener, error) {
 	l, err := Listen(network, address, o, w)
 	if err != nil {
@@ -67,9 +50,6 @@ func (w *Watcher) Listen(network, address string, o ListenOptions) (*Listener, e
 }
 
 func listen(network, address string, o *ListenOptions) (net.Listener, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
 	switch network {
 	case "tcp", "tcp4", "tcp6", "unix":
 	default:
@@ -82,22 +62,7 @@ func listen(network, address string, o *ListenOptions) (net.Listener, error) {
 		return o.Control(network, address, c)
 	}}
 	config.SetMultipathTCP(false) // connections would be of another protocol. Attach such a listener
-	ln, err := config.Listen(context.Background(), network, address)
-	if err != nil || o.Backlog == 0 {
-		return ln, err
-	}
-	if err := setBacklog(ln, o.Backlog); err != nil {
-		_ = ln.Close()
-		return nil, listenError(ln.Addr(), err)
-	}
-	return ln, nil
-}
-
-func listenError(at net.Addr, err error) error {
-	if errno, ok := err.(syscall.Errno); ok {
-		return &net.OpError{Op: "listen", Net: at.Network(), Addr: at, Err: errno}
-	}
-	return err
+	return config.Listen(context.Background(), network, address)
 }
 
 // AttachListener takes over ln, such as a *net.TCPListener or a *net.UnixListener. The watcher
@@ -205,8 +170,11 @@ func Listen(network, address string, o ListenOptions, watchers ...*Watcher) (lis
 			address = ln.Addr().String()
 		}
 		l, err := w.attachListener(s)
+		if errno, ok := err.(syscall.Errno); ok {
+			err = &net.OpError{Op: "listen", Net: s.Addr().Network(), Addr: s.Addr(), Err: errno}
+		}
 		if err != nil {
-			return listeners, listenError(s.Addr(), err)
+			return listeners, err
 		}
 		listeners = append(listeners, l)
 	}

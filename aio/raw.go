@@ -1,7 +1,6 @@
 package aio
 
 import (
-	"net"
 	"os"
 	"syscall"
 
@@ -59,18 +58,3 @@ var (
 
 func (raw) Read(func(fd uintptr) bool) error  { return errRaw }
 func (raw) Write(func(fd uintptr) bool) error { return errRaw }
-
-// SetKeepAliveConfig configures keep-alive probes. Reads fail with ETIMEDOUT if the peer does not
-// answer them. Zero times and counts are package net's defaults. Negative ones stay as they are.
-// OpenBSD has one setting for the whole system. It fails as Control of SyscallConn, and as
-// setsockopt(2).
-func (c *Conn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
-	if c.watcher() == nil {
-		return ErrClosed
-	}
-	var set error
-	if err := (raw{c}).Control(func(fd uintptr) { set = setKeepAlive(int(fd), config) }); err != nil {
-		return err
-	}
-	return set
-}

@@ -22,7 +22,7 @@ import (
 func TestReuse(t *testing.T) {
 	for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 		t.Run(b.String(), func(t *testing.T) {
-			w := aiosuite.Real(b, "tcp").New(t, aio.Options{})
+			w := aiosuite.Open(t, aio.Options{Backend: b})
 			r := &reuse{t: t, w: w}
 			var churn, wait sync.WaitGroup
 			wait.Go(r.wait)

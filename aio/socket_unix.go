@@ -3,7 +3,6 @@
 package aio
 
 import (
-	"net"
 	"syscall"
 
 	"evenkeel.dev/aio/internal/sys"
@@ -25,17 +24,3 @@ func prepare(network string, reusePort bool, c syscall.RawConn) error {
 	}
 	return set
 }
-
-func setBacklog(ln net.Listener, n int) error {
-	c, err := ln.(syscall.Conn).SyscallConn()
-	if err != nil {
-		return err
-	}
-	var set error
-	if err := c.Control(func(fd uintptr) { set = sys.Listen(int(fd), n) }); err != nil {
-		return err
-	}
-	return set
-}
-
-func setKeepAlive(fd int, config net.KeepAliveConfig) error { return sys.SetKeepAlive(fd, config) }

@@ -47,8 +47,8 @@ func (s *server) wake() {
 // next waits for a connection that has bytes. It returns io.EOF if w has to end. A new worker does
 // not wait, because net/http's time for its first request runs.
 //
-//  1. With a ready connection, unless w is closed or spoilt: end a scheduler slice that is old (sliceFor), take the connection,
-//     and wake the next worker.
+//  1. With a ready connection, unless w is closed or spoilt: end a scheduler slice that is old
+//     (sliceFor), take the connection, and wake the next worker.
 //  2. Otherwise end w if it is new, closed, surplus or spoilt, or if the listener is closed.
 //  3. Otherwise let w rest among the idle workers until wake or decay wakes it.
 func (s *server) next(w *worker) (*conn, error) {

@@ -391,8 +391,12 @@ func TestRefused(t *testing.T) {
 	for want, o := range map[string]httpd.Options{
 		"httpd.Options.Network: \"udp\" is not served: write tcp, tcp4, tcp6 or unix": {Network: "udp"},
 
-		"httpd.Options.MaxConns: -1 is not a limit: write 1 to 16777216 connections, or 0 for 1048576":         {MaxConns: -1},
-		"httpd.Options.Backend: 77 is not a backend: write a constant of package aio, such as aio.BackendAuto": {Backend: 77},
+		"httpd.Options.MaxConns: -1 is not a limit: write 1 to 16777216 connections, or 0 for 1048576": {
+			MaxConns: -1,
+		},
+		"httpd.Options.Backend: 77 is not a backend: write a constant of package aio, such as aio.BackendAuto": {
+			Backend: 77,
+		},
 	} {
 		var refusal *evenkeel.OptionError
 		if err := httpd.ListenAndServe(t.Context(), &http.Server{}, o); !errors.As(err, &refusal) ||

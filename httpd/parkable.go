@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -15,7 +14,6 @@ type Conn struct {
 
 	worker *worker // nil if aio does not have the connection
 	ahead  []byte
-	writes sync.Mutex
 }
 
 // Parkable returns w with a Hijack whose net.Conn is a *[Conn], for servers with very many
@@ -66,12 +64,6 @@ func (c *Conn) Read(p []byte) (int, error) {
 		c.ahead = nil
 	}
 	return n, nil
-}
-
-func (c *Conn) Write(p []byte) (int, error) {
-	c.writes.Lock()
-	defer c.writes.Unlock()
-	return c.Conn.Write(p)
 }
 
 // Park returns at once. It calls f once, in a goroutine, when Read has bytes, an end or an error to

@@ -68,8 +68,8 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	if err := prove(); err != nil {
 		unproven.Do(func() {
-			o.Logger.Warn("httpd: net/http of this Go release is not as expected, so it serves without httpd; update evenkeel.dev",
-				"go", runtime.Version(), "reason", err)
+			o.Logger.Warn("httpd: net/http of this Go release is not as expected, so it serves without httpd; "+
+				"update evenkeel.dev", "go", runtime.Version(), "reason", err)
 		})
 		return alone(ctx, srv, ln, config)
 	}

@@ -58,8 +58,13 @@ func TestLoopsAllocate(t *testing.T) {
 		allocated := func(requests int) uint64 {
 			var before, after runtime.MemStats
 			o.Requests, o.OnMeasure = requests, func() { runtime.ReadMemStats(&before) }
+			answers := 0
+			o.OnLatency = func(time.Time, time.Duration) { // the last, before the series is encoded
+				if answers++; answers == requests {
+					runtime.ReadMemStats(&after)
+				}
+			}
 			r, err := Run(context.Background(), o)
-			runtime.ReadMemStats(&after)
 			if err != nil || r.Answered != int64(requests) {
 				t.Fatalf("%v, %+v", err, r)
 			}

@@ -3,6 +3,7 @@ package loadgen
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -83,36 +84,30 @@ func (r *Result) counts() []*int64 {
 
 // damaged says why no generator can have measured this.
 func (r *Result) damaged() string {
+	figures := []int64{
+		int64(r.Duration), int64(r.Timeout), int64(r.Warmup), int64(r.LateMax), int64(r.UnfinishedMax),
+		int64(r.Series.Interval), int64(r.Connections),
+	}
 	for _, n := range r.counts() {
-		if *n < 0 {
-			return fmt.Sprintf("it has a count of %d%s", *n, damagedFile)
-		}
+		figures = append(figures, *n)
 	}
-	for _, d := range []time.Duration{r.Duration, r.Timeout, r.Warmup, r.LateMax, r.UnfinishedMax, r.Series.Interval} {
-		if d < 0 {
-			return fmt.Sprintf("it has a duration of %v%s", d, damagedFile)
-		}
-	}
-	for status, n := range r.Statuses {
-		if n < 0 {
-			return fmt.Sprintf("it has %d answers of status %d%s", n, status, damagedFile)
-		}
-	}
+	figures = slices.AppendSeq(figures, maps.Values(r.Statuses))
 	for _, f := range r.Failures {
-		if f.Count < 0 {
-			return fmt.Sprintf("it has %d failures of class %s%s", f.Count, f.Class, damagedFile)
-		}
+		figures = append(figures, f.Count)
 	}
 	for _, c := range r.Classes {
-		if c.Answered < 0 || c.Failed < 0 || c.Bytes < 0 {
-			return fmt.Sprintf("its class %s has a negative count%s", c.Name, damagedFile)
-		}
+		figures = append(figures, c.Answered, c.Failed, c.Bytes)
 	}
-	if !r.Protocol.known() {
+	for _, p := range r.Series.Points {
+		figures = append(figures, p.Count, p.Failed)
+	}
+	switch {
+	case slices.ContainsFunc(figures, func(n int64) bool { return n < 0 }):
+		return "it has a negative count or duration" + damagedFile
+	case !r.Protocol.known():
 		return fmt.Sprintf("it has the protocol %q%s", r.Protocol, damagedFile)
-	}
-	if !(r.Rate >= 0 && r.Rate <= math.MaxFloat64) || r.Connections < 0 {
-		return fmt.Sprintf("it has a rate of %v over %d connections%s", r.Rate, r.Connections, damagedFile)
+	case !(r.Rate >= 0 && r.Rate <= math.MaxFloat64):
+		return fmt.Sprintf("it has a rate of %v%s", r.Rate, damagedFile)
 	}
 	return ""
 }
@@ -274,10 +269,7 @@ func (s *Series) unfit() string {
 			damagedFile)
 	}
 	for _, p := range s.Points {
-		if p.Count < 0 || p.Failed < 0 {
-			return "its figures over time have a negative count" + damagedFile
-		}
-		if p.Count > 0 && p.Histogram.IsZero() {
+		if p.Count > 0 && p.Histogram == "" {
 			return "its figures over time are percentiles without their histograms, which an older evenkeel wrote, " +
 				"and percentiles cannot be added: measure again with this one"
 		}
@@ -319,8 +311,9 @@ func addSeries(results []*Result) (Series, error) {
 }
 
 func (b *bin) addPoint(p *Point) string {
-	h, err := p.Histogram.unpack()
-	switch {
+	var from Histogram
+	err := from.UnmarshalText([]byte(p.Histogram))
+	switch h := from.h; {
 	case err != nil:
 		return err.Error() + ": collect the file or measure again"
 	case h != nil && h.ByteSize() > maxPointBytes:
@@ -330,7 +323,7 @@ func (b *bin) addPoint(p *Point) string {
 	b.count += p.Count
 	b.failed += p.Failed
 	sum := Histogram{b.latency}
-	why := sum.add(&Histogram{h})
+	why := sum.add(&from)
 	b.latency = sum.h
 	return why
 }

@@ -229,17 +229,7 @@ func unexpected(err error) error {
 	return err
 }
 
+// asciiEqualFold compares equal lengths, because a letter beyond ASCII that folds into it is longer.
 func asciiEqualFold(a []byte, lower string) bool {
-	if len(a) != len(lower) {
-		return false
-	}
-	for i, c := range a {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
+	return len(a) == len(lower) && bytes.EqualFold(a, []byte(lower))
 }

@@ -29,7 +29,8 @@ type Point struct {
 	P99    time.Duration `json:"p99_ns"`
 	Max    time.Duration `json:"max_ns"`
 
-	Histogram Packed `json:"histogram,omitzero"` // of the latencies, which Merge adds
+	// Histogram is the text of the latencies' [Histogram], which takes little memory. Merge adds it.
+	Histogram string `json:"histogram,omitempty"`
 }
 
 // bins divide time into at most seriesBins intervals. Beyond that it joins them two by two.
@@ -105,7 +106,8 @@ func (s *series) result() Series {
 			p.P50 = time.Duration(b.latency.ValueAtQuantile(50))
 			p.P99 = time.Duration(b.latency.ValueAtQuantile(99))
 			p.Max = time.Duration(b.latency.Max())
-			p.Histogram = pack(b.latency)
+			text, _ := Histogram{b.latency}.MarshalText() // it fails only in Write, and memory takes all
+			p.Histogram = string(text)
 		}
 		r.Points[i] = p
 	}

@@ -49,7 +49,7 @@ func TestWatcher(t *testing.T) {
 			if results, err := w.WaitIO(); err != nil || len(results) != 1 || results[0].Error != syscall.ECONNRESET {
 				t.Errorf("%+v, %v; want %v", results, err, syscall.ECONNRESET)
 			}
-			socket, other := aiosuite.Sockets(t, "tcp")
+			socket, other := aiosuite.TCP(t)
 			if _, err := w.Attach(socket); err != aio.ErrNoDescriptor {
 				t.Errorf("a socket: %v, want %v", err, aio.ErrNoDescriptor)
 			}

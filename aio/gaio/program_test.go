@@ -11,6 +11,7 @@ import (
 
 	"evenkeel.dev/aio"
 	gaio "evenkeel.dev/aio/gaio" // the one line that a moved program changes
+	"evenkeel.dev/aio/internal/aiosuite"
 )
 
 // gaioEcho is a program in the shape that those over gaio have: a loop over results, with a switch
@@ -243,16 +244,17 @@ func TestGaioQueueFull(t *testing.T) {
 	})
 }
 
-// TestGaioShutdown: pending writes are sent before the end, pending reads return.
+// TestGaioShutdown: a Shutdown of the Watcher below sends pending writes before the end, and pending reads return.
 func TestGaioShutdown(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		w := open(t, aio.Options{Backend: b})
+		inner := aiosuite.Open(t, aio.Options{Backend: b})
+		w := gaio.Over(inner)
 		here, there := pair(t)
 		got := make(chan gaio.OpResult, 2)
 		pump(t, w, func(r gaio.OpResult) { got <- r })
 		must(t, w.Read("read", here, nil))
 		must(t, w.Write("write", here, []byte("bye")))
-		must(t, w.Shutdown(t.Context()))
+		must(t, inner.Shutdown(t.Context()))
 		if text, err := io.ReadAll(there); string(text) != "bye" || err != nil {
 			t.Errorf("the peer got %q, %v", text, err)
 		}
@@ -262,6 +264,7 @@ func TestGaioShutdown(t *testing.T) {
 				t.Errorf("%+v, want %v", r, want)
 			}
 		}
+		must(t, w.Close())
 		if err := w.Free(here); err != gaio.ErrWatcherClosed {
 			t.Errorf("Free: %v, want %v", err, gaio.ErrWatcherClosed)
 		}

@@ -1,7 +1,6 @@
 package gaio
 
 import (
-	"context"
 	"net"
 	"runtime"
 	"time"
@@ -59,7 +58,8 @@ func NewWatcherSize(bufsize int) (*Watcher, error) {
 	return Over(w), nil
 }
 
-// Over returns a Watcher over w, which it owns, for other options. gaio has no such function.
+// Over returns a Watcher over w, which it owns, for other options and for w's Stats. These count
+// refused operations as posts. gaio has no such function.
 func Over(w *aio.Watcher) *Watcher {
 	t := newTable(w)
 	g := &Watcher{t}
@@ -108,15 +108,6 @@ func (w *Watcher) Close() error {
 	w.t.close()
 	return nil
 }
-
-// Shutdown is [aio.Watcher.Shutdown].
-func (w *Watcher) Shutdown(ctx context.Context) error {
-	defer w.t.close()
-	return w.t.watcher.Shutdown(ctx)
-}
-
-// Stats is [aio.Watcher.Stats]. Refused operations count as posts.
-func (w *Watcher) Stats() aio.Stats { return w.t.watcher.Stats() }
 
 // SetPollerAffinity is SetLoopAffinity. After Close it fails with ErrPollerClosed.
 func (w *Watcher) SetPollerAffinity(cpu int) error { return w.t.setAffinity(cpu, ErrPollerClosed) }

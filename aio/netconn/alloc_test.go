@@ -16,7 +16,7 @@ import (
 // TestNoAllocations: a Read and a Write allocate nothing, on either side of the hand-over.
 func TestNoAllocations(t *testing.T) {
 	aiosuite.OnEach(t, func(t *testing.T, b aio.Backend) {
-		c, peer := pair(t, aiosuite.Real(b, "tcp"))
+		c, peer := pair(t, overKernel(b, "tcp"))
 		var echo sync.WaitGroup
 		echo.Go(func() { _, _ = io.Copy(struct{ io.Writer }{peer}, struct{ io.Reader }{peer}) })
 		message := make([]byte, 100)
@@ -40,7 +40,7 @@ func TestNoAllocations(t *testing.T) {
 func TestIdleCost(t *testing.T) {
 	const n = 1000
 	aiosuite.OnEach(t, func(t *testing.T, b aio.Backend) {
-		sys := aiosuite.Real(b, "unix")
+		sys := overKernel(b, "unix")
 		w := drive(t, sys)
 		handles, conns := make([]*aio.Conn, n), make([]*netconn.Conn, n)
 		var peers []io.Closer

@@ -35,7 +35,7 @@ func blocked(t *testing.T, w *aio.Watcher, n int) {
 
 // TestErrors: an error is what package net would say.
 func TestErrors(t *testing.T) {
-	onEach(t, func(t *testing.T, sys aiosuite.System) {
+	onEach(t, func(t *testing.T, sys system) {
 		c, peer := pair(t, sys)
 		if n, err := c.Read(nil); n != 0 || err != nil {
 			t.Errorf("Read(nil): %d, %v", n, err)
@@ -75,7 +75,7 @@ func TestErrors(t *testing.T) {
 // TestReset: the peer's reset is named as the system call's.
 func TestReset(t *testing.T) {
 	aiosuite.OnEach(t, func(t *testing.T, b aio.Backend) {
-		c, peer := pair(t, aiosuite.Real(b, "tcp"))
+		c, peer := pair(t, overKernel(b, "tcp"))
 		must(t, peer.(*net.TCPConn).SetLinger(0))
 		must(t, peer.Close())
 		_, err := c.Read(make([]byte, 1))
@@ -93,7 +93,7 @@ func TestMovedDeadline(t *testing.T) {
 	for _, m := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
 		t.Run(m.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, _ := pair(t, aiosuite.Fake(aiosuite.Options{Mode: m}))
+				c, _ := pair(t, inMemory(aiosuite.Options{Mode: m}))
 				begin := time.Now()
 				for _, move := range []struct{ first, second, third, want time.Duration }{
 					{10, 5, 5, 5},
@@ -133,7 +133,7 @@ func TestMovedDeadline(t *testing.T) {
 // TestCloseUnblocks: Close has Reads and Writes return that wait for the peer, and those that wait for
 // their turn.
 func TestCloseUnblocks(t *testing.T) {
-	onEach(t, func(t *testing.T, sys aiosuite.System) {
+	onEach(t, func(t *testing.T, sys system) {
 		for name, end := range map[string]func(*aio.Watcher, *netconn.Conn) error{
 			"Conn":    func(_ *aio.Watcher, c *netconn.Conn) error { return c.Close() },
 			"handle":  func(_ *aio.Watcher, c *netconn.Conn) error { return c.Handle().Close() },
@@ -168,7 +168,7 @@ func TestCloseUnblocks(t *testing.T) {
 // TestLimits: what other connections have queued, and what else is under way on its own, does not
 // have a Write fail. The program's own writes, which do not wait, are refused beyond the limits.
 func TestLimits(t *testing.T) {
-	onEach(t, func(t *testing.T, sys aiosuite.System) {
+	onEach(t, func(t *testing.T, sys system) {
 		w := driveWith(t, sys, aio.Options{MaxQueued: 1, MaxWatcherBytes: 1 << 20})
 		stuck, _ := pairOn(t, sys, w)
 		own, _ := pairOn(t, sys, w)
@@ -210,7 +210,7 @@ func TestLimits(t *testing.T) {
 
 // TestCloseWrite: it stands behind a Write that is under way, and reads go on.
 func TestCloseWrite(t *testing.T) {
-	onEach(t, func(t *testing.T, sys aiosuite.System) {
+	onEach(t, func(t *testing.T, sys system) {
 		w := drive(t, sys)
 		c, peer := pairOn(t, sys, w)
 		large := bytes.Repeat([]byte{'w'}, 2<<20) // more than a connection buffers
@@ -246,7 +246,7 @@ func TestCloseWrite(t *testing.T) {
 // TestWholeWrites: what several goroutines write at once is not mixed.
 func TestWholeWrites(t *testing.T) {
 	const writers, rounds, size = 8, 10, 100_000
-	onEach(t, func(t *testing.T, sys aiosuite.System) {
+	onEach(t, func(t *testing.T, sys system) {
 		c, peer := pair(t, sys)
 		var wg sync.WaitGroup
 		for i := range writers {
@@ -273,7 +273,7 @@ func TestWholeWrites(t *testing.T) {
 
 // TestDeliver: a loop of the program's own has operations of its own, and delivers the others.
 func TestDeliver(t *testing.T) {
-	onEach(t, func(t *testing.T, sys aiosuite.System) {
+	onEach(t, func(t *testing.T, sys system) {
 		w := sys.New(t, aio.Options{})
 		own, other := sys.Pair(t)
 		defer func() { _ = other.Close() }()
@@ -323,7 +323,7 @@ func echo(t *testing.T, peer net.Conn, text string) string {
 
 // TestDriveAlone: one goroutine drives a Watcher, and another that tries is told.
 func TestDriveAlone(t *testing.T) {
-	w := aiosuite.Fake(aiosuite.Options{}).New(t, aio.Options{})
+	w := inMemory(aiosuite.Options{}).New(t, aio.Options{})
 	driven := make(chan error)
 	for range 2 {
 		go func() { driven <- netconn.Drive(w) }()

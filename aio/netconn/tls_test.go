@@ -32,7 +32,7 @@ var certificate = sync.OnceValues(func() (tls.Certificate, *x509.CertPool) {
 // onListener runs f with a listener of Conns and a dialer of Conns, on one Watcher, for each backend.
 func onListener(t *testing.T, f func(t *testing.T, l net.Listener, dial func() (net.Conn, error))) {
 	aiosuite.OnEach(t, func(t *testing.T, b aio.Backend) {
-		w := drive(t, aiosuite.Real(b, "tcp"))
+		w := drive(t, overKernel(b, "tcp"))
 		handle, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
 		must(t, err)
 		l := netconn.NewListener(handle)
@@ -188,7 +188,7 @@ func TestListener(t *testing.T) {
 			"Watcher":  func(w *aio.Watcher, _ net.Listener) error { return w.Close() },
 		} {
 			t.Run(name, func(t *testing.T) {
-				w := drive(t, aiosuite.Real(b, "tcp"))
+				w := drive(t, overKernel(b, "tcp"))
 				tcp, err := net.Listen("tcp", "127.0.0.1:0")
 				must(t, err)
 				handle, err := w.AttachListener(tcp)

@@ -194,25 +194,19 @@ func syscallConn(r *rig) {
 		case err != want || called > 0 != (want == nil):
 			r.t.Errorf("%d calls, %v; want %v", called, err, want)
 		}
-		for name, set := range map[string]func(*aio.Conn) error{
-			"SetKeepAliveConfig": func(c *aio.Conn) error {
-				return c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true})
-			},
-			"File": func(c *aio.Conn) error {
-				f, err := c.File()
-				if err != nil {
-					return err
-				}
-				return f.Close() // the connection goes on
-			},
-		} {
-			unsupported := want == nil // in a bubble, and of unix sockets
-			if err := set(conn); err != want && !(unsupported && errors.Is(err, errors.ErrUnsupported)) {
-				r.t.Errorf("%s: %v; want %v", name, err, want)
+		file := func(c *aio.Conn) error {
+			f, err := c.File()
+			if err != nil {
+				return err
 			}
-			if err := set(new(aio.Conn)); err != aio.ErrClosed {
-				r.t.Errorf("%s of no Watcher: %v, want ErrClosed", name, err)
-			}
+			return f.Close() // the connection goes on
+		}
+		unsupported := want == nil && r.sys.Bubble
+		if err := file(conn); err != want && !(unsupported && errors.Is(err, errors.ErrUnsupported)) {
+			r.t.Errorf("File: %v; want %v", err, want)
+		}
+		if err := file(new(aio.Conn)); err != aio.ErrClosed {
+			r.t.Errorf("File of no Watcher: %v, want ErrClosed", err)
 		}
 	}
 	control(nil)

@@ -45,7 +45,7 @@ func (r *rig) pairWith(data []byte) *aio.Conn {
 func (r *rig) pairThatTells() (conn *aio.Conn, peer net.Conn, arrived func(n int)) {
 	r.t.Helper()
 	own, peer := r.raw()
-	arrived = Arrival(r.t, own)
+	arrived = arrival(r.t, own)
 	conn, err := r.w.Attach(own)
 	Must(r.t, err)
 	return conn, peer, arrived

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/internal/sys/refuse"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -29,9 +28,7 @@ func TestOlderKernel(t *testing.T) {
 		}
 		return
 	}
-	call, err := refuse.Find("io_uring_register")
-	Must(t, err)
-	if err := refuse.All(syscall.EINVAL, call); err != nil {
+	if err := refuseAll(t, syscall.EINVAL, "io_uring_register"); err != nil {
 		t.Skip("needs", err)
 	}
 	runSuite(t, Real(aio.BackendIOUring, "tcp"))

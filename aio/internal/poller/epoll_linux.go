@@ -54,8 +54,6 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 
 func (k *epoll) name() string { return "epoll" }
 
-func (k *epoll) dup(source any) (fd int, stream bool, err error) { return k.Dup(source) }
-
 func (k *epoll) add(d *proactor.Desc) error {
 	return sys.EpollAdd(k.fd, int(d.Num), &sys.EpollEvent{
 		Events: sys.EPOLLIN | sys.EPOLLPRI | sys.EPOLLOUT | sys.EPOLLRDHUP | sys.EPOLLET&0xffffffff,
@@ -68,19 +66,11 @@ func (k *epoll) add(d *proactor.Desc) error {
 // would end the registration.
 func (k *epoll) remove(d *proactor.Desc) { _ = sys.EpollDelete(k.fd, int(d.Num)) }
 
-func (k *epoll) release(d *proactor.Desc) { sys.Close(int(d.Num)) }
-
-func (k *epoll) recv(num int32, buf []byte) (int, syscall.Errno) { return sys.Recv(int(num), buf) }
-
-func (k *epoll) send(num int32, buf []byte) (int, syscall.Errno) { return sys.Send(int(num), buf) }
-
-func (k *epoll) sendv(num int32, bufs [][]byte) (int, syscall.Errno) {
+func (k *epoll) Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
 	k.message.Set(bufs)
 	defer k.message.Clear()
-	return sys.Sendmsg(int(num), &k.message)
+	return sys.Sendmsg(fd, &k.message)
 }
-
-func (k *epoll) shutWrite(num int32) syscall.Errno { return sys.ShutWrite(int(num)) }
 
 func (k *epoll) poll(events []event) (int, error) {
 	n, err := sys.EpollPoll(k.fd, k.raw[:len(events)])

@@ -21,15 +21,7 @@ type KqueueCalls interface {
 	// Close closes the queue. Only CloseFd may follow.
 	Close()
 
-	connecting
-
-	// Dup duplicates a descriptor, and says whether it is a stream over IP.
-	Dup(source any) (fd int, stream bool, err error)
-	Recv(fd int, buf []byte) (int, syscall.Errno)
-	Send(fd int, buf []byte) (int, syscall.Errno)
-	Sendv(fd int, bufs [][]byte) (int, syscall.Errno)
-	ShutWrite(fd int) syscall.Errno
-	CloseFd(fd int)
+	sockets
 
 	// These are on non-blocking descriptors.
 	Pipe() (r, w int, err error)
@@ -55,8 +47,7 @@ var wakeByte = make([]byte, 1)
 // cannot wait in the runtime's poller as epoll's does. The runtime registers both filters
 // (runtime/netpoll_kqueue.go), and a kqueue refuses EVFILT_WRITE.
 type kqueue struct {
-	connecting
-	calls        KqueueCalls
+	KqueueCalls
 	p            *Poller
 	wakeR, wakeW int
 	changes      [2]sys.Kevent     // guarded by the watcher's mu
@@ -72,7 +63,7 @@ type kqueue struct {
 
 // NewKqueueOver returns a backend over the queue of c, which it owns.
 func NewKqueueOver(c KqueueCalls) (*Poller, error) {
-	k := &kqueue{connecting: c, calls: c}
+	k := &kqueue{KqueueCalls: c}
 	k.ended = sync.NewCond(&k.mu)
 	k.p = &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{CloseFd: c.CloseFd}}
 	wakeR, wakeW, err := c.Pipe()
@@ -96,15 +87,13 @@ func NewKqueueOver(c KqueueCalls) (*Poller, error) {
 
 func (k *kqueue) name() string { return "kqueue" }
 
-func (k *kqueue) dup(source any) (fd int, stream bool, err error) { return k.calls.Dup(source) }
-
 // add registers both filters. If the second fails, the first goes with the descriptor, which the
 // caller closes.
 func (k *kqueue) add(d *proactor.Desc) error {
 	for i, filter := range []int16{sys.EVFILT_READ, sys.EVFILT_WRITE} {
 		k.changes[i] = sys.Kevent{Ident: int(d.Num), Filter: filter, Flags: sys.EV_ADD | sys.EV_CLEAR, Udata: d.Gen}
 	}
-	return k.calls.Change(k.changes[:])
+	return k.Change(k.changes[:])
 }
 
 // remove has nothing to do, because close(2) removes the knotes of a descriptor, even if the socket
@@ -114,27 +103,11 @@ func (k *kqueue) remove(*proactor.Desc) {}
 // yield leaves the network to sysmon while others can run.
 func (k *kqueue) yield() { runtime.Gosched() }
 
-func (k *kqueue) release(d *proactor.Desc) { k.calls.CloseFd(int(d.Num)) }
-
-func (k *kqueue) recv(num int32, buf []byte) (int, syscall.Errno) {
-	return k.calls.Recv(int(num), buf)
-}
-
-func (k *kqueue) send(num int32, buf []byte) (int, syscall.Errno) {
-	return k.calls.Send(int(num), buf)
-}
-
-func (k *kqueue) sendv(num int32, bufs [][]byte) (int, syscall.Errno) {
-	return k.calls.Sendv(int(num), bufs)
-}
-
-func (k *kqueue) shutWrite(num int32) syscall.Errno { return k.calls.ShutWrite(int(num)) }
-
 func (k *kqueue) poll(events []event) (int, error) { return k.fetch(events, 0) }
 
 // fetch waits for events until the timeout.
 func (k *kqueue) fetch(events []event, timeout time.Duration) (int, error) {
-	n, err := k.calls.Wait(k.raw[:len(events)], timeout)
+	n, err := k.Wait(k.raw[:len(events)], timeout)
 	if err == syscall.EINTR || err == syscall.ETIMEDOUT { // Darwin's, see golang/go #59679
 		return 0, nil
 	}
@@ -228,14 +201,14 @@ func (k *kqueue) wake() {
 // signal fills the pipe. A full one wakes as well.
 func (k *kqueue) signal() {
 	for {
-		if _, err := k.calls.Write(k.wakeW, wakeByte); err != syscall.EINTR {
+		if _, err := k.Write(k.wakeW, wakeByte); err != syscall.EINTR {
 			return
 		}
 	}
 }
 
 // empty empties the pipe. The rest is reported again.
-func (k *kqueue) empty() { _, _ = k.calls.Read(k.wakeR, k.scrap[:]) }
+func (k *kqueue) empty() { _, _ = k.Read(k.wakeR, k.scrap[:]) }
 
 // close waits for a wait to end, because a number that kevent(2) is about to use may be another's,
 // and Darwin was seen to lock up (rdar://30231213).

@@ -28,11 +28,7 @@ func (c calls) Dup(source any) (fd int, stream bool, err error) {
 	return fd, stream, err
 }
 
-func (calls) Recv(fd int, buf []byte) (int, syscall.Errno)     { return sys.Recv(fd, buf) }
-func (calls) Send(fd int, buf []byte) (int, syscall.Errno)     { return sys.Send(fd, buf) }
 func (calls) Sendv(fd int, bufs [][]byte) (int, syscall.Errno) { return sys.Sendv(fd, bufs) }
-func (calls) ShutWrite(fd int) syscall.Errno                   { return sys.ShutWrite(fd) }
-func (calls) CloseFd(fd int)                                   { sys.Close(fd) }
 func (calls) Pipe() (r, w int, err error)                      { return sys.Pipe() }
 func (calls) Read(fd int, buf []byte) (int, error)             { return sys.Read(fd, buf) }
 func (calls) Write(fd int, buf []byte) (int, error)            { return sys.Write(fd, buf) }

@@ -24,32 +24,31 @@ type event struct {
 	ready proactor.Ready
 }
 
-// connecting are the calls that make connections and give them away, without blocking. See
-// [Sockets].
-type connecting interface {
+// sockets are the system's calls on sockets, without blocking. See [Sockets].
+type sockets interface {
+	// Dup duplicates the descriptor of a connection or a listener. stream is true over IP.
+	Dup(source any) (fd int, stream bool, err error)
 	Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno)
 	// Connected returns EINPROGRESS, 0, or why Connect failed. stream is true over IP.
 	Connect(addr net.Addr) (fd int, stream bool, err error)
 	Connected(fd int) syscall.Errno
 	Local(fd int) proactor.Addr
+	Recv(fd int, buf []byte) (int, syscall.Errno)
+	Send(fd int, buf []byte) (int, syscall.Errno)
+	Sendv(fd int, bufs [][]byte) (int, syscall.Errno)
+	ShutWrite(fd int) syscall.Errno
 	// Unlinger makes a close not wait.
 	FileConn(fd int) (net.Conn, error)
 	Unlinger(fd int)
+	CloseFd(fd int)
 }
 
 type kernel interface {
+	sockets
 	name() string
-	connecting
-	// dup duplicates the descriptor of a connection or a listener.
-	dup(source any) (fd int, stream bool, err error)
 	// add begins to report the edges of d, and remove ends that.
 	add(d *proactor.Desc) error
 	remove(d *proactor.Desc)
-	release(d *proactor.Desc)
-	recv(num int32, buf []byte) (int, syscall.Errno)
-	send(num int32, buf []byte) (int, syscall.Errno)
-	sendv(num int32, bufs [][]byte) (int, syscall.Errno)
-	shutWrite(num int32) syscall.Errno
 	// poll does not block.
 	poll(events []event) (int, error)
 	// wait blocks until Poller.fetched returns true, at the start and after each edge, or the
@@ -88,7 +87,7 @@ func (p *Poller) Holds() *proactor.Held { return p.held }
 func (p *Poller) Name() string { return p.name() }
 
 func (p *Poller) Open(source any, d *proactor.Desc) error {
-	fd, stream, err := p.dup(source)
+	fd, stream, err := p.Dup(source)
 	if err != nil {
 		return err
 	}
@@ -190,14 +189,14 @@ func (p *Poller) try(op *proactor.Op) bool {
 		return true
 	case proactor.Send:
 		buf := op.Rest()
-		n, errno := p.send(d.Num, buf)
+		n, errno := p.kernel.Send(int(d.Num), buf)
 		return p.sent(op, n, len(buf), errno)
 	case proactor.Sendv:
 		bufs, room := op.Tag.(*proactor.Vec).Next()
-		n, errno := p.sendv(d.Num, bufs)
+		n, errno := p.kernel.Sendv(int(d.Num), bufs)
 		return p.sent(op, n, room, errno)
 	case proactor.Connect:
-		errno := p.kernel.Connected(int(d.Num))
+		errno := p.Connected(int(d.Num))
 		if errno == syscall.EINPROGRESS {
 			d.Ready &^= proactor.CanWrite
 			return false
@@ -207,7 +206,7 @@ func (p *Poller) try(op *proactor.Op) bool {
 		}
 		return true
 	case proactor.ShutWrite:
-		if errno := p.shutWrite(d.Num); errno != 0 {
+		if errno := p.ShutWrite(int(d.Num)); errno != 0 {
 			op.Err = errno
 		}
 		return true
@@ -249,7 +248,7 @@ func Moved(d *proactor.Desc, dir proactor.Dir, n, room int, errno syscall.Errno)
 }
 
 func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
-	n, errno := p.recv(d.Num, buf)
+	n, errno := p.kernel.Recv(int(d.Num), buf)
 	Moved(d, proactor.In, n, len(buf), errno)
 	switch {
 	case errno != 0:
@@ -264,7 +263,7 @@ func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
 	if d.Gen != 0 && d.Ready&proactor.CanWrite == 0 { // one that is not watched has no edge
 		return 0, syscall.EAGAIN
 	}
-	n, errno := p.send(d.Num, buf)
+	n, errno := p.kernel.Send(int(d.Num), buf)
 	return sentNow(d, n, len(buf), errno)
 }
 
@@ -273,7 +272,7 @@ func (p *Poller) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
 		return 0, syscall.EAGAIN
 	}
 	bufs, room := v.Next()
-	n, errno := p.sendv(d.Num, bufs)
+	n, errno := p.kernel.Sendv(int(d.Num), bufs)
 	return sentNow(d, n, room, errno)
 }
 
@@ -382,7 +381,7 @@ func (p *Poller) drop(d *proactor.Desc) {
 	}
 	p.table[d.Num] = nil // before the number can be reused
 	p.held.Remove(d.Num)
-	p.kernel.release(d)
+	p.CloseFd(int(d.Num))
 }
 
 func (p *Poller) Control(d *proactor.Desc, f func(fd uintptr)) bool {

@@ -65,28 +65,27 @@ func TestRegisteredWhenItWaits(t *testing.T) {
 
 // oneNumber is a kernel that gives out the same number again as soon as it can.
 type oneNumber struct {
-	connecting // nothing is accepted
+	sockets // nothing is accepted
 
 	events []event
 	calls  []string
 }
 
-func (k *oneNumber) name() string               { return "test" }
-func (k *oneNumber) dup(any) (int, bool, error) { return 7, true, nil }
-func (k *oneNumber) add(*proactor.Desc) error   { return nil }
-func (k *oneNumber) remove(*proactor.Desc)      { k.calls = append(k.calls, "remove") }
-
-func (k *oneNumber) Unlinger(int)                               {}
-func (k *oneNumber) release(*proactor.Desc)                     { k.calls = append(k.calls, "close") }
-func (k *oneNumber) recv(int32, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }
-func (k *oneNumber) send(int32, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }
-func (k *oneNumber) sendv(int32, [][]byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
-func (k *oneNumber) shutWrite(int32) syscall.Errno              { return 0 }
-func (k *oneNumber) poll(events []event) (int, error)           { return copy(events, k.events), nil }
-func (k *oneNumber) wait(time.Duration) error                   { return nil }
-func (k *oneNumber) yield()                                     {}
-func (k *oneNumber) wake()                                      {}
-func (k *oneNumber) close()                                     {}
+func (k *oneNumber) name() string                             { return "test" }
+func (k *oneNumber) Dup(any) (int, bool, error)               { return 7, true, nil }
+func (k *oneNumber) Unlinger(int)                             {}
+func (k *oneNumber) CloseFd(int)                              { k.calls = append(k.calls, "close") }
+func (k *oneNumber) Recv(int, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }
+func (k *oneNumber) Send(int, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }
+func (k *oneNumber) Sendv(int, [][]byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
+func (k *oneNumber) ShutWrite(int) syscall.Errno              { return 0 }
+func (k *oneNumber) add(*proactor.Desc) error                 { return nil }
+func (k *oneNumber) remove(*proactor.Desc)                    { k.calls = append(k.calls, "remove") }
+func (k *oneNumber) poll(events []event) (int, error)         { return copy(events, k.events), nil }
+func (k *oneNumber) wait(time.Duration) error                 { return nil }
+func (k *oneNumber) yield()                                   {}
+func (k *oneNumber) wake()                                    {}
+func (k *oneNumber) close()                                   {}
 
 // TestStaleEvent: an event that was fetched before its descriptor was closed is neither the
 // closed one's, nor the one's that has its number by now.

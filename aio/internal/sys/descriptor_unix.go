@@ -38,19 +38,20 @@ func Dup(source any) (fd int, err error) {
 	return fd, nil
 }
 
-// IsStream reports whether fd is a stream over IP, which a short read has drained. A read of a unix
-// socket may also stop where descriptors were sent.
-func IsStream(fd int) bool {
+// Stream reports whether fd is a stream, and not of datagrams or packets. overIP says that a short
+// read has drained it. A read of a unix socket may also stop where descriptors were sent. If a
+// seccomp filter refuses the question, stream is true.
+func Stream(fd int) (stream, overIP bool) {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_STREAM {
-		return false
+		return err == unix.EPERM || err == unix.ENOSYS, false
 	}
-	addr, err := unix.Getsockname(fd)
+	addr, _ := unix.Getsockname(fd)
 	switch addr.(type) {
 	case *unix.SockaddrInet4, *unix.SockaddrInet6:
-		return err == nil
+		return true, true
 	}
-	return false
+	return true, false
 }
 
 // Close closes fd, even if the call is interrupted (close(2)).

@@ -3,61 +3,17 @@
 package sys
 
 import (
-	"cmp"
 	"errors"
 	"net"
 	"net/netip"
 	"os"
 	"strconv"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// IsByteStream reports whether fd is a stream, and not of datagrams or packets. It returns true if
-// a seccomp filter refuses the question.
-func IsByteStream(fd int) bool {
-	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	return err == nil && kind == unix.SOCK_STREAM || err == unix.EPERM || err == unix.ENOSYS
-}
-
-// Listen is listen(2) again, with another backlog.
-func Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
-
 func SetNoDelay(fd int) error { return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
-
-// SetKeepAlive does what net.TCPConn.SetKeepAliveConfig does.
-func SetKeepAlive(fd int, k net.KeepAliveConfig) error {
-	if !k.Enable {
-		return setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 0)
-	}
-	if err := setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1); err != nil {
-		return err
-	}
-	const probes, seconds = 9, 15
-	values := []int{
-		wholeSeconds(cmp.Or(k.Idle, seconds*time.Second)),
-		wholeSeconds(cmp.Or(k.Interval, seconds*time.Second)), cmp.Or(k.Count, probes),
-	}
-	for i, option := range keepAliveOptions {
-		if values[i] < 0 {
-			continue
-		}
-		if err := setInt(fd, unix.IPPROTO_TCP, option, values[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wholeSeconds rounds up, as package net does.
-func wholeSeconds(d time.Duration) int {
-	if d < 0 {
-		return -1
-	}
-	return int((d + time.Second - 1) / time.Second)
-}
 
 // SetReusePort lets sockets share an address. The kernel chooses one for each connection.
 func SetReusePort(fd int) error { return setInt(fd, unix.SOL_SOCKET, reusePort, 1) }

@@ -267,7 +267,7 @@ func (f fine) histogram() (h loadgen.Histogram, err error) {
 	}
 	b, err := f.h.EncodeV2()
 	if err == nil {
-		err = h.UnmarshalJSON(fmt.Appendf(nil, "%q", b))
+		err = h.UnmarshalText(b)
 	}
 	return h, err
 }

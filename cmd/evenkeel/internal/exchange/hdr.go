@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -142,15 +141,11 @@ func readHgrm(r io.Reader, o Options) ([]runfile.Run, error) {
 }
 
 func hdrOf(h *loadgen.Histogram) (*hdr.Histogram, error) {
-	text, err := h.MarshalJSON()
+	text, err := h.MarshalText()
 	if err != nil {
 		return nil, err
 	}
-	var encoded string
-	if err := json.Unmarshal(text, &encoded); err != nil {
-		return nil, err
-	}
-	return hdr.Decode([]byte(encoded))
+	return hdr.Decode(text)
 }
 
 const hgrmTicks = 5 // for each halving of the rest to 100%, as other tools write
@@ -352,7 +347,8 @@ func points(all []interval) loadgen.Series {
 		}
 		p := loadgen.Point{Count: all[i].h.Count()}
 		if p.Count > 0 {
-			p.Histogram = loadgen.Pack(&all[i].h)
+			text, _ := all[i].h.MarshalText() // it fails only in Write, and memory takes all
+			p.Histogram = string(text)
 			p.P50, p.P99, p.Max = all[i].h.Quantile(.5), all[i].h.Quantile(.99), all[i].h.Max()
 		}
 		s.Points = append(s.Points, p)

@@ -7,9 +7,9 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// Arrival returns a function that waits until n bytes can be read from a socket. Call it before c
+// arrival returns a function that waits until n bytes can be read from a socket. Call it before c
 // is attached. A connection in memory has all data when the peer's Write returns.
-func Arrival(t testing.TB, c net.Conn) (wait func(n int)) {
+func arrival(t testing.TB, c net.Conn) (wait func(n int)) {
 	t.Helper()
 	if _, fake := c.(*Conn); fake {
 		return func(int) {}

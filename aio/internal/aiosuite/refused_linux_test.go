@@ -1,4 +1,4 @@
-package aio_test
+package aiosuite
 
 import (
 	"bytes"
@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/internal/aiosuite"
-	"evenkeel.dev/aio/internal/sys/refuse"
 )
 
 // refusals says what becomes of a Watcher of each backend where the kernel refuses some system calls:
@@ -55,20 +53,20 @@ func TestRefused(t *testing.T) {
 	if w, err := aio.New(aio.Options{Backend: aio.BackendIOUring}); err != nil {
 		t.Skip("needs io_uring:", err)
 	} else {
-		must(t, w.Close())
+		Must(t, w.Close())
 	}
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	must(t, err)
+	Must(t, err)
 	var major, minor int
 	_, err = fmt.Sscanf(string(release), "%d.%d", &major, &minor)
-	must(t, err)
+	Must(t, err)
 	for _, errno := range []syscall.Errno{syscall.EPERM, syscall.ENOSYS} {
 		for _, tt := range refusals {
 			if tt.calls == "recvfrom" && (major < 6 || major == 6 && minor < 12) {
 				tt.auto, tt.uring = "Result.Error of a read", "Result.Error of a read" // without buffers of the ring's
 			}
 			t.Run(fmt.Sprintf("%v/%s", errno, tt.calls), func(t *testing.T) {
-				c := child(t, "TestRefused", "AIO_REFUSE=no "+tt.calls, fmt.Sprintf("AIO_ERRNO=%d", errno))
+				c := Child(t, "TestRefused", "AIO_REFUSE=no "+tt.calls, fmt.Sprintf("AIO_ERRNO=%d", errno))
 				c.Args = append(c.Args, "-test.v")
 				out, _ := c.CombinedOutput()
 				said := map[string]string{}
@@ -112,7 +110,7 @@ func TestRefused(t *testing.T) {
 func refused(t *testing.T, calls string) {
 	var errno syscall.Errno
 	_, err := fmt.Sscan(os.Getenv("AIO_ERRNO"), (*uintptr)(&errno))
-	must(t, err)
+	Must(t, err)
 	backends := []aio.Backend{aio.BackendAuto, aio.BackendIOUring, aio.BackendEpoll}
 	var listeners [3]net.Listener
 	var peers [3]net.Conn
@@ -130,26 +128,12 @@ func refused(t *testing.T, calls string) {
 	fmt.Println("log =>", log.String())
 }
 
-// refuseAll has this process refused calls, which stand between commas.
-func refuseAll(t *testing.T, errno syscall.Errno, calls string) error {
-	var all []refuse.Call
-	for name := range strings.SplitSeq(calls, ",") {
-		if name == "" {
-			continue
-		}
-		c, err := refuse.Find(name)
-		must(t, err)
-		all = append(all, c)
-	}
-	return refuse.All(errno, all...)
-}
-
 // alone reports true in a process of its own, which runs the test then; the caller has no more to do.
 func alone(t *testing.T, env string) bool {
 	if os.Getenv(env) != "" {
 		return true
 	}
-	c := child(t, t.Name(), env+"=yes")
+	c := Child(t, t.Name(), env+"=yes")
 	c.Args = append(c.Args, "-test.v")
 	out, err := c.CombinedOutput()
 	if err == nil && strings.Contains(string(out), "--- SKIP") {
@@ -167,9 +151,9 @@ func TestDialFamilyRefused(t *testing.T) {
 		return
 	}
 	var watchers []*aio.Watcher
-	for _, b := range aiosuite.Backends() {
+	for _, b := range Backends() {
 		if w, err := aio.New(aio.Options{Backend: b}); err == nil {
-			aiosuite.CloseAtEnd(t, w)
+			CloseAtEnd(t, w)
 			watchers = append(watchers, w)
 		}
 	}
@@ -177,44 +161,10 @@ func TestDialFamilyRefused(t *testing.T) {
 		t.Skip("needs", err)
 	}
 	for _, w := range watchers {
-		must(t, w.Dial(nil, &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, none))
+		Must(t, w.Dial(nil, &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, aio.NoDeadline))
 		if results, err := w.WaitIO(); err != nil || len(results) != 1 || results[0].Error != syscall.EAFNOSUPPORT {
 			t.Errorf("%s: %+v, %v; want %v", w.Stats().Backend, results, err, syscall.EAFNOSUPPORT)
 		}
-	}
-}
-
-// TestListenBacklogRefused: what the system says of a backlog is an error as of any other step of a Listen.
-func TestListenBacklogRefused(t *testing.T) {
-	if !alone(t, "AIO_NO_BACKLOG") {
-		return
-	}
-	w := open(t, aio.Options{})
-	if err := refuseAll(t, syscall.EPERM, "listen: a backlog of 7"); err != nil {
-		t.Skip("needs", err)
-	}
-	_, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Backlog: 7})
-	wantListenError(t, err, syscall.EPERM)
-}
-
-// TestListenAtTheLimit: so it is where there is a descriptor for the socket, and none for the Watcher's duplicate.
-func TestListenAtTheLimit(t *testing.T) {
-	if !alone(t, "AIO_LISTEN_LIMIT") {
-		return
-	}
-	w := open(t, aio.Options{})
-	leaveDescriptors(t, 1)
-	_, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
-	wantListenError(t, err, syscall.EMFILE)
-}
-
-// wantListenError checks that err is package net's, of an address and for that cause.
-func wantListenError(t *testing.T, err error, cause syscall.Errno) {
-	t.Helper()
-	var wrapped *net.OpError
-	if !errors.As(err, &wrapped) || wrapped.Op != "listen" || wrapped.Net != "tcp" || wrapped.Addr == nil ||
-		!errors.Is(err, cause) {
-		t.Errorf("%#v (%v); want a *net.OpError of listen, with its network and address, for %v", err, err, cause)
 	}
 }
 
@@ -222,10 +172,10 @@ func wantListenError(t *testing.T, err error, cause syscall.Errno) {
 func called(t *testing.T) (net.Listener, net.Conn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	Must(t, err)
 	peer, err := net.Dial("tcp", ln.Addr().String())
-	must(t, err)
-	must(t, peer.SetDeadline(time.Now().Add(patience)))
+	Must(t, err)
+	Must(t, peer.SetDeadline(time.Now().Add(Patience)))
 	return ln, peer
 }
 
@@ -239,13 +189,13 @@ func servedBy(b aio.Backend, ln net.Listener, there net.Conn, log *slog.Logger) 
 		return fmt.Sprint("New: ", err)
 	}
 	defer func() { _ = w.Close() }()
-	stop := time.AfterFunc(patience/2, func() { _ = w.Close() })
+	stop := time.AfterFunc(Patience/2, func() { _ = w.Close() })
 	defer stop.Stop()
 	l, err := w.AttachListener(ln)
 	if err != nil {
 		return fmt.Sprint("AttachListener: ", err)
 	}
-	if err := l.Accept(nil, none); err != nil {
+	if err := l.Accept(nil, aio.NoDeadline); err != nil {
 		return fmt.Sprint("submit: ", err)
 	}
 	results, err := w.WaitIO()
@@ -262,9 +212,9 @@ func servedBy(b aio.Backend, ln net.Listener, there net.Conn, log *slog.Logger) 
 		say <- err
 	}()
 	for _, submit := range []func() error{
-		func() error { return c.Read(nil, nil, none) },
-		func() error { return c.Write(nil, []byte("hello"), none) },
-		func() error { return c.Writev(nil, [][]byte{[]byte("hel"), []byte("lo")}, none) },
+		func() error { return c.Read(nil, nil, aio.NoDeadline) },
+		func() error { return c.Write(nil, []byte("hello"), aio.NoDeadline) },
+		func() error { return c.Writev(nil, [][]byte{[]byte("hel"), []byte("lo")}, aio.NoDeadline) },
 	} {
 		if err := submit(); err != nil {
 			return fmt.Sprint("submit: ", err)
@@ -290,7 +240,7 @@ func servedBy(b aio.Backend, ln net.Listener, there net.Conn, log *slog.Logger) 
 // Linux 5.12 its rings do not count, or New says that this is it.
 func TestNoLockedMemory(t *testing.T) {
 	if os.Getenv("AIO_MEMLOCK") == "" {
-		c := child(t, "TestNoLockedMemory", "AIO_MEMLOCK=0")
+		c := Child(t, "TestNoLockedMemory", "AIO_MEMLOCK=0")
 		c.Args = append(c.Args, "-test.v")
 		out, err := c.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "=> ") {
@@ -308,11 +258,11 @@ func TestNoLockedMemory(t *testing.T) {
 	}
 	ln, peer := called(t)
 	const memlock = 8 // RLIMIT_MEMLOCK, on amd64 and arm64
-	must(t, syscall.Setrlimit(memlock, &syscall.Rlimit{}))
+	Must(t, syscall.Setrlimit(memlock, &syscall.Rlimit{}))
 	if os.Getuid() == 0 { // whom no such limit holds
 		const nobody = 65534
-		must(t, syscall.Setgid(nobody))
-		must(t, syscall.Setuid(nobody))
+		Must(t, syscall.Setgid(nobody))
+		Must(t, syscall.Setuid(nobody))
 	}
 	fmt.Println("=>", servedBy(aio.BackendIOUring, ln, peer, nil))
 }
