@@ -248,7 +248,8 @@ func TestViewer(t *testing.T) {
 	ctx := browser(t)
 	do(t, ctx, chromedp.Navigate("http://localhost:"+port+"/trace?view=proc"))
 	eventually(t, "go tool trace has its viewer", func() bool {
-		return read(t, ctx, chromedp.Evaluate[bool](`Boolean(document.getElementById("trace-viewer")?.trackView?.viewport)`))
+		const there = `Boolean(document.getElementById("trace-viewer")?.trackView?.viewport)`
+		return read(t, ctx, chromedp.Evaluate[bool](there))
 	})
 
 	file, err := os.ReadFile(tracks)

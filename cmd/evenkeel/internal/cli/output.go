@@ -80,12 +80,12 @@ func wholeName(name string) string {
 	return filepath.Join(dir, file)
 }
 
-// Save writes run.json to a file, unless name is "".
+// Save is SaveAs for a run.json.
 func (a *App) Save(f *runfile.File, name string) error {
 	return a.SaveAs(name, "evenkeel compare reads it", f.Write)
 }
 
-// SavePage writes a page to a file, unless name is "".
+// SavePage is SaveAs for a page.
 func (a *App) SavePage(name string, write func(io.Writer) error) error {
 	return a.SaveAs(name, "open it in a browser", write)
 }

@@ -28,7 +28,7 @@ var Figures = []Figure{
 		return float64(r.Load.Failed), r.Load.Failed > 0
 	}},
 	{"not 2xx or 3xx", "answered with another status", textfmt.Count, func(r *runfile.Run) (float64, bool) {
-		n := notOK(r.Load.Statuses)
+		n := NotOK(r.Load.Statuses)
 		return float64(n), n > 0
 	}},
 	{
@@ -146,8 +146,8 @@ func (f *Figure) More() bool {
 	return slices.Contains([]string{"requests", "requests/s", "average pace", "requests/collection"}, f.Name)
 }
 
-// notOK counts the statuses that are not 2xx or 3xx.
-func notOK(statuses map[int]int64) (n int64) {
+// NotOK counts the statuses that are not 2xx or 3xx.
+func NotOK(statuses map[int]int64) (n int64) {
 	for s, c := range statuses {
 		if s < 200 || s >= 400 {
 			n += c

@@ -251,8 +251,8 @@ func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks(
 
 func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }
 
-// Fewest returns how many rounds so many verdicts need at least, or 0 if that is not known. looks
-// is Plan.Looks.
+// Fewest returns the least number of rounds for so many verdicts, or 0 if it is not known. looks is
+// Plan.Looks.
 func Fewest(verdicts, looks int) int {
 	n, err := tailstat.Fewest(tailstat.Options{
 		Confidence: 1 - (1-confidence)/float64(max(verdicts, 1)), Figures: tailstat.Figures()[:1], Rounds: looks,

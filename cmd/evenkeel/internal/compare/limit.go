@@ -109,7 +109,7 @@ func (l Limits) Check(c *Comparison) (lines []string, err error) {
 
 type Flags struct {
 	Base    string
-	Figures string
+	Figures []string // nil: the default
 	FailIf  Limits
 }
 
@@ -117,39 +117,34 @@ func (j *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&j.Base, "base", "", "`label` that ratios refer to (default: the first)")
 	fs.Func("fail-if", "exit with 3 if a figure surely changed by more than this `limit`, such as 'p99 > +20%' or "+
 		"'requests/s < -10%', and with 4 if that is inconclusive; repeatable", cli.Each(&j.FailIf, ParseLimit))
-	fs.StringVar(&j.Figures, "figures", "", "judge only these `figures`, by their names in the table, separated by "+
-		"commas; fewer figures have narrower intervals")
+	fs.Func("figures", "judge only these `figures`, by their names in the table, separated by commas; fewer figures "+
+		"have narrower intervals", func(text string) error {
+		j.Figures = nil
+		for n := range strings.SplitSeq(text, ",") {
+			j.Figures = append(j.Figures, strings.TrimSpace(n))
+		}
+		return nil
+	})
 }
 
 // Check also fills in the figures of -fail-if.
 func (j *Flags) Check() error {
 	limited := j.FailIf.Figures()
-	if j.Figures == "" {
-		j.Figures = strings.Join(limited, ",")
+	if j.Figures == nil {
+		j.Figures = limited
 	}
-	if i := slices.IndexFunc(limited, func(n string) bool { return !slices.Contains(j.Names(), n) }); i >= 0 {
+	if i := slices.IndexFunc(limited, func(n string) bool { return !slices.Contains(j.Figures, n) }); i >= 0 {
 		return fmt.Errorf("-fail-if is about %s, which -figures does not name", limited[i])
 	}
-	if err := checkFigures(j.Names()); err != nil {
+	if err := checkFigures(j.Figures); err != nil {
 		return fmt.Errorf("-figures: %w", err)
 	}
 	return nil
 }
 
-// Names returns the chosen figures, or nil.
-func (j *Flags) Names() (names []string) {
-	if j.Figures == "" {
-		return nil
-	}
-	for n := range strings.SplitSeq(j.Figures, ",") {
-		names = append(names, strings.TrimSpace(n))
-	}
-	return names
-}
-
 func (j *Flags) Apply(c *Comparison) error {
-	if j.Figures != "" {
-		if err := c.setFigures(j.Names()); err != nil {
+	if j.Figures != nil {
+		if err := c.setFigures(j.Figures); err != nil {
 			return fmt.Errorf("-figures: %w", err)
 		}
 	}

@@ -243,7 +243,7 @@ func addClass(to, from *loadgen.TargetClass) {
 func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
 	cells := []string{
 		textfmt.Percent(c.Share * 100), textfmt.Count(float64(c.Answered + c.Failed)),
-		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(notOK(c.Statuses))),
+		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(NotOK(c.Statuses))),
 	}
 	add := func(known bool, text string) {
 		if !known {

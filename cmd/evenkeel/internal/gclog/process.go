@@ -202,7 +202,7 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	return nil
 }
 
-// Of several processes it has no single summary, so that nobody takes a part for the whole.
+// Several processes have no single summary, which could be taken for the whole.
 func (v *view) json(r *Report, stats *gctrace.Stats) error {
 	var one *gctrace.Summary
 	if r.Total == 1 {

@@ -53,7 +53,6 @@ type step struct {
 	stretches [findStretches]loadgen.Histogram // by when requests were due
 }
 
-// judgeByStretches compares the interval of the quantile with the limit.
 func judgeByStretches(g Goal, s *step) (rateVerdict, string) {
 	refused, timed := int64(0), int64(0)
 	for status, n := range s.load.Statuses {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -167,13 +168,7 @@ func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
 	case "failed":
 		return share(failed, answered+failed)
 	case "bad":
-		bad := int64(0)
-		for s, n := range statuses {
-			if s < 200 || s >= 400 {
-				bad += n
-			}
-		}
-		return share(bad, answered)
+		return share(compare.NotOK(statuses), answered)
 	case "late":
 		return share(r.Late, r.Requests())
 	}
@@ -193,7 +188,7 @@ func CheckRuns(f *runfile.File) error {
 			return fmt.Errorf("no request was answered: %s", r.Load.Failures[0].Example)
 		case r.Load.Answered == 0:
 			return errors.New("no request was answered")
-		case !anyGood(r.Load):
+		case compare.NotOK(r.Load.Statuses) >= r.Load.Answered:
 			return fmt.Errorf("none of %s answers had a status of 2xx or 3xx; check the URL, the method and the scheme",
 				textfmt.Count(float64(r.Load.Answered)))
 		}
@@ -209,13 +204,4 @@ func generatorLimit(l *loadgen.Result) error {
 	return fmt.Errorf("%w: %s of %s requests failed here (%s); raise ulimit -n, lower -c, or use -share",
 		ErrGenerator, textfmt.Count(float64(l.Failures[i].Count)), textfmt.Count(float64(l.Requests())),
 		l.Failures[i].Example)
-}
-
-func anyGood(l *loadgen.Result) bool {
-	for status := range l.Statuses {
-		if status >= 200 && status < 400 {
-			return true
-		}
-	}
-	return false
 }

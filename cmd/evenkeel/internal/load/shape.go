@@ -32,7 +32,8 @@ func (s *shapeFlags) register(fs *flag.FlagSet, o *loadgen.Options) {
 	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
 	fs.TextVar(&o.Arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` or poisson (random) gaps")
 	fs.Uint64Var(&s.Seed, "seed", 0, "repeat the random choices of the run with this `number` (default: a new one)")
-	fs.Var((*stages)(&o.Stages), "stages", "open loop: `list` of DURATION:RATE or :FROM-TO, such as 10s:5,1m:5-50")
+	fs.Func("stages", "open loop: `list` of DURATION:RATE or :FROM-TO, such as 10s:5,1m:5-50",
+		func(text string) (err error) { o.Stages, err = parseStages(text); return err })
 	fs.StringVar(&s.times, "times", "", "open loop: `file` with the time of a request per line, in seconds")
 }
 
@@ -107,28 +108,13 @@ func Steady(o *loadgen.Options) {
 	o.Stages, o.Times = nil, nil
 }
 
-type stages []loadgen.Stage
-
-func (s *stages) String() string {
-	var text []string
-	for _, x := range *s {
-		rate := strconv.FormatFloat(x.From, 'g', -1, 64)
-		if x.From != x.To {
-			rate += "-" + strconv.FormatFloat(x.To, 'g', -1, 64)
-		}
-		text = append(text, x.Duration.String()+":"+rate)
-	}
-	return strings.Join(text, ",")
-}
-
-func (s *stages) Set(text string) error {
-	*s = nil
+func parseStages(text string) (list []loadgen.Stage, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		wrong := fmt.Errorf("%q: write a stage as DURATION:RATE or DURATION:FROM-TO, such as 10s:500 or 1m:500-5000",
 			part)
 		length, rate, ok := strings.Cut(strings.TrimSpace(part), ":")
 		if !ok {
-			return wrong
+			return nil, wrong
 		}
 		var d cli.Period
 		from, to, ramp := strings.Cut(rate, "-")
@@ -138,11 +124,11 @@ func (s *stages) Set(text string) error {
 		a, errA := strconv.ParseFloat(from, 64)
 		b, errB := strconv.ParseFloat(to, 64)
 		if d.Set(length) != nil || errA != nil || errB != nil {
-			return wrong
+			return nil, wrong
 		}
-		*s = append(*s, loadgen.Stage{From: a, To: b, Duration: time.Duration(d)})
+		list = append(list, loadgen.Stage{From: a, To: b, Duration: time.Duration(d)})
 	}
-	return nil
+	return list, nil
 }
 
 const maxTimesBytes = 1 << 30

@@ -27,7 +27,7 @@ const (
 	profileTimeout  = 30 * time.Second
 	MaxProfileBytes = 256 << 20
 
-	// Places that allocate are listed so many.
+	// Places is how many lines that allocate are listed.
 	Places = 8
 )
 
@@ -166,7 +166,7 @@ func (a *allocations) since(before *allocations, top int) (*runfile.Alloc, error
 	}, nil
 }
 
-// lineOf returns a sample's innermost line outside the standard library, or else its innermost one.
+// lineOf prefers the innermost line outside the standard library.
 func lineOf(s *profile.Sample) (line runfile.Site, ok bool) {
 	for _, loc := range s.Location {
 		for _, l := range loc.Line {
@@ -203,7 +203,7 @@ func shortFile(f string) string {
 	return path.Join(path.Base(dir), file)
 }
 
-// WriteSites writes nothing if no line is known.
+// WriteSites writes nothing without lines.
 func WriteSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
 	if len(a.Lines) == 0 {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/internal/chart"
@@ -19,7 +18,6 @@ const (
 	maxNoteBytes = 64e3
 	laneWidth    = 1e6  // units of a lane, finer than a plot's because states are short
 	narrowSpan   = 4000 // of these units
-	gutterRunes  = 9    // that fit left of a lane
 	labelRunes   = 40
 )
 
@@ -155,21 +153,14 @@ func lanesPanel(d *pageData, c *compare.Comparison, column int) *chart.Chart {
 		YLabel: "state of each source",
 		X:      d.timeTicks(),
 	}
-	pitch, top, height := 18, .15, .7 // shares of the pitch
-	if slices.ContainsFunc(lanes, func(l pageLane) bool { return utf8.RuneCountInString(l.Source) > gutterRunes }) {
-		pitch, top, height = 30, .52, .42
-		ch.Class += " named"
-	}
+	const pitch, top, height = 30, .52, .42 // shares of the pitch
 	ch.Height = strconv.Itoa(pitch * len(lanes))
 	x, each := d.timeAxis(), chart.PlotHeight/float64(len(lanes))
 	at := func(t time.Duration) int { return int(x.Frac(t.Seconds())*laneWidth + .5) }
 	for i := range lanes {
 		l := &lanes[i]
 		y, h := int((float64(i)+top)*each), int(height*each)
-		label := (float64(i) + .5) / float64(len(lanes))
-		if pitch > 18 {
-			label = (float64(i) + top/2) / float64(len(lanes))
-		}
+		label := (float64(i) + top/2) / float64(len(lanes))
 		ch.Y = append(ch.Y, chart.Tick{At: chart.PercentAt(label), Label: textfmt.Visible(l.Source, labelRunes)})
 		var track chart.Path
 		known := at(time.Duration(l.Known) * time.Microsecond)

@@ -130,7 +130,6 @@ func (t *tracks) request(process int, q *reqtrace.Request) {
 	t.holders(process, q.Path)
 }
 
-// holders joins pieces that follow each other and have the same holder.
 func (t *tracks) holders(process int, path []reqtrace.Tile) {
 	var last reqtrace.Tile
 	flush := func() {

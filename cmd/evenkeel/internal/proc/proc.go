@@ -16,9 +16,8 @@ import (
 
 // Options say what to start. Only Args is required.
 type Options struct {
-	Args   []string  // program, found in PATH, and arguments
-	Env    []string  // NAME=VALUE, added to this process's
-	Stdout io.Writer // default nil: discarded
+	Args []string // program, found in PATH, and arguments
+	Env  []string // NAME=VALUE, added to this process's
 	// Stderr reads to the end in its own goroutine. Default nil: discarded.
 	Stderr func(io.Reader)
 }
@@ -52,7 +51,6 @@ func Start(o Options) (*Process, error) {
 	}
 	cmd := exec.Command(o.Args[0], o.Args[1:]...)
 	cmd.Env = append(os.Environ(), o.Env...)
-	cmd.Stdout = o.Stdout
 	cmd.SysProcAttr = attributes()
 	var readers sync.WaitGroup
 	var pipe *os.File

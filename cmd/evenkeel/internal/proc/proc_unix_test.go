@@ -4,7 +4,6 @@ package proc
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -107,20 +106,21 @@ func TestExit(t *testing.T) {
 	}
 }
 
-func TestEnvironmentAndStdout(t *testing.T) {
+func TestEnvironment(t *testing.T) {
 	t.Setenv("EVENKEEL_A", "inherited")
 	t.Setenv("EVENKEEL_B", "inherited")
-	var out bytes.Buffer
+	var out []byte
 	p, err := Start(Options{
-		Args: []string{"sh", "-c", `echo $EVENKEEL_A $EVENKEEL_B; cat`}, // no standard input
-		Env:  []string{"EVENKEEL_B=given"}, Stdout: &out,
+		Args:   []string{"sh", "-c", `echo $EVENKEEL_A $EVENKEEL_B >&2; cat >&2`}, // no standard input
+		Env:    []string{"EVENKEEL_B=given"},
+		Stderr: func(r io.Reader) { out, _ = io.ReadAll(r) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	await(t, p)
-	if got := out.String(); got != "inherited given\n" {
-		t.Errorf("standard output %q", got)
+	if string(out) != "inherited given\n" {
+		t.Errorf("it wrote %q", out)
 	}
 }
 

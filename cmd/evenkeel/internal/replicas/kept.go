@@ -51,7 +51,6 @@ type keeper interface {
 	read(ctx context.Context, name string, most int64) ([]byte, error)
 }
 
-// history returns k's history and findings since a time.
 func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *counter) (*history.History, error) {
 	h, source, err := k.history(ctx)
 	if err != nil {

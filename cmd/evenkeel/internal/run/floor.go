@@ -19,7 +19,6 @@ const (
 	floorShown       = 1.1
 )
 
-// measureFloor measures the base twice in each round.
 func (r *Runner) measureFloor(ctx context.Context) error {
 	rounds := r.flags.repeat
 	if r.flags.until.width > 0 {

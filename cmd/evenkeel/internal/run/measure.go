@@ -107,9 +107,9 @@ type measurement struct {
 }
 
 const (
-	// diedWithin is how long to look for a dead server after failed requests.
-	diedWithin = 2 * time.Second
-	// refusedWithin is the same if nothing listens.
+	// diedWithin is how long to look for a dead server after failed requests, refusedWithin if
+	// nothing listens.
+	diedWithin    = 2 * time.Second
 	refusedWithin = 30 * time.Second
 
 	placesOfEach = 3 // that allocate, of several variants
@@ -199,7 +199,6 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	return nil
 }
 
-// explainWindow traces after the measured window.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
 	x := traces.Tracing{

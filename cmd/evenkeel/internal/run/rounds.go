@@ -61,7 +61,7 @@ func (s *share) Set(text string) error {
 
 func (r *Runner) checkUntil(repeatGiven bool) error {
 	f := r.flags
-	u, names := &f.until, f.judging.Names()
+	u, names := &f.until, f.judging.Figures
 	switch {
 	case u.width == 0 && u.budget > 0:
 		return errors.New("-budget is how long -until may take; say what for, such as -until 10%")

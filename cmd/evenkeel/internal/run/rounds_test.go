@@ -288,7 +288,7 @@ func TestDraw(t *testing.T) {
 func TestFloor(t *testing.T) {
 	r, stderr := untilRunner(t, flags{
 		seed: 5, aa: true, repeat: 10,
-		judging: compare.Flags{Figures: "p99", Base: "base"},
+		judging: compare.Flags{Figures: []string{"p99"}, Base: "base"},
 	}, 1.5, .1)
 	if err := r.MeasureAll(t.Context()); err != nil {
 		t.Fatal(err)
@@ -333,7 +333,7 @@ func TestFloor(t *testing.T) {
 
 // TestFloorAlone measures one variant and nothing else; an interruption leaves what there is.
 func TestFloorAlone(t *testing.T) {
-	flags := flags{seed: 5, aa: true, judging: compare.Flags{Figures: "p99"}}
+	flags := flags{seed: 5, aa: true, judging: compare.Flags{Figures: []string{"p99"}}}
 	r, _ := untilRunner(t, flags, 1, .1)
 	r.variants = r.variants[:1]
 	if err := r.MeasureAll(t.Context()); err != nil {

@@ -42,7 +42,7 @@ func (d *Disturbance) ByOthers() (percent float64, ok bool) {
 	return percent, known && percent >= disturbedOther && d.Window >= disturbedWindow
 }
 
-// Stolen returns the percentage that the hypervisor took. ok is false if it does not matter.
+// Stolen is ByOthers for what the hypervisor took.
 func (d *Disturbance) Stolen() (percent float64, ok bool) {
 	percent, known := d.Steal.Get()
 	return percent, known && percent >= disturbedSteal && d.Window >= disturbedWindow

@@ -177,7 +177,6 @@ func (w *watched) Read(b []byte) (int, error) {
 // spool is a fetched trace in a temporary file, to be read once and closed.
 type spool struct{ *os.File }
 
-// newSpool reads r to its end.
 func newSpool(r io.Reader) (s *spool, n int64, err error) {
 	f, err := os.CreateTemp("", "evenkeel-trace-")
 	if err != nil {

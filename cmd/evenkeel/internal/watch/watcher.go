@@ -21,7 +21,7 @@ import (
 const (
 	patience = 2 * time.Second // for an answer; a collection may take as long
 	onceLook = 500 * time.Millisecond
-	// leftLooks is how many looks in a row raise a warning.
+	// leftLooks in a row raise a warning.
 	leftLooks  = 3
 	keptRounds = 5
 )
