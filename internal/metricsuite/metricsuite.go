@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -21,23 +22,28 @@ import (
 // Samples are the current values by name, with labels in the exporter's form.
 type Samples map[string]float64
 
-// Documented tests that doc.go lists exactly these names.
+// Documented tests that docs/reference/metrics.md lists exactly these names for the package.
 func Documented(t *testing.T, names []string) {
 	t.Helper()
-	text, err := os.ReadFile("doc.go")
+	page, err := os.ReadFile("../../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), ": "+filepath.Base(dir)+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	var listed []string
-	for _, m := range regexp.MustCompile(`(?m)^//\t(evenkeel[._][a-z]+[._][a-z_.]+)`).FindAllSubmatch(text, -1) {
-		if name := string(m[1]); !strings.HasPrefix(name, "evenkeel.holder") { // an attribute of spans
-			listed = append(listed, name)
-		}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z._]+)").FindAllStringSubmatch(section, -1) {
+		listed = append(listed, m[1])
 	}
 	slices.Sort(listed)
 	slices.Sort(names)
 	if !slices.Equal(listed, names) {
-		t.Errorf("doc.go lists\n%s\nand there are\n%s", strings.Join(listed, "\n"), strings.Join(names, "\n"))
+		t.Errorf("docs/reference/metrics.md lists\n%s\nand there are\n%s", strings.Join(listed, "\n"),
+			strings.Join(names, "\n"))
 	}
 }
 

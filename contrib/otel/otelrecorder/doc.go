@@ -30,29 +30,7 @@
 //
 // # Metrics
 //
-// All of [recorder.Stats], and the slow requests that it explains, by cause and class, with the
-// trace as exemplar. These need recorder.Options.InProcess or Analyze. The SDK bounds how many
-// causes and classes have points, by default 2,000 (metric.WithCardinalityLimit). Each metric has a
-// description.
-//
-//	evenkeel.recorder.requests                    {request}
-//	evenkeel.recorder.requests.slow               {request}
-//	evenkeel.recorder.requests.kept               {request}
-//	evenkeel.recorder.requests.explained{evenkeel.cause,evenkeel.class}  {request}
-//	evenkeel.recorder.lost{evenkeel.cause,evenkeel.class}  s
-//	evenkeel.recorder.causes.new                  {cause}
-//	evenkeel.recorder.recording                   1
-//	evenkeel.recorder.threshold                   s
-//	evenkeel.recorder.window                      s
-//	evenkeel.recorder.window.size                 By
-//	evenkeel.recorder.passed                      s
-//	evenkeel.recorder.covered                     s
-//	evenkeel.recorder.off                         s
-//	evenkeel.recorder.snapshots                   {snapshot}
-//	evenkeel.recorder.snapshots.analyzed          {snapshot}
-//	evenkeel.recorder.snapshots.failed{error.type}  {snapshot}
-//	evenkeel.recorder.process.cpu                 s
-//	evenkeel.recorder.cpu{evenkeel.recorder.part} s
-//	evenkeel.recorder.cpu.tracing.within          s
-//	evenkeel.recorder.cpu.budget                  s
+// Slow requests have points by cause and class, with the trace as exemplar. These need
+// recorder.Options.InProcess or Analyze. The SDK bounds how many causes and classes have points, by
+// default 2,000 (metric.WithCardinalityLimit). docs/reference/metrics.md lists the metrics.
 package otelrecorder
