@@ -80,8 +80,9 @@ const (
 )
 
 type goRuntime struct {
-	samples []metrics.Sample // of Read
-	marked  markTime
+	samples   []metrics.Sample // of Read
+	marked    markTime
+	groupFile string
 }
 
 func newGoRuntime() *goRuntime {
@@ -141,11 +142,15 @@ func (r *goRuntime) Roots() uint64 {
 // Memory deducts what this process has from C or mmap, and other processes.
 func (r *goRuntime) Memory() (groupLeft, groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
+	r.groupFile = m.file
 	return m.goGroup(r.Mapped()), m.whole, m.available
 }
 
 func memoryOf(c Collector) (m memory) {
 	m.group, m.whole, m.available = c.Memory()
+	if r, ok := c.(*goRuntime); ok {
+		m.file = r.groupFile
+	}
 	return m
 }
 
@@ -181,6 +186,7 @@ func markWorkers(procs int) float64 {
 type memory struct {
 	group     int64 // what the control group leaves to this process
 	whole     int64
+	file      string // such as memory.high; "": not known
 	available uint64 // 0: not known
 	resident  uint64 // anonymous; 0: not known
 }
@@ -192,9 +198,9 @@ func readMemory(root fs.FS) memory {
 		available: kibibytes(root, machine, "MemAvailable"),
 		resident:  kibibytes(root, "proc/self/status", "RssAnon"),
 	}
-	m.group, m.whole = groupLimit(root, m.resident)
+	m.group, m.whole, m.file = groupLimit(root, m.resident)
 	if total := kibibytes(root, machine, "MemTotal"); total > 0 && uint64(m.group) > total {
-		m.group, m.whole = math.MaxInt64, math.MaxInt64 // cgroup v1 has no "none"
+		m.group, m.whole, m.file = math.MaxInt64, math.MaxInt64, "" // cgroup v1 has no "none"
 	}
 	return m
 }
@@ -204,7 +210,7 @@ func readMemory(root fs.FS) memory {
 //
 // In a container /proc may name a path that is not mounted. The mount's root is the container's
 // own.
-func groupLimit(root fs.FS, resident uint64) (left, whole int64) {
+func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
 	left, whole = math.MaxInt64, math.MaxInt64
 	list, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(list)) { // ID:controllers:path, "0::path" in v2
@@ -227,14 +233,16 @@ func groupLimit(root fs.FS, resident uint64) (left, whole int64) {
 					continue
 				}
 				whole = min(whole, n)
-				left = min(left, max(n-others(root, path.Join(dir, group), v1, resident), 1))
+				if rest := max(n-others(root, path.Join(dir, group), v1, resident), 1); rest < left {
+					left, file = rest, name
+				}
 			}
 			if group == "/" {
 				break
 			}
 		}
 	}
-	return left, whole
+	return left, whole, file
 }
 
 // others leaves out file caches, because the kernel gives them back.

@@ -97,11 +97,21 @@ func TestReadMemory(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.files["proc/meminfo"] = files("x", meminfo)["x"]
-			want := memory{group: c.group, whole: c.group, available: 23971488 << 10}
+			file := ""
+			switch {
+			case c.group == none:
+			case strings.HasPrefix(c.name, "v1"):
+				file = "memory.limit_in_bytes"
+			case strings.HasPrefix(c.name, "memory.high"):
+				file = "memory.high"
+			default:
+				file = "memory.max"
+			}
+			want := memory{group: c.group, whole: c.group, file: file, available: 23971488 << 10}
 			if got := readMemory(c.files); got != want {
 				t.Errorf("%+v, want %+v", got, want)
 			}
-			if a := allow(&Options{}, none, want); (c.group != none) != (a.from == "control group") {
+			if a := allow(&Options{}, none, want); file != "" && a.from != "control group ("+file+")" {
 				t.Errorf("the log says that the limit is of %q", a.from)
 			}
 			delete(c.files, "proc/meminfo")

@@ -75,6 +75,9 @@ func allow(o *Options, requested int64, m memory) allowance {
 	case m.group < requested && o.MemoryLimitBytes != math.MaxInt64:
 		share := func(bytes int64) int64 { return max(int64(groupShare*float64(bytes)), 1) }
 		a.limit, a.whole, a.from = share(m.group), min(requested, share(m.whole)), "control group"
+		if m.file != "" {
+			a.from += " (" + m.file + ")"
+		}
 	case requested == math.MaxInt64:
 		a.from = "none"
 	case requested == o.MemoryLimitBytes:
