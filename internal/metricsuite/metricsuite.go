@@ -157,7 +157,7 @@ type Exporter struct {
 	New  func() float64
 }
 
-// Requests tests the sums by class.
+// Requests tests the sums by class, for an exporter with room for two classes.
 func Requests(t *testing.T, e Exporter) {
 	t.Helper()
 	first := Slow("GET /a", 100, 50*time.Millisecond)
@@ -166,9 +166,12 @@ func Requests(t *testing.T, e Exporter) {
 	e.Add(Slow("GET /a", 300, 250*time.Millisecond))
 	e.Add(Slow("GET /a", 200, 200*time.Millisecond)) // out of order
 	e.Add(Slow("bad\xff", 100, time.Second))
+	for i := range 98 {
+		e.Add(Slow(fmt.Sprint("class ", i), int64(i), 500*time.Millisecond))
+	}
 	e.Add(Slow("GET /a", 1000, 500*time.Millisecond))
 	for class, want := range map[string][2]float64{
-		"GET /a": {4, 1}, "bad\uFFFD": {1, 1},
+		"GET /a": {4, 1}, "bad\uFFFD": {1, 1}, "(others)": {98, 49}, "class 0": {},
 	} {
 		if requests, lost := e.Slow(class); requests != want[0] || lost != want[1] {
 			t.Errorf("%s: %v requests lost %v s, want %v", class, requests, lost, want)

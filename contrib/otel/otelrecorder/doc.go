@@ -31,6 +31,6 @@
 // # Metrics
 //
 // Slow requests have points by cause and class, with the trace as exemplar. These need
-// recorder.Options.InProcess or Analyze. The SDK bounds how many causes and classes have points, by
-// default 2,000 (metric.WithCardinalityLimit). docs/reference/metrics.md lists the metrics.
+// recorder.Options.InProcess or Analyze. Beyond [Options].MaxClasses, classes share "(others)".
+// docs/reference/metrics.md lists the metrics.
 package otelrecorder

@@ -1,7 +1,6 @@
 package otelrecorder
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -13,7 +12,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"evenkeel.dev"
 	"evenkeel.dev/contrib/otel/internal/figure"
+	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -86,6 +87,7 @@ type Recorder struct {
 
 	explained, lost metric.Float64Counter
 	fresh           metric.Float64Counter
+	classes         classes // owned by the recorder's goroutine
 
 	mu           sync.Mutex
 	registration metric.Registration // nil: not attached; guarded by mu
@@ -95,10 +97,13 @@ type Recorder struct {
 // New returns a Recorder. Set recorder.Options.TraceID to [Recorder.TraceID], and call
 // [Recorder.Attach].
 func New(o Options) (*Recorder, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
 	r := &Recorder{
-		meter:  cmp.Or(o.MeterProvider, global.GetMeterProvider()).Meter(scope),
-		tracer: cmp.Or(o.TracerProvider, global.GetTracerProvider()).Tracer(scope),
-		spans:  newSpans(),
+		meter: o.MeterProvider.Meter(scope), tracer: o.TracerProvider.Tracer(scope), spans: newSpans(),
+		classes: classes{max: o.MaxClasses, known: map[string]bool{}},
 	}
 	for _, c := range []struct {
 		to               *metric.Float64Counter
@@ -111,11 +116,10 @@ func New(o Options) (*Recorder, error) {
 			"New causes, at most five per hour. None in the first hour that a service is watched.",
 		},
 	} {
-		counter, err := r.meter.Float64Counter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.help))
+		*c.to, err = r.meter.Float64Counter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.help))
 		if err != nil {
 			return nil, err
 		}
-		*c.to = counter
 	}
 	r.fresh.Add(context.Background(), 0) // so that the first is an increase
 	return r, nil
@@ -169,7 +173,7 @@ func (r *Recorder) add(e recorder.Explained) {
 	if ok {
 		ctx = trace.ContextWithSpanContext(ctx, span) // it is the exemplar, too
 	}
-	cause, class := causeKey.String(e.Cause.String()), text(classKey, e.Class)
+	cause, class := causeKey.String(e.Cause.String()), classKey.String(r.classes.name(e.Class))
 	set := metric.WithAttributeSet(attribute.NewSet(cause, class))
 	r.explained.Add(ctx, 1, set)
 	r.lost.Add(ctx, max(e.Lost, 0).Seconds(), set)
@@ -200,15 +204,29 @@ func attributes(e *recorder.Explained) []attribute.KeyValue {
 		{snapshotKey, e.Snapshot},
 	} {
 		if a.text != "" {
-			list = append(list, text(a.key, a.text))
+			// Protobuf refuses what is not UTF-8.
+			list = append(list, a.key.String(strings.ToValidUTF8(a.text, "\uFFFD")))
 		}
 	}
 	return list
 }
 
-// Protobuf refuses what is not UTF-8.
-func text(key attribute.Key, s string) attribute.KeyValue {
-	return key.String(strings.ToValidUTF8(s, "\uFFFD"))
+type classes struct {
+	max   int
+	known map[string]bool
+}
+
+// name returns the class if there is room.
+func (c *classes) name(class string) string {
+	class = strings.ToValidUTF8(class, "\uFFFD")
+	if class == reqtrace.OtherClasses || c.known[class] {
+		return class
+	}
+	if len(c.known) >= c.max {
+		return reqtrace.OtherClasses
+	}
+	c.known[class] = true
+	return class
 }
 
 // Options configure [New]. The zero value works.
@@ -219,6 +237,33 @@ type Options struct {
 	// TracerProvider gets the spans of slow requests. Its processor must not wait, so use a
 	// batching one. Default: nil, the global one.
 	TracerProvider trace.TracerProvider
+
+	// MaxClasses is how many classes of slow requests the metrics tell apart. Later ones share the
+	// class "(others)". Default: 32. Limit: 1,024.
+	MaxClasses int
 }
 
+const (
+	defaultMaxClasses = 32
+	limitMaxClasses   = 1024
+)
+
 const scope = "evenkeel.dev/contrib/otel/otelrecorder"
+
+func (o Options) withDefaults() (Options, error) {
+	if o.MeterProvider == nil {
+		o.MeterProvider = global.GetMeterProvider()
+	}
+	if o.TracerProvider == nil {
+		o.TracerProvider = global.GetTracerProvider()
+	}
+	if o.MaxClasses == 0 {
+		o.MaxClasses = defaultMaxClasses
+	}
+	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
+		reason := "%d is out of range: use 1 to %d, or 0 for %d"
+		return o, evenkeel.NewOptionError("otelrecorder.Options", "MaxClasses", reason, o.MaxClasses, limitMaxClasses,
+			defaultMaxClasses)
+	}
+	return o, nil
+}

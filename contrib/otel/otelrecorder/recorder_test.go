@@ -2,14 +2,15 @@ package otelrecorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	api "go.opentelemetry.io/otel/trace"
 
+	"evenkeel.dev"
 	"evenkeel.dev/contrib/otel/internal/figure"
 	"evenkeel.dev/contrib/otel/internal/oteltest"
 	"evenkeel.dev/internal/leaks"
@@ -19,10 +20,10 @@ import (
 )
 
 // newRecorder returns a Recorder that exports to an SDK.
-func newRecorder(t *testing.T) (*Recorder, *oteltest.SDK) {
+func newRecorder(t *testing.T, maxClasses int) (*Recorder, *oteltest.SDK) {
 	t.Helper()
 	sdk := oteltest.New()
-	r, err := New(Options{MeterProvider: sdk.Metrics, TracerProvider: sdk.Traces})
+	r, err := New(Options{MeterProvider: sdk.Metrics, TracerProvider: sdk.Traces, MaxClasses: maxClasses})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestAllFiguresCount(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	r, sdk := newRecorder(t)
+	r, sdk := newRecorder(t, 2)
 	metricsuite.Requests(t, metricsuite.Exporter{
 		Add: r.add,
 		New: func() float64 { return sdk.Samples(t)["evenkeel.recorder.causes.new{}"] },
@@ -71,7 +72,7 @@ func explained(class, traceID string, at time.Time) recorder.Explained {
 // TestSpan tests that a slow request gets a child of its span, over the same time, with its cause,
 // and metrics with its trace as exemplar.
 func TestSpan(t *testing.T) {
-	r, sdk := newRecorder(t)
+	r, sdk := newRecorder(t, 0)
 	ctx, span := sdk.Traces.Tracer("test").Start(t.Context(), "GET /a")
 	id := r.TraceID(ctx)
 	span.End()
@@ -117,7 +118,7 @@ func TestSpan(t *testing.T) {
 // TestNoSpan tests that requests without a span, or with one that is not sampled, count and get
 // none.
 func TestNoSpan(t *testing.T) {
-	r, sdk := newRecorder(t)
+	r, sdk := newRecorder(t, 0)
 	if id := r.TraceID(t.Context()); id != "" {
 		t.Errorf("without a span the id is %q", id)
 	}
@@ -168,21 +169,12 @@ func TestSpansOfOneTrace(t *testing.T) {
 	}
 }
 
-// TestManyClasses tests that the SDK bounds the points.
-func TestManyClasses(t *testing.T) {
-	r, sdk := newRecorder(t)
-	for i := range 3000 {
-		r.add(explained(fmt.Sprint("class ", i), "", time.Now()))
-	}
-	samples := sdk.Samples(t)
-	n := 0
-	for name := range samples {
-		if strings.HasPrefix(name, "evenkeel.recorder.lost{") {
-			n++
+func TestOptionsOutOfRange(t *testing.T) {
+	for _, n := range []int{-1, limitMaxClasses + 1} {
+		var bad *evenkeel.OptionError
+		if _, err := New(Options{MaxClasses: n}); !errors.As(err, &bad) || bad.Option != "MaxClasses" {
+			t.Errorf("MaxClasses %d: %v", n, err)
 		}
-	}
-	if overflow := samples["evenkeel.recorder.lost{otel.metric.overflow=true}"]; n != 2000 || overflow == 0 {
-		t.Errorf("%d points, %v s in the last", n, overflow)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestAllFiguresCount(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	c := collectorOf(t, &recorder.Stats{}, Options{})
+	c := collectorOf(t, &recorder.Stats{}, Options{MaxClasses: 2})
 	metricsuite.Requests(t, metricsuite.Exporter{
 		Add: c.add,
 		New: func() float64 { return promtest.Samples(t, c)["evenkeel_recorder_new_causes_total"] },
@@ -46,22 +46,6 @@ func TestRequests(t *testing.T) {
 				samples["evenkeel_recorder_lost_seconds_total"+labels]
 		},
 	})
-}
-
-// TestMaxClasses tests that later classes share one.
-func TestMaxClasses(t *testing.T) {
-	c := collectorOf(t, &recorder.Stats{}, Options{MaxClasses: 2})
-	for i := range 100 {
-		c.add(metricsuite.Slow(fmt.Sprint("class ", i/2*2), int64(i), 500*time.Millisecond))
-	}
-	samples := promtest.Samples(t, c)
-	for class, want := range map[string]float64{"class 0": 2, "class 2": 2, "class 4": 0, "(others)": 96} {
-		labels := fmt.Sprintf(`{cause="lock",class="%s"}`, class)
-		if requests, lost := samples["evenkeel_recorder_explained_requests_total"+labels],
-			samples["evenkeel_recorder_lost_seconds_total"+labels]; requests != want || lost != want/2 {
-			t.Errorf("%s: %v requests lost %v s, want %v", class, requests, lost, want)
-		}
-	}
 }
 
 // TestExemplars tests that the last request of a cause and class is the exemplar.
