@@ -64,7 +64,7 @@ func (a *adviser) advise(seen, marked time.Duration, cycles uint64, share float6
 	s := fmt.Sprintf("%.2g%% of the requests overlapped a collection, each of which marked for %v, one in %v",
 		100*share, marked.Round(100*time.Microsecond), (seen / time.Duration(cycles)).Round(time.Millisecond))
 	s += ": with a second replica behind a balancer, and Options.Signals and Turns set, almost none would"
-	if h.policy == PolicyMemory && h.roomy || h.options.MaxTriggerBytes != 0 {
+	if h.policy == PolicyMemory && h.unspent != littleMemory || h.options.MaxTriggerBytes != 0 {
 		return s
 	}
 	enough := uint64(spendRatio*float64(h.thresholds.live)/spendShare) + h.collector.Overhead()
@@ -76,7 +76,7 @@ func (a *adviser) advise(seen, marked time.Duration, cycles uint64, share float6
 		s += fmt.Sprintf("; with a memory limit of %d MiB, and not %d, PolicyMemory would spend it "+
 			"on fewer collections",
 			enough>>20+1, limit>>20)
-	default:
+	case h.policy != PolicyMemory:
 		s += "; PolicyMemory would spend the memory that the limit leaves on fewer collections"
 	}
 	return s

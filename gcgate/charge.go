@@ -180,6 +180,7 @@ const (
 
 	spendRatio   = 5   // times the live heap, as under GOGC=400
 	spendPercent = 125 // less is not worth stopping the world
+	spendFirst   = 150 // to begin, higher so that the choice does not flip
 
 	// The runtime's least goal at GOGC=100 grows with GOGC (runtime/mgcpacer.go).
 	heapMinimum = 4 << 20
@@ -204,18 +205,58 @@ func memoryGoal(o *Options, a allowance, live, roots, overhead uint64, rate floa
 	return uint64(want), int(min(p, math.MaxInt32))
 }
 
-// spendMemory leaves a live heap that grows to the runtime: a later collection would mark more.
+// Why PolicyMemory leaves the runtime's goal as it is.
+const (
+	growthUnknown = "too few collections have ended"
+	liveGrows     = "the live heap grows, so a later collection would mark more"
+	littleMemory  = "the memory limit leaves too little"
+	highGOGC      = "GOGC is as high already"
+)
+
 func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	goal, percent := memoryGoal(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
-	if base := h.pacing.stock(); percent == 0 || base >= percent || !h.growth.known() || h.growth.grows() {
-		h.roomy = false
+	least := spendFirst
+	if h.roomy {
+		least = spendPercent
+	}
+	switch {
+	case !h.growth.known():
+		h.unspent = growthUnknown
+	case h.growth.grows():
+		h.unspent = liveGrows
+	case percent < least:
+		h.unspent = littleMemory
+	case h.pacing.stock() >= percent:
+		h.unspent = highGOGC
+	default:
+		h.unspent = ""
+	}
+	h.roomy = h.unspent == ""
+	h.logSpending(goal)
+	if !h.roomy {
 		h.pacing.giveBack()
 		return h.requested
 	}
-	h.roomy, h.jitter = true, 0
+	h.jitter = 0
 	t := &h.thresholds
 	t.lowest, t.highest, t.highestIdle, t.hard = float64(goal), float64(goal), goal, goal
 	t.follow(0, 0)
 	h.pacing.raise(percent)
 	return int64(min(float64(h.allowed.limit), safetyRatio*float64(goal)+safetyBytes+float64(overhead), 1<<62))
+}
+
+// logSpending logs the first choice, and another one at most once a minute.
+func (h *heapWatch) logSpending(goal uint64) {
+	chosen := &h.spendingLogged
+	if h.unspent == growthUnknown || !chosen.at.IsZero() &&
+		(h.unspent == chosen.unspent || h.collected.Sub(chosen.at) < warnEvery) {
+		return
+	}
+	chosen.at, chosen.unspent = h.collected, h.unspent
+	limits := []any{"live", h.thresholds.live, limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from}
+	if h.roomy {
+		h.log.Info("gcgate: spending memory on fewer collections", append(limits, "goal", goal)...)
+	} else {
+		h.log.Info("gcgate: the runtime collects as it does without a gate", append(limits, "why", h.unspent)...)
+	}
 }

@@ -52,18 +52,18 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	switch {
 	case h.overruled:
 	case int64(was.safetyLimit) >= h.allowed.limit:
-		h.warnings.warn("escaped", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
+		h.warnings.warn("escaped limit", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
 			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier",
 			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live,
 			"enough", limitFor(h.options, h.thresholds.live, overhead))
 	case heap < was.hard:
-		h.warnings.warn("escaped",
+		h.warnings.warn("escaped outside",
 			"gcgate: the runtime collected by itself because memory outside the heap grew; the gate has "+
 				"moved its safety limit",
 			"fix", "nothing; if this is said often, look for goroutines that pile up",
 			"safety_limit", was.safetyLimit, "heap", heap, "outside", overhead)
 	default:
-		h.warnings.warn("escaped",
+		h.warnings.warn("escaped hard",
 			"gcgate: the runtime collected by itself because the heap outgrew hard; no memory limit is "+
 				"near; raise HardRatio",
 			"fix", "or shorten AnnounceTimeout and DrainTimeout",

@@ -19,7 +19,8 @@ type shared struct {
 	stop     <-chan struct{}
 }
 
-// The control goroutine owns control and all below it. It alone watches the heap.
+// The control goroutine owns control and all below it, except for what has a lock of its own. It
+// alone watches the heap.
 type control struct {
 	*shared
 	heap    *heapWatch
@@ -59,7 +60,7 @@ func (c *control) begin(took time.Duration) {
 	default:
 		c.awaitsCount = true
 		c.heap.policy = PolicyMemory
-		c.log.Info("gcgate: auto: no signals, so requests will overlap collections; spending memory on fewer of them",
+		c.log.Info("gcgate: auto: no signals, so requests will overlap collections; fewer of them if there is memory",
 			"policy", PolicyMemory,
 			"fix", "with several replicas behind a load balancer, set Options.Signals and Turns, "+
 				"or PolicyShed and Turns if the balancer tries another replica after a 503")

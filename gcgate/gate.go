@@ -151,11 +151,14 @@ func (g *Gate) Stop(ctx context.Context) error {
 	}
 	g.free()
 	g.status.abandon()
+	missing := "a call of a Signal, Turns or OnEvent has not returned"
 	for _, a := range g.control.rounds.announcers {
+		if a.unconfirmed() {
+			missing = "the peer of " + a.signal.String() + " does not have this process back"
+		}
 		a.withdraw()
 	}
-	return fmt.Errorf("gcgate: stopped, but a balancer does not have this process back, "+
-		"or a call of a Signal, Turns or OnEvent has not returned: %w", ctx.Err())
+	return fmt.Errorf("gcgate: stopped, but %s: %w", missing, ctx.Err())
 }
 
 // Enter counts a request in, in some ten nanoseconds and without allocating. Call [Ticket.Exit]

@@ -9,7 +9,7 @@ const (
 	sampleMin     = time.Millisecond
 	sampleIdle    = 2 * time.Millisecond   // while waiting for the turn
 	sampleMax     = 100 * time.Millisecond // while requests come
-	sampleRest    = 250 * time.Millisecond // without requests; the next one wakes the gate
+	sampleRest    = 250 * time.Millisecond // without requests; the next one wakes a gate in charge
 	sampleRestMin = 150 * time.Millisecond // each sample wakes the runtime for 0.3 ms of CPU
 
 	// Without a request a core may allocate at burstRate, in bytes per second.
@@ -47,12 +47,17 @@ type heapWatch struct {
 	undrained  bool // no peer has acted on the last announcement
 
 	// Who is in charge, and the memory limits (charge.go).
-	policy      Policy // never PolicyAuto
-	inCharge    bool   // the runtime's pacing is off
-	noCycleYet  bool   // in charge, but a cycle from before may run
-	roomy       bool   // there is memory to spend
-	overruled   bool   // the program set GOGC in the last cycle
-	requested   int64  // by the options or GOMEMLIMIT
+	policy         Policy // never PolicyAuto
+	inCharge       bool   // the runtime's pacing is off
+	noCycleYet     bool   // in charge, but a cycle from before may run
+	roomy          bool   // there is memory to spend
+	unspent        string // why there is not
+	spendingLogged struct {
+		at      time.Time // zero: not yet
+		unspent string
+	}
+	overruled   bool  // the program set GOGC in the last cycle
+	requested   int64 // by the options or GOMEMLIMIT
 	allowed     allowance
 	memoryRead  time.Time
 	safetyLimit int64 // that the gate has set; 0: none
@@ -104,8 +109,8 @@ func (h *heapWatch) warnOff() {
 	}
 }
 
-// sleep waits for d, or until the gate stops, sooner fires, or a request ends a silence. Then it
-// samples.
+// sleep waits for d, or until the gate stops, sooner fires, or in charge a request ends a silence.
+// Then it samples.
 func (h *heapWatch) sleep(d time.Duration, sooner <-chan struct{}) {
 	if h.policy.takesCharge() && h.silent() && !h.requests.watch(h.requests.entered) {
 		d = min(d, sampleMin)
@@ -190,7 +195,8 @@ func (h *heapWatch) inGap() bool { return h.seeksGap() && h.requests.silence() >
 // gap is at least leastGap. At a low rate each pause between two requests would be a gap.
 func (h *heapWatch) gap() time.Duration { return max(leastGap, h.expected()) }
 
-const uncountedCycles = 3
+// A service allocates while it starts.
+const uncountedCycles, uncountedFor = 3, 10 * time.Second
 
 // knowsCount reports whether a request was counted. If none was during several collections, it warns
 // and returns true, too.
@@ -198,7 +204,7 @@ func (h *heapWatch) knowsCount() bool {
 	if h.requests.total > 0 {
 		return true
 	}
-	if h.last.cycles-h.firstCycles < uncountedCycles {
+	if h.last.cycles-h.firstCycles < uncountedCycles || h.sampled.Sub(h.began) < uncountedFor {
 		return false
 	}
 	h.log.Warn("gcgate: collections ended, but no request was counted; " +

@@ -66,10 +66,10 @@ type Options struct {
 	// Limit: 10 s.
 	AnnounceTimeout time.Duration
 
-	// DrainTimeout is how long the gate waits until no request is in flight, for ten times the usual
-	// time between two requests (2 to 50 ms). Then it collects anyway.
-	// While new requests come after a confirmed drain, it waits up to the hard threshold. Default:
-	// 0, which is 100 ms. Limit: 10 s.
+	// DrainTimeout is how long the gate waits until the process is quiet. Then it collects anyway.
+	// Quiet means that no request is in flight for ten times the usual time between two requests, 2
+	// to 50 ms. While new requests come after a confirmed drain, it waits up to the hard threshold.
+	// Default: 0, which is 100 ms. Limit: 10 s.
 	DrainTimeout time.Duration
 
 	// Period is the longest time without a collection, for finalizers and idle memory. Default: 0,

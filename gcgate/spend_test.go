@@ -333,18 +333,25 @@ func TestAuto(t *testing.T) {
 		on, off time.Duration
 		limit   int64
 		signals []Signal
+		stays   bool // GOGC, as it was
 	}{
 		{want: PolicyDrain, on: time.Second, signals: []Signal{&fakeSignal{}}},
-		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond}, // gaps change nothing
+		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, stays: true}, // gaps change nothing
 		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, limit: 1000 * mib},
 		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 1000 * mib},
-		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond},
+		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 300 * mib, stays: true},
+		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, stays: true},
 	} {
 		t.Run(c.want.String(), func(t *testing.T) {
 			inTime(t, Options{Signals: c.signals, MemoryLimitBytes: c.limit}, func(t *testing.T, r *rig) {
 				busy(r, c.on, c.off)
 				if p := r.Stats().Policy; p != c.want {
 					t.Errorf("chose %v\n%s", p, r.logged.String())
+				}
+				var percent int
+				r.heap.Do(func() { percent = r.heap.Percent })
+				if raised := percent > 100; c.want == PolicyMemory && raised == c.stays {
+					t.Errorf("GOGC is %d\n%s", percent, r.logged.String())
 				}
 				if !strings.Contains(r.logged.String(), "policy="+c.want.String()) {
 					t.Errorf("it does not explain itself:\n%s", r.logged.String())

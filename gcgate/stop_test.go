@@ -76,28 +76,29 @@ func TestStopIsBounded(t *testing.T) {
 		name    string
 		options func(wake chan struct{}) Options
 		state   State // in which the gate stops
+		says    string
 	}{
 		{"Drain", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&hangingSignal{drain: true, wake: wake}}}
-		}, StateAnnouncing},
+		}, StateAnnouncing, "the peer of fake"},
 		{"Ready", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&hangingSignal{ready: true, wake: wake}}}
-		}, StateServing},
+		}, StateServing, "has not returned"},
 		{"TryAcquire", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &hangingTurns{wake}}
-		}, StateWanting},
+		}, StateWanting, "has not returned"},
 		{"Acquire", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &hangingQueue{hangingTurns{wake}}}
-		}, StateWanting},
+		}, StateWanting, "has not returned"},
 		{"Release", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&fakeSignal{}}, Turns: &hangingLease{wake}}
-		}, StateCollecting},
+		}, StateCollecting, "has not returned"},
 		{"Watch", func(wake chan struct{}) Options {
 			return Options{Signals: []Signal{&hangingWatcher{wake: wake}}}
-		}, StateServing},
+		}, StateServing, "has not returned"},
 		{"OnEvent", func(wake chan struct{}) Options {
 			return Options{Policy: PolicyThrough, OnEvent: func(Event) { <-wake }}
-		}, StateWanting},
+		}, StateWanting, "has not returned"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -120,8 +121,8 @@ func TestStopIsBounded(t *testing.T) {
 				defer cancel()
 				stopped := time.Now()
 				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) ||
-					time.Since(stopped) != 3*time.Second {
-					t.Errorf("Stop: %v after %v, want the deadline at 3s", err, time.Since(stopped))
+					time.Since(stopped) != 3*time.Second || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("Stop: %v after %v, want the deadline at 3s and %q", err, time.Since(stopped), c.says)
 				}
 				h.Do(func() {
 					if h.Percent != 100 || h.Limit != math.MaxInt64 {

@@ -24,7 +24,8 @@ func newWarnings(log *slog.Logger) *warnings {
 	return &warnings{log: log, kinds: make(map[string]*Outage)}
 }
 
-// warn logs an event that just happens.
+// warn logs an event that just happens. A line counts those of the period before, which it did not
+// log.
 func (w *warnings) warn(kind, message string, args ...any) {
 	w.of(kind).warn(w.log, warnEvery, warnEvery, message, args)
 }

@@ -66,10 +66,10 @@ func (h *Heap) EndCycle() {
 
 // As in runtime/mgcpacer.go for slow marking.
 const (
-	minAutomatic  = 4 << 20 // the least heap to collect
-	limitedStart  = 45. / 64
-	limitedShare  = 0.97
-	limitedMargin = 1 << 20
+	minAutomatic  = 4 << 20  // the least heap to collect
+	limitedStart  = 45. / 64 // of the way to the goal
+	limitedShare  = 0.97     // of the heap's part of the limit is the goal
+	limitedMargin = 1 << 20  // bytes below that, at least
 )
 
 func (h *Heap) start() float64 {

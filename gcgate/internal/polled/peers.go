@@ -217,8 +217,12 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 }
 
 // Ready makes Begin say "ready", and waits until every peer that was asked to drain has expired, or
-// has this process back. A peer may say so. Otherwise it takes enough answers. With [Demand].Prove
-// and a [Counter] it also takes a proof, or [ProofTimeout] without one.
+// has this process back. A peer may say so. Otherwise it takes enough answers, and with
+// [Demand].Prove and a [Counter] one of these after them:
+//
+//   - At least eight requests, four times as often as while the peer had this process out. This needs
+//     a single address with one poller.
+//   - 10 s, and 30 answers if they are [Demand].Assumed. [Peers.Unproven] reports it.
 func (p *Peers) Ready(ctx context.Context, d Demand) error {
 	p.set(false, d)
 	begin := time.Now()
