@@ -1,12 +1,12 @@
 package compare
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/tailstat"
 )
@@ -259,5 +259,7 @@ func (r *Row) cellData(column int) (d cellData) {
 
 // JSON writes Data, indented.
 func (c *Comparison) JSON(w io.Writer) error {
-	return cli.WriteJSON(w, c.Data())
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(c.Data())
 }

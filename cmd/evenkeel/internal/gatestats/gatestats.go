@@ -38,15 +38,15 @@ type Stats struct {
 	Expected                         time.Duration
 	Turn                             struct {
 		Held               Duration
-		Holding            int
-		HeldUpBy           string // "": not held up
+		Holding            *int   // nil: an older service
+		HeldUpBy           string // "": not held up, or an older service
 		HeldUpFor          time.Duration
 		Replicas, Turns    int
 		Load               float64
 		LongestWait, Spare time.Duration
 	}
 	Advice  string
-	Process struct { // zero: another page
+	Process struct { // zero: another page, or an older one
 		CPU, Collector time.Duration
 		Cycles         uint64
 		Procs          int

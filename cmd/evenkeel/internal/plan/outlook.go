@@ -50,6 +50,9 @@ func lookAhead(s load, o limits) ([]Outlook, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	o.Turns = max(o.Turns, 1)
 	return []Outlook{s.stock(o, "GOGC=100", 1), s.stock(o, "GOGC=400", 4), s.gated(o)}, nil
 }
@@ -206,9 +209,13 @@ type load struct {
 }
 
 type limits struct {
-	Replicas int     // default 0: as many as each way needs
-	Turns    int     // replicas that may collect at once; default 1
+	Replicas int     // up to 1,000,000; default 0: as many as each way needs
+	Turns    int     // replicas that may collect at once, up to 1,000,000; default 1
 	Memory   float64 // of one replica, in bytes; default 0: no limit
+}
+
+func refuse(field, format string, args ...any) error {
+	return fmt.Errorf("%s: "+format, append([]any{field}, args...)...)
 }
 
 // Queues grow fast above it.
@@ -238,7 +245,6 @@ func workAtKnee(measured float64, procs float64) Range {
 	return Range{measured * cost(knee) / cost(measured/procs), measured}
 }
 
-// withDefaults refuses the figures of a damaged source.
 func (s load) withDefaults() (load, error) {
 	for _, f := range []struct {
 		field string
@@ -248,11 +254,23 @@ func (s load) withDefaults() (load, error) {
 		{"AllocRate", s.AllocRate, true},
 		{"Live", s.Live, true},
 		{"Requests", s.Requests, false},
-		{"MarkPerByte", s.MarkPerByte.Low, false},
+		{"Beside", s.Beside, false},
 	} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
-			return s, fmt.Errorf("%s: %g is out of range: use a figure above 0", f.field, f.value)
+			return s, refuse(f.field, "%g is out of range: use a figure above 0", f.value)
 		}
+	}
+	for field, r := range map[string]Range{"Work": s.Work, "MarkPerByte": s.MarkPerByte, "Held": s.Held} {
+		if err := r.check(field); err != nil {
+			return s, err
+		}
+	}
+	if s.Work.Low == 0 && s.Work.High > 0 {
+		return s, refuse("Work", "%g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
+			s.Work.Low, s.Work.High)
+	}
+	if s.Procs < 0 {
+		return s, refuse("Procs", "%d is negative: use how many processors a replica has", s.Procs)
 	}
 	s.Procs = max(s.Procs, 1)
 	if s.MarkPerByte.IsZero() {
@@ -262,6 +280,18 @@ func (s load) withDefaults() (load, error) {
 		s.Held = s.MarkPerByte.Times(s.Live / float64(s.Procs)).add(Range{turnLow, turnHigh})
 	}
 	return s, nil
+}
+
+func (o limits) check() error {
+	switch {
+	case o.Replicas < 0 || o.Replicas > 1e6:
+		return refuse("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
+	case o.Turns < 0 || o.Turns > 1e6:
+		return refuse("Turns", "%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
+	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
+		return refuse("Memory", "%g is out of range: use bytes, or 0 for no limit", o.Memory)
+	}
+	return nil
 }
 
 func durationOf(s float64) time.Duration {
@@ -283,3 +313,11 @@ func (r Range) IsZero() bool { return r == Range{} }
 func (r Range) Times(x float64) Range { return Range{r.Low * x, r.High * x} }
 
 func (r Range) add(s Range) Range { return Range{r.Low + s.Low, r.High + s.High} }
+
+func (r Range) check(field string) error {
+	if !(r.Low >= 0 && r.High >= r.Low && r.High <= math.MaxFloat64) {
+		return refuse(field, "%g to %g is not a range: use figures that are not negative, the lower one first",
+			r.Low, r.High)
+	}
+	return nil
+}

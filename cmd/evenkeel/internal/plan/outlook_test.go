@@ -154,12 +154,21 @@ func TestWorkAtKnee(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for field, s := range map[string]load{
-		"AllocRate": {Live: 1}, "Live": {AllocRate: 1, Live: math.NaN()},
-		"MarkPerByte": {AllocRate: 1, Live: 1, MarkPerByte: exactly(-1)},
+		"AllocRate": {Live: 1}, "Live": {AllocRate: 1, Live: math.NaN()}, "Procs": {AllocRate: 1, Live: 1, Procs: -1},
+		"Work": {AllocRate: 1, Live: 1, Work: Range{0, 1}}, "Held": {AllocRate: 1, Live: 1, Held: Range{-1, 1}},
+		"MarkPerByte": {AllocRate: 1, Live: 1, MarkPerByte: Range{2, 1}},
 		"Requests":    {AllocRate: 1, Live: 1, Requests: math.Inf(1)},
 	} {
 		if _, err := lookAhead(s, limits{}); err == nil || !strings.HasPrefix(err.Error(), field+": ") {
 			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	for option, o := range map[string]limits{
+		"Replicas": {Replicas: -1}, "Turns": {Turns: 2e6},
+		"Memory": {Memory: -1},
+	} {
+		if _, err := lookAhead(service(), o); err == nil || !strings.HasPrefix(err.Error(), option+": ") {
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }

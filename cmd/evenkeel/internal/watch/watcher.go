@@ -115,7 +115,12 @@ func (r *replica) turn() string {
 	return ""
 }
 
-func (r *replica) holds() bool { return r.Stats.Turn.Holding > 0 }
+func (r *replica) holds() bool {
+	if h := r.Stats.Turn.Holding; h != nil {
+		return *h > 0
+	}
+	return r.outOfRotation()
+}
 
 // Run looks until ctx ends, or once.
 func (w *Watcher) Run(ctx context.Context, interval time.Duration) error {
