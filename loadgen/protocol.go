@@ -39,7 +39,7 @@ func (o *Options) normalProtocol() *evenkeel.OptionError {
 	case o.Protocol != ProtocolAuto && (o.Transport != nil || o.Call != nil):
 		return optionError("Protocol", "it is for the built-in client, which Transport and Call replace; leave it out")
 	case o.Protocol == ProtocolHTTP2 && o.DisableKeepAlive:
-		return optionError("DisableKeepAlive", "HTTP/2 keeps its connections; leave it out, or choose ProtocolHTTP1")
+		return optionError("DisableKeepAlive", "HTTP/2 keeps its connections; leave it out, or choose HTTP/1.1")
 	case o.Streams < 0 || o.Streams > maxStreams:
 		return optionError("Streams", "%d; it goes from 1 to %d", o.Streams, maxStreams)
 	case o.Streams > 1 && o.Protocol == ProtocolHTTP1:

@@ -119,7 +119,7 @@ func (t *target) hey(ctx context.Context) error {
 	return t.takeText("hey", out, heyRate, heyDone, cpu)
 }
 
-// takeText takes a tool's summary, which has a line of answers for each status.
+// takeText takes a tool's summary, and adds up the answers of all its lines.
 func (t *target) takeText(tool string, out []byte, perSecond, answers *regexp.Regexp, cpu time.Duration) error {
 	rate, n := number(perSecond.FindSubmatch(out)), 0.
 	for _, m := range answers.FindAllSubmatch(out, -1) {

@@ -37,7 +37,7 @@ func Field(file, name string) string {
 	return ""
 }
 
-// BusyLoops starts n shells that compute until the caller calls end.
+// BusyLoops starts n shells that compute until the caller calls end. ctx bounds their start.
 func BusyLoops(ctx context.Context, n int) (end func(), err error) {
 	var loops []*child.Child
 	end = func() {

@@ -116,11 +116,8 @@ func TestUsage(t *testing.T) {
 		{"run -url x -html /no/such/folder/page -- y", cli.ExitFailed, "", "cannot write"},
 
 		{"run -url x -o no-such -html ./no-such -- y", cli.ExitFailed, "", "./no-such would be written twice"},
-		{"run -url x -html no-such -o no-such -- y", cli.ExitFailed, "", "no-such would be written twice"},
-
 		{"run -url x -explain -pprof off -- y", cli.ExitUsage, "", "-pprof is off"},
 		{"run -url x -explain -o - -- y", cli.ExitUsage, "", "-o - leaves it out"},
-		{"run -url x -html /no/such/folder/page -- y", cli.ExitFailed, "", "cannot write"},
 
 		{"explain", cli.ExitUsage, "", "no trace"},
 		{"explain a b", cli.ExitUsage, "", "it reads one"},

@@ -10,6 +10,7 @@ service=msgpush
 . examples/internal/replicas.sh
 out=${OUT:-demo}
 mkdir -p "$out"
+rm -f "$out/live.json" "$out/gated.json" # a load that fails leaves none
 : >"$out/gate-events.ndjson"
 export GOMAXPROCS=1
 

@@ -76,7 +76,12 @@ const (
 	batch = 16    // readings that a request reports
 )
 
-func (p *program) check() error { return window.Check(shape, size, p.length) }
+func (p *program) check() error {
+	if p.length < batch {
+		return fmt.Errorf("-window %d: write %d or more, which a request pushes", p.length, batch)
+	}
+	return window.Check(shape, size, p.length)
+}
 
 // prepare fills the window, so that the gate finds the heap as it will be.
 func (p *program) prepare(log *slog.Logger) (err error) {

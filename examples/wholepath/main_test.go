@@ -155,7 +155,7 @@ func TestRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"-window", "0"}, 2, "0 messages of 1024 bytes"},
+		{[]string{"-window", "0"}, 2, "write 16 or more"},
 		{[]string{"-admin", ln.Addr().String(), "-window", "100"}, 1, "choose another address with -admin"},
 	} {
 		var stdout, stderr bytes.Buffer

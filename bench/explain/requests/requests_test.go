@@ -168,7 +168,7 @@ func TestCandidates(t *testing.T) {
 				_, err := reqtrace.Analyze(t.Context(), bytes.NewReader(b.Bytes()), reqtrace.Options{})
 				var none *reqtrace.NoRequestsError
 				if !errors.As(err, &none) ||
-					!strings.Contains(err.Error(), "\n  "+tt.want+" (") {
+					!strings.Contains(err.Error()+"\n", "\n  "+tt.want+"\n") {
 					t.Fatalf("%v; want %s among the candidates", err, tt.want)
 				}
 				r, err := reqtrace.Analyze(t.Context(), b, reqtrace.Options{Requests: []string{tt.want}})

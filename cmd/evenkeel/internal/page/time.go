@@ -132,6 +132,9 @@ func latencyPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) chart
 	add("failed", s.drawFailed(x))
 	if drawn == "" {
 		c.Message = "no request was answered"
+		if run.Load.Answered > 0 {
+			c.Message = "this file does not have the requests over time"
+		}
 	}
 	return c
 }

@@ -180,7 +180,7 @@ type spool struct{ *os.File }
 func newSpool(r io.Reader) (s *spool, n int64, err error) {
 	f, err := os.CreateTemp("", "evenkeel-trace-")
 	if err != nil {
-		return nil, 0, fmt.Errorf("no room for the trace: %w", err)
+		return nil, 0, fmt.Errorf("no temporary file for the trace: %w; set TMPDIR to a folder with room", err)
 	}
 	s = &spool{f}
 	if n, err = io.Copy(f, r); err == nil {

@@ -168,6 +168,9 @@ func TestSpool(t *testing.T) {
 		t.Error(err)
 	}
 	s.Close()
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("after an error %v is left, %v", left, err)
+	}
 }
 
 // TestSpoolIsSavedWhole: where it cannot be, what was there before stays.
