@@ -32,29 +32,10 @@
 //	//fastc:require len(b) >= len(a)
 //	func Dot(a, b []float64) float64
 //
-// The directives, above a function:
+// docs/fastcgen.md has the directives, and which types match.
 //
-//	//fastc:call NAME(ARGS)  the C function; an argument is a parameter, len(x), cap(x),
-//	                         &result, a number, true, false, nil or C.NAME
-//	//fastc:require EXPR     Go, repeatable: when false, the wrapper returns an error, or
-//	                         panics if it has no error result
-//	//fastc:slow             always by ordinary cgo: for what may block, take long or call back into Go
-//	//fastc:slow EXPR        Go: by ordinary cgo when true
-//	//fastc:yield [EXPR]     let other goroutines run before the call (when true): see docs/fastc.md
-//	//fastc:fails CEXPR      C over ret, the C function's result, or errno, which is 0 before the
-//	                         call: when true, errno is the error
-//	//fastc:copy             a string result is a copy of C's, which C keeps
-//	//fastc:inout R = VALUE  the result R, passed as &R, begins as a parameter, len(x), cap(x), a
-//	                         number, true, false or C.NAME; it begins as 0 otherwise
-//	//fastc:writes R NUMBER  C writes at most that many elements to the array R: your word,
-//	                         where C's declaration does not say it
-//	//fastc:budget [TIME]    through a fastc.Site, FUNCTIONSite; without TIME its default
-//
-// and above a type: //fastc:opaque, only pointers to it exist in Go.
-//
-// Go's types have to match C's in width, signedness and kind: docs/fastcgen.md has the table.
-// fastcgen refuses the others, and says what to write instead. C that has changed since does not
-// compile.
+// Go's types have to match C's in width, signedness and kind. fastcgen refuses others, and says what
+// to write instead. If C changes later, the generated file does not compile.
 //
 // Exit codes: 0 done; 1 something is wrong, or with -check stale; 2 the command line was wrong; 130
 // interrupted.
@@ -96,7 +77,7 @@ dot_fastc.go beside it, once everything in the file is right. In an ordinary fil
 
 With -init, p.go is an ordinary file that calls C: fastcgen -init p.go writes p_leaf.go, its declarations.
 
-go doc evenkeel.dev/cmd/fastcgen tells what a declaration file may say.
+docs/fastcgen.md says what a declaration file may have.
 
 Flags:
 `

@@ -3,13 +3,11 @@
 //	release [-top DIR] [-version v0.1.0] check     # all of what follows
 //	release [-top DIR] licences > docs/reference/licences.md
 //
-// The check takes what is committed. It wants a clean tree and the right list of licences. Then it
-// makes the zip of each published module, as the module proxy would, and builds with these alone:
-// it installs the commands, and compiles a module that imports every public package.
+// The check wants a clean tree and a current list of licences. It builds the commands and all public
+// packages from the zips of the published modules only.
 //
-// In the tree nested modules replace evenkeel.dev by the folder beside them. Published ones require
-// the version itself. The tag of a nested module belongs on a commit with such a go.mod, which
-// `release -version v0.1.0 mods` writes.
+// The tag of a nested module belongs on a commit whose go.mod requires the version, as
+// `release -version v0.1.0 mods` writes it.
 package main
 
 import (

@@ -11,9 +11,8 @@ import (
 // Highlight returns text as HTML with each occurrence of term, whatever the case, inside a <mark>.
 // Everything is escaped.
 //
-// Two runes are the same letter if unicode.ToLower says so, as in strings.ToLower, so a text is
-// marked exactly if the search found it. Offsets into a lower-case copy would be wrong, because "Ⱥ"
-// has two bytes and "ⱥ" three.
+// Two runes are the same letter if unicode.ToLower says so, as in strings.ToLower. Offsets into a
+// lower-case copy would be wrong, because "Ⱥ" has two bytes and "ⱥ" three.
 func Highlight(text, term string) template.HTML {
 	const open, shut = "<mark>", "</mark>"
 	term = strings.ToLower(term)
