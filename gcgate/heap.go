@@ -32,14 +32,14 @@ type heapWatch struct {
 	began       time.Time
 	firstCycles uint64
 
-	// As of the end of the last cycle (collect.go).
+	// As of the end of the last cycle (heapcycle.go).
 	collected  time.Time
 	base       uint64
 	thresholds thresholds
 	jitter     float64 // of the trigger
 	growth     growth
 
-	// The gate's own cycle (collect.go).
+	// The gate's own cycle (heapcycle.go).
 	cycle      <-chan struct{} // closed when Collect has returned; nil: it has
 	marked     bool
 	cycleBegan time.Time // when Collect began to mark

@@ -75,7 +75,7 @@ func alone(known []string) string {
 	return known[0]
 }
 
-// Each test has the level of Bonferroni's correction for the whole table.
+// tailstat decides. Each test has the level of Bonferroni's correction for the whole table.
 func (c *Comparison) judge() {
 	c.verdicts, c.against = 0, make([]*tailstat.Comparison, len(c.Columns))
 	for i := range c.Rows {
