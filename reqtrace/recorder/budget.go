@@ -21,8 +21,8 @@ const (
 	enoughRequests = 50 // to attribute all bytes to requests
 )
 
-// budget is an account of CPU time, which onoff.go asks. The process's CPU time earns a share, and the recorder spends
-// its own. It belongs to the recorder's goroutine.
+// budget is an account of CPU time, which onoff.go asks. The process's CPU time earns a share, and
+// the recorder spends its own. It belongs to the recorder's goroutine.
 type budget struct {
 	share      float64
 	credit     time.Duration
