@@ -52,7 +52,8 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	switch {
 	case h.overruled:
 	case int64(was.safetyLimit) >= h.allowed.limit:
-		h.warnings.warn("escaped limit", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
+		h.warnings.warn("escaped limit",
+			"gcgate: the runtime collected by itself because the memory limit is near; raise it",
 			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier",
 			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live,
 			"enough", limitFor(h.options, h.thresholds.live, overhead))

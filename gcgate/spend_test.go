@@ -336,7 +336,8 @@ func TestAuto(t *testing.T) {
 		stays   bool // GOGC, as it was
 	}{
 		{want: PolicyDrain, on: time.Second, signals: []Signal{&fakeSignal{}}},
-		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, stays: true}, // gaps change nothing
+		// gaps change nothing
+		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, stays: true},
 		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, limit: 1000 * mib},
 		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 1000 * mib},
 		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 300 * mib, stays: true},

@@ -66,7 +66,8 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.Var((*cli.Period)(&o.Timeout), "t", "`timeout` of one request")
 	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")
 	fs.Var(&l.headers, "H", "send this `header`, such as 'Accept: text/html'; repeatable")
-	fs.StringVar(&l.body, "d", "", "request `body`, as application/x-www-form-urlencoded unless -H says another Content-Type")
+	fs.StringVar(&l.body, "d", "", "request `body`, as application/x-www-form-urlencoded unless -H says another "+
+		"Content-Type")
 	fs.StringVar(&l.BodyFile, "D", "", "`file` of the request body, - for standard input")
 	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
 	l.Mix.register(fs)

@@ -48,8 +48,8 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, to see which change this machine shows")
 	fs.StringVar(&f.html, "html", "", "write a page to this `file`")
 	fs.BoolVar(&f.explain, "explain", false, "then trace the same load for 5 s, and say why requests were slow")
-	fs.StringVar(&f.traces, "traces", "", "keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; evenkeel "+
-		"explain -html makes a page of one")
+	fs.StringVar(&f.traces, "traces", "", "keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; "+
+		"evenkeel explain -html makes a page of one")
 	operands, command, err := a.Parse(fs, args)
 	if err != nil {
 		return nil, err

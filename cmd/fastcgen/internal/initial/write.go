@@ -69,7 +69,8 @@ func (in *initializer) head() string {
 		names = append(names, filepath.Base(f.path))
 	}
 	text := emit.Wrapped(fmt.Sprintf("The C functions called in %s, as fastcgen -init declared them: read them, "+
-		"decide what is left to decide, and run fastcgen %s. Put //fastc:slow above what it warns of. The C compiler says what the types are, and the calls "+
+		"decide what is left to decide, and run fastcgen %s. Put //fastc:slow above what it warns of. The C "+
+		"compiler says what the types are, and the calls "+
 		"say which length belongs to which slice. C must keep no pointer to memory of Go.",
 		strings.Join(names, ", "), filepath.Base(in.out)))
 	if len(in.in(isAsked)) > 0 {
