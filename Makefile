@@ -70,7 +70,7 @@ golden:
 	cd examples && go generate ./...
 	cd bench && go generate ./fastc/...
 	cd bench && go test -run TestPage . -update
-	go test ./gctrace ./reqtrace ./internal/verdict ./cmd/evenkeel/internal/compare ./cmd/evenkeel/internal/page ./cmd/evenkeel/internal/exchange ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
+	go test ./gctrace ./reqtrace ./internal/golden ./internal/verdict ./cmd/evenkeel/internal/compare ./cmd/evenkeel/internal/page ./cmd/evenkeel/internal/exchange ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
 	go test -trimpath ./cmd/evenkeel ./cmd/evenkeel/internal/explain ./cmd/evenkeel/internal/gclog ./cmd/evenkeel/internal/observe -update
 	tools/api -write
 	cd tools && go run ./release licences >../docs/reference/licences.md

@@ -311,6 +311,6 @@ func (w *Watcher) warnStalled() {
 	w.accepts.warned = true
 	w.mu.Unlock()
 	defer w.mu.Lock() // even if the Logger panics
-	w.options.Logger.Warn("aio: a connection waits to be accepted, because descriptors or memory are missing, or " +
-		"Options.MaxConns are open: close connections, or raise the limit (ulimit -n)")
+	w.options.Logger.Warn("aio: a connection waits to be accepted; descriptors, memory or Options.MaxConns are used up",
+		"fix", "close connections, or raise the limit (ulimit -n) or MaxConns")
 }
