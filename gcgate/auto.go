@@ -18,7 +18,7 @@ type adviser struct {
 	heap *heapWatch
 
 	begin    time.Time
-	roomy    bool
+	unspent  string
 	cycles   uint64
 	marked   time.Duration
 	entered  uint64
@@ -29,7 +29,7 @@ type adviser struct {
 
 func (a *adviser) look() {
 	h, t := a.heap, a.heap.requests
-	if a.begin.IsZero() || a.roomy != h.roomy {
+	if a.begin.IsZero() || a.unspent != h.unspent {
 		a.restart()
 		return
 	}
@@ -50,7 +50,7 @@ func (a *adviser) look() {
 
 func (a *adviser) restart() {
 	h, t := a.heap, a.heap.requests
-	a.begin, a.roomy, a.cycles, a.marked = h.sampled, h.roomy, h.last.cycles, t.marked
+	a.begin, a.unspent, a.cycles, a.marked = h.sampled, h.unspent, h.last.cycles, t.marked
 	a.entered, a.overlaps = t.total, a.overlapsNow()
 }
 

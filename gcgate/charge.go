@@ -216,7 +216,7 @@ const (
 func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	goal, percent := memoryGoal(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
 	least := spendFirst
-	if h.roomy {
+	if h.unspent == "" {
 		least = spendPercent
 	}
 	switch {
@@ -231,9 +231,8 @@ func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	default:
 		h.unspent = ""
 	}
-	h.roomy = h.unspent == ""
 	h.logSpending(goal)
-	if !h.roomy {
+	if h.unspent != "" {
 		h.pacing.giveBack()
 		return h.requested
 	}
@@ -254,7 +253,7 @@ func (h *heapWatch) logSpending(goal uint64) {
 	}
 	chosen.at, chosen.unspent = h.collected, h.unspent
 	limits := []any{"live", h.thresholds.live, limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from}
-	if h.roomy {
+	if h.unspent == "" {
 		h.log.Info("gcgate: spending memory on fewer collections", append(limits, "goal", goal)...)
 	} else {
 		h.log.Info("gcgate: the runtime collects as it does without a gate", append(limits, "why", h.unspent)...)

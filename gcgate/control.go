@@ -42,6 +42,7 @@ func newControl(o Options, limit int64, g *Gate) *control {
 	c := &control{shared: s, wake: make(chan struct{}, 1)}
 	c.heap = &heapWatch{
 		shared: s, collector: o.Collector, turns: newTurnLoad(&o), policy: o.Policy, requested: limit,
+		unspent: growthUnknown,
 	}
 	c.turns = &turnTaker{shared: s, turns: o.Turns, heap: c.heap, others: &c.others}
 	c.rounds = &rounds{shared: s, heap: c.heap, turns: c.turns}

@@ -50,8 +50,7 @@ type heapWatch struct {
 	policy         Policy // never PolicyAuto
 	inCharge       bool   // the runtime's pacing is off
 	noCycleYet     bool   // in charge, but a cycle from before may run
-	roomy          bool   // there is memory to spend
-	unspent        string // why there is not
+	unspent        string // why PolicyMemory leaves the runtime's goal; "": it has raised it
 	spendingLogged struct {
 		at      time.Time // zero: not yet
 		unspent string

@@ -362,6 +362,27 @@ func TestAuto(t *testing.T) {
 	}
 }
 
+// TestMemoryPolicyDoesNotFlip: a live heap beside the threshold sets GOGC seldom, because each call
+// stops the world, and leaves the advice.
+func TestMemoryPolicyDoesNotFlip(t *testing.T) {
+	inTime(t, Options{MemoryLimitBytes: 322 * mib}, func(t *testing.T, r *rig) {
+		r.traffic()
+		changes, last := 0, 100
+		for i := range 600 {
+			time.Sleep(100 * time.Millisecond)
+			r.heap.Do(func() {
+				r.heap.Live = uint64(97+6*(i/11%2)) * mib
+				if p := r.heap.Percent; p != last {
+					changes, last = changes+1, p
+				}
+			})
+		}
+		if s := r.Stats(); changes > 4 || s.Advice == "" {
+			t.Errorf("GOGC changed %d times in a minute; advice %q\n%s", changes, s.Advice, r.logged.String())
+		}
+	})
+}
+
 // TestAutoWithoutRequests: handlers that are not wrapped are warned of once, and a process that
 // idles after its requests has none.
 func TestAutoWithoutRequests(t *testing.T) {
