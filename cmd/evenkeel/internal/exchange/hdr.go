@@ -128,10 +128,8 @@ func readHgrm(r io.Reader, o Options) ([]runfile.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := runfile.Run{
-		Label: o.Label, Load: &loadgen.Result{Answered: d.count, Rate: o.Rate, Latency: h},
-		Import: &runfile.Import{Format: string(FormatHgrm)},
-	}
+	run := newRun(o, false)
+	run.Load.Answered, run.Load.Latency = d.count, h
 	run.Notes = []string{
 		d.note(),
 		fmt.Sprintf("a .hgrm does not say its unit, and its values were taken for %v (%s); nor duration, time, rate, "+
@@ -206,15 +204,11 @@ func readHlog(r io.Reader, o Options) ([]runfile.Run, error) {
 	}
 	var runs []runfile.Run
 	for _, tag := range l.tags {
-		label := o.Label
-		if tag != "" {
-			label = tag
-		}
-		run, err := l.run(l.byTag[tag])
-		if err != nil {
+		run := newRun(o, true)
+		run.Label = cmp.Or(tag, o.Label)
+		if err := l.fill(&run, l.byTag[tag]); err != nil {
 			return nil, err
 		}
-		run.Label, run.Load.Rate = label, o.Rate
 		runs = append(runs, run)
 	}
 	return runs, nil
@@ -293,14 +287,13 @@ func (l *histogramLog) comment(s string) error {
 	return nil
 }
 
-func (l *histogramLog) run(all []interval) (runfile.Run, error) {
+func (l *histogramLog) fill(run *runfile.Run, all []interval) error {
 	slices.SortStableFunc(all, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
-	load := &loadgen.Result{}
+	load := run.Load
 	end := all[0].start
 	for i := range all {
 		if all[i].h.Count() > math.MaxInt64-load.Answered {
-			return runfile.Run{}, errors.New("the counts are more than a number holds: the file was changed; make it " +
-				"again")
+			return errors.New("the counts are more than a number holds: the file was changed; make it again")
 		}
 		load.Latency.Merge(&all[i].h)
 		load.Answered += all[i].h.Count()
@@ -310,7 +303,6 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 	if at := all[0].start + l.base; at > year {
 		load.Started = time.UnixMilli(int64(math.Round(at * 1e3))).UTC()
 	}
-	run := runfile.Run{Load: load, Import: &runfile.Import{Format: string(FormatHlog), Exact: true}}
 	run.Notes = append(run.Notes, fmt.Sprintf("of %d intervals of a histogram log, whose values were taken for %v "+
 		"each (-unit); it says no rate, targets or failures", len(all), l.unit))
 	if l.otherSizes {
@@ -321,7 +313,7 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 		run.Notes = append(run.Notes, fmt.Sprintf("its intervals are not all of one length, or more than %d, so "+
 			"there are no figures over time", maxPoints))
 	}
-	return run, nil
+	return nil
 }
 
 const maxPoints = 1000 // more cannot be added

@@ -73,8 +73,8 @@ func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
 	if latency == nil {
 		return nil, errors.New("no metric http_req_duration in it: only HTTP requests are read here")
 	}
-	l := &loadgen.Result{Rate: o.Rate}
-	run := runfile.Run{Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatK6)}}
+	run := newRun(o, false)
+	l := run.Load
 	if err := k6Load(l, f.Metrics); err != nil {
 		return nil, err
 	}
@@ -189,10 +189,7 @@ type k6Point struct {
 }
 
 func readK6Points(d *json.Decoder, o Options) ([]runfile.Run, error) {
-	v := vegeta{run: runfile.Run{
-		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate},
-		Import: &runfile.Import{Format: string(FormatK6), Exact: true},
-	}}
+	v := vegeta{run: newRun(o, true)}
 	for n := 1; ; n++ {
 		var p k6Point
 		err := d.Decode(&p)

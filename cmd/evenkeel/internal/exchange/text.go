@@ -52,10 +52,7 @@ type wrk2 struct {
 }
 
 func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
-	p := &wrk2{run: runfile.Run{
-		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate},
-		Import: &runfile.Import{Format: string(FormatWrk2)},
-	}}
+	p := &wrk2{run: newRun(o, false)}
 	p.table.unit, p.table.h = time.Millisecond, newFine()
 	if err := lines(r, p.line); err != nil {
 		return nil, err
@@ -203,7 +200,8 @@ func wrkBytes(number, unit string) (int64, error) {
 var listLine = regexp.MustCompile(`^[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?(ns|us|µs|ms|s|m|h)?$`)
 
 func readList(r io.Reader, o Options) ([]runfile.Run, error) {
-	l := &loadgen.Result{Rate: o.Rate}
+	run := newRun(o, true)
+	l := run.Load
 	err := lines(r, func(s string) error {
 		s = strings.TrimSpace(s)
 		if s == "" || s[0] == '#' {
@@ -231,11 +229,9 @@ func readList(r io.Reader, o Options) ([]runfile.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []runfile.Run{{
-		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatList), Exact: true},
-		Notes: []string{"a list of latencies says nothing but these: duration, rate, connections, failures, statuses " +
-			"are not known"},
-	}}, nil
+	run.Notes = []string{"a list of latencies says nothing but these: duration, rate, connections, failures, " +
+		"statuses are not known"}
+	return []runfile.Run{run}, nil
 }
 
 func sniffList(text string) bool {
@@ -270,7 +266,9 @@ func readHey(r io.Reader, o Options) ([]runfile.Run, error) {
 	if head, err := d.Read(); err != nil || strings.Join(head, ",") != heyHeader {
 		return nil, fmt.Errorf("its first line is not %q: write it again with hey -o csv", heyHeader)
 	}
-	l := &loadgen.Result{Statuses: map[int]int64{}}
+	run := newRun(o, true)
+	l := run.Load
+	l.Statuses = map[int]int64{}
 	for n := 2; ; n++ {
 		f, err := d.Read()
 		if err == io.EOF && last.b == '\n' {
@@ -294,12 +292,9 @@ func readHey(r io.Reader, o Options) ([]runfile.Run, error) {
 		l.Latency.Record(latency)
 		l.Duration = max(l.Duration, sent+latency)
 	}
-	return []runfile.Run{{
-		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatHey), Exact: true},
-		Notes: []string{
-			"hey's CSV has only answers. It lacks failed requests, when it ran, connections, " +
-				"targets, sizes",
-			"hey is a closed loop and counts from the sending, so it sends less while the service stalls",
-		},
-	}}, nil
+	run.Notes = []string{
+		"hey's CSV has only answers. It lacks failed requests, when it ran, connections, targets, sizes",
+		"hey is a closed loop and counts from the sending, so it sends less while the service stalls",
+	}
+	return []runfile.Run{run}, nil
 }

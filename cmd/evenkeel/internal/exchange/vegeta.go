@@ -47,10 +47,7 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 	default:
 		next = vegetaCSV(in)
 	}
-	v := vegeta{run: runfile.Run{
-		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate},
-		Import: &runfile.Import{Format: string(FormatVegeta), Exact: true},
-	}}
+	v := vegeta{run: newRun(o, true)}
 	for n := 1; ; n++ {
 		result, err := next()
 		if err == io.EOF {
@@ -182,23 +179,19 @@ func (v *vegeta) end() error {
 	if err := v.window(); err != nil {
 		return err
 	}
-	said := v.run.Load.Rate > 0
-	if d := v.sent.Sub(v.run.Load.Started); !said && d > 0 {
-		v.run.Load.Rate = float64(v.run.Load.Requests()-1) / d.Seconds()
+	l := v.run.Load
+	rate := "the rate is that of -rate, not vegeta's"
+	if l.Rate == 0 {
+		rate = "the rate is that of sending, because vegeta does not say what was asked for (use -rate)"
+		if d := v.sent.Sub(l.Started); d > 0 {
+			l.Rate = float64(l.Requests()-1) / d.Seconds()
+		}
 	}
 	v.run.Notes = append(v.run.Notes,
 		"vegeta's latency counts from the sending, without the wait for a free worker; of the failures it includes "+
 			"only timeouts, as evenkeel does",
-		vegetaUnsaid(said))
+		rate+"; connections and timeout are not known, and figures over time are left out")
 	return nil
-}
-
-func vegetaUnsaid(rateSaid bool) string {
-	rate := "the rate is that of sending, because vegeta does not say what was asked for (use -rate)"
-	if rateSaid {
-		rate = "the rate is that of -rate, not vegeta's"
-	}
-	return rate + "; connections and timeout are not known, and figures over time are left out"
 }
 
 func vegetaClass(text string) loadgen.Class {
