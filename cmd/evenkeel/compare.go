@@ -111,7 +111,7 @@ func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) 
 	}
 	switch {
 	case f.json:
-		return c.JSON(a.Stdout)
+		return cli.WriteJSON(a.Stdout, c.Data())
 	case f.markdown:
 		return c.Markdown(a.Stdout, lines)
 	}

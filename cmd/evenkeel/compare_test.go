@@ -248,9 +248,9 @@ func FuzzRunFile(f *testing.F) {
 		alone := compare.Files([]*runfile.File{file}, []string{"a"}) // as its plan says
 		compare.Limits{{Figure: "p99", Ratio: 1.2}}.Check(alone)
 		for _, write := range []func(io.Writer) error{
-			func(w io.Writer) error {
-				return page.Compare(w, alone)
-			}, alone.JSON, func(w io.Writer) error { return alone.Markdown(w, nil) },
+			func(w io.Writer) error { return page.Compare(w, alone) },
+			func(w io.Writer) error { return cli.WriteJSON(w, alone.Data()) },
+			func(w io.Writer) error { return alone.Markdown(w, nil) },
 		} {
 			if err := write(io.Discard); err != nil {
 				t.Fatal(err)

@@ -22,9 +22,9 @@ type Comparison struct {
 	Tools    []string
 	Notes    []string // to read before the table
 
-	plans    []*runfile.Plan
-	floors   []*runfile.Floor
+	floor    *runfile.Floor // nil: not measured
 	figures  []string
+	looks    int // Plan.Looks
 	verdicts int
 	against  []*tailstat.Comparison
 	lanes    map[*runfile.Run][]Lane
@@ -34,11 +34,11 @@ type Row struct {
 	Figure
 	Cells []Cell
 
-	floor       *tailstat.Result // nil: not measured
+	FloorResult *tailstat.Result // of one variant with itself; nil: not measured
 	floorRounds int
 	floorLeast  float64 // 0: these rounds show nothing
 
-	results []*tailstat.Result // of each column; nil: not judged
+	Results []*tailstat.Result // of each column's figure with the base's; nil: not judged
 }
 
 // Repeats returns the largest number of repeats of a column.
@@ -142,7 +142,6 @@ func Files(files []*runfile.File, names []string) *Comparison {
 		if !slices.Contains(c.Tools, f.Tool) {
 			c.Tools = append(c.Tools, f.Tool)
 		}
-		c.plans, c.floors = append(c.plans, f.Plan), append(c.floors, f.Floor)
 		ls := labels(f)
 		first := len(c.Columns)
 		for _, l := range ls {
@@ -170,16 +169,20 @@ func Files(files []*runfile.File, names []string) *Comparison {
 		}
 	}
 	c.Notes = notes(c.Columns, len(c.Machines))
-	c.follow()
+	if len(files) == 1 {
+		c.follow(files[0])
+	}
 	c.judge()
 	return c
 }
 
-func (c *Comparison) follow() {
-	if len(c.plans) != 1 || c.plans[0] == nil {
+func (c *Comparison) follow(f *runfile.File) {
+	c.floor = f.Floor
+	p := f.Plan
+	if p == nil {
 		return
 	}
-	p := c.plans[0]
+	c.looks = p.Looks
 	if len(p.Figures) > 0 && checkFigures(p.Figures) == nil {
 		c.figures = p.Figures
 	}

@@ -17,21 +17,11 @@ func (c *Comparison) setBase(label string) error {
 	for i, col := range c.Columns {
 		if col.Label == label {
 			c.Base = i
-			c.judge()
 			return nil
 		}
 		labels = append(labels, fmt.Sprintf("%q", col.Label))
 	}
 	return fmt.Errorf("no column is called %q; there are %s", label, strings.Join(labels, ", "))
-}
-
-func (c *Comparison) setFigures(names []string) error {
-	if err := checkFigures(names); err != nil {
-		return err
-	}
-	c.figures = names
-	c.judge()
-	return nil
 }
 
 func checkFigures(names []string) error {
@@ -79,7 +69,7 @@ func alone(known []string) string {
 func (c *Comparison) judge() {
 	c.verdicts, c.against = 0, make([]*tailstat.Comparison, len(c.Columns))
 	for i := range c.Rows {
-		c.Rows[i].results = make([]*tailstat.Result, len(c.Columns))
+		c.Rows[i].Results = make([]*tailstat.Result, len(c.Columns))
 	}
 	figures := c.toJudge()
 	runs := make([][]tailstat.Run, len(c.Columns))
@@ -110,7 +100,7 @@ func (c *Comparison) judge() {
 		}
 		share := float64(len(p.figures)) / float64(c.verdicts)
 		r, err := tailstat.Compare(p.base, p.head, tailstat.Options{
-			Figures: p.figures, Confidence: 1 - (1-confidence)*share, Rounds: c.looks(),
+			Figures: p.figures, Confidence: 1 - (1-confidence)*share, Rounds: c.looks,
 		})
 		if err != nil {
 			c.note(c.Columns[k].Label + ": " + err.Error())
@@ -119,22 +109,12 @@ func (c *Comparison) judge() {
 		c.against[k] = r
 		for i := range r.Result {
 			if row := c.Row(r.Result[i].Figure); row != nil {
-				row.results[k] = &r.Result[i]
+				row.Results[k] = &r.Result[i]
 			}
 		}
 	}
 	c.measureFloor(figures)
 }
-
-func (c *Comparison) looks() int {
-	if len(c.plans) != 1 || c.plans[0] == nil {
-		return 0
-	}
-	return c.plans[0].Looks
-}
-
-// Result returns how a column's figure compares with the base's, or nil.
-func (r *Row) Result(column int) *tailstat.Result { return r.results[column] }
 
 func (c *Comparison) Judged() bool { return c.verdicts > 0 }
 
@@ -143,7 +123,7 @@ func (c *Comparison) MainRow() *Row {
 	var first *Row
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		if r.floor == nil && !slices.ContainsFunc(r.results, func(x *tailstat.Result) bool { return x != nil }) {
+		if r.FloorResult == nil && !slices.ContainsFunc(r.Results, func(x *tailstat.Result) bool { return x != nil }) {
 			continue
 		}
 		if r.Name == "p99" {
@@ -170,7 +150,7 @@ func (c *Comparison) Footnotes() (list []string) {
 		}
 		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
-	if x := c.MainRow(); x != nil && x.floor != nil {
+	if x := c.MainRow(); x != nil && x.FloorResult != nil {
 		add("floor: the smallest change that %s show on this machine in four of five cases; smaller ones have no "+
 			"colour",
 			textfmt.Plural(x.floorRounds, "round"))
@@ -198,7 +178,7 @@ func (c *Comparison) Footnotes() (list []string) {
 	if c.verdicts > 1 {
 		together = fmt.Sprintf("all %d brackets hold their true ratios with a probability of 95%%", c.verdicts)
 	}
-	if n := c.looks(); n > 0 {
+	if n := c.looks; n > 0 {
 		together += fmt.Sprintf(", at whichever of up to %d rounds you stop", n)
 	}
 	add("ratio to %q; %s; ~: inconclusive", c.Columns[c.Base].Label, together)
@@ -206,7 +186,7 @@ func (c *Comparison) Footnotes() (list []string) {
 		add("not measured in rounds of random order, so a change of the machine can look like a change of the " +
 			"program; evenkeel run -variant ... -variant ... measures in rounds")
 	}
-	for k, r := range lead.results {
+	for k, r := range lead.Results {
 		if r == nil || r.Verdict != tailstat.VerdictInconclusive {
 			continue
 		}
@@ -247,7 +227,7 @@ func (c *Comparison) whyInconclusive(column int, r *tailstat.Result) string {
 	return t + fmt.Sprintf("; %s takes more than %s", Change(shownNeed), textfmt.Count(tailstat.MaxNeeded))
 }
 
-func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks()) }
+func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks) }
 
 func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
@@ -53,30 +54,30 @@ func TestJudge(t *testing.T) {
 		t.Errorf("level %v", level)
 	}
 	p99, memory := c.Row("p99"), c.Row("peak memory")
-	r := p99.Result(1)
-	if r.Verdict != tailstat.VerdictSlower || !r.Within.Contains(1.5) || p99.Result(0) != nil ||
+	r := p99.Results[1]
+	if r.Verdict != tailstat.VerdictSlower || !r.Within.Contains(1.5) || p99.Results[0] != nil ||
 		!strings.HasSuffix(Ratio(r), "x") {
 		t.Errorf("%+v, %s", r, Ratio(r))
 	}
-	if Ratio(memory.Result(1)) != "~" || c.Row("duration").Result(1) != nil {
-		t.Errorf("memory %+v, duration %+v", memory.Result(1), c.Row("duration").Result(1))
+	if Ratio(memory.Results[1]) != "~" || c.Row("duration").Results[1] != nil {
+		t.Errorf("memory %+v, duration %+v", memory.Results[1], c.Row("duration").Results[1])
 	}
-	if err := c.setBase("bb"); err != nil || p99.Result(0).Verdict != tailstat.VerdictFaster || p99.Result(1) != nil {
-		t.Errorf("the other way: %v, %+v", err, p99.Result(0))
+	if err := (&Flags{Base: "bb"}).Apply(c); err != nil || p99.Results[0].Verdict != tailstat.VerdictFaster || p99.Results[1] != nil {
+		t.Errorf("the other way: %v, %+v", err, p99.Results[0])
 	}
-	wide := p99.Result(0).Within.HalfWidth()
-	if err := c.setFigures([]string{"duration", "p99"}); err != nil || c.verdicts != 2 ||
-		c.Row("duration").Result(0) == nil || c.Row("p50").Result(0) != nil {
+	wide := p99.Results[0].Within.HalfWidth()
+	if err := (&Flags{Figures: []string{"duration", "p99"}}).Apply(c); err != nil || c.verdicts != 2 ||
+		c.Row("duration").Results[0] == nil || c.Row("p50").Results[0] != nil {
 		t.Errorf("%v, %d verdicts", err, c.verdicts)
 	}
-	if narrow := p99.Result(0).Within.HalfWidth(); narrow >= wide {
+	if narrow := p99.Results[0].Within.HalfWidth(); narrow >= wide {
 		t.Errorf("two figures: %v, all: %v", narrow, wide)
 	}
-	if err := c.setBase("b"); err == nil || err.Error() != `no column is called "b"; there are "a", "bb"` {
+	if err := (&Flags{Base: "b"}).Apply(c); err == nil || err.Error() != `-base: no column is called "b"; there are "a", "bb"` {
 		t.Error(err)
 	}
-	if err := c.setFigures([]string{"p98"}); err == nil ||
-		!strings.HasPrefix(err.Error(), `no figure "p98"; there are: requests, `) {
+	if err := (&Flags{Figures: []string{"p98"}}).Check(); err == nil ||
+		!strings.HasPrefix(err.Error(), `-figures: no figure "p98"; there are: requests, `) {
 		t.Error(err)
 	}
 }
@@ -126,7 +127,7 @@ func TestSides(t *testing.T) {
 		}
 	}
 	c := Files([]*runfile.File{{Runs: slices.Concat(a[:1], b[:1])}}, []string{"x.json"})
-	if c.Judged() || c.Row("p99").Result(1) != nil {
+	if c.Judged() || c.Row("p99").Results[1] != nil {
 		t.Error("one run of each has a verdict")
 	}
 	if got := strings.Join(c.Footnotes(), "\n"); got != "no ratios: one run of each does not show how runs vary; "+
@@ -169,7 +170,7 @@ func TestRatioText(t *testing.T) {
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	c := twoVariants(t, 10)
-	if err := c.JSON(&b); err != nil {
+	if err := cli.WriteJSON(&b, c.Data()); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{`"text": "~"`, `"verdict": "slower"`, `"base": "a"`} {

@@ -142,18 +142,17 @@ func (j *Flags) Check() error {
 	return nil
 }
 
+// Apply judges again, by figures that Check has accepted.
 func (j *Flags) Apply(c *Comparison) error {
 	if j.Figures != nil {
-		if err := c.setFigures(j.Figures); err != nil {
-			return fmt.Errorf("-figures: %w", err)
+		c.figures = j.Figures
+	}
+	if j.Base != "" {
+		if err := c.setBase(j.Base); err != nil {
+			return fmt.Errorf("-base: %w", err)
 		}
 	}
-	if j.Base == "" {
-		return nil
-	}
-	if err := c.setBase(j.Base); err != nil {
-		return fmt.Errorf("-base: %w", err)
-	}
+	c.judge()
 	return nil
 }
 
@@ -181,8 +180,8 @@ func (c *Comparison) findings(l Limit) (list []finding) {
 		}
 		f := finding{outcome: outcomeUnknown, text: "not known of two runs of each at least, with as many requests " +
 			"as it needs"}
-		if row != nil && row.results[k] != nil {
-			f = c.check(l, k, row.results[k])
+		if row != nil && row.Results[k] != nil {
+			f = c.check(l, k, row.Results[k])
 		}
 		f.text = fmt.Sprintf("%s of %q: %s", l.Figure, c.Columns[k].Label, f.text)
 		list = append(list, f)

@@ -16,19 +16,13 @@ import (
 // confidence is the probability with which all intervals hold together.
 const confidence = .95
 
-var slowShare = map[string]float64{
-	"p50": .5, "p90": .1, "p99": .01, "p99.9": .001, "slowest 1%": .01, "slowest 0.1%": .001,
+// Ten requests lie beyond each percentile, as in tailstat.
+var leastRequests = map[string]int64{
+	"p50": 20, "p90": 100, "p99": 1000, "p99.9": 10_000, "slowest 1%": 1000, "slowest 0.1%": 10_000,
 }
 
 // Least returns how many requests a run needs for a figure.
-func Least(figure string) int64 {
-	share, ok := slowShare[figure]
-	if !ok {
-		return 0
-	}
-	const atLeast = 10 // as in tailstat
-	return int64(math.Round(atLeast / share))
-}
+func Least(figure string) int64 { return leastRequests[figure] }
 
 func haveAll(figure string, runs []tailstat.Run) bool {
 	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
@@ -115,9 +109,9 @@ func Change(ratio float64) string {
 // One variant was measured twice in each round, so all differences are noise.
 func (c *Comparison) measureFloor(figures []Figure) {
 	for i := range c.Rows {
-		c.Rows[i].floor = nil
+		c.Rows[i].FloorResult = nil
 	}
-	if len(c.floors) != 1 || c.floors[0] == nil {
+	if c.floor == nil {
 		return
 	}
 	pointers := func(runs []runfile.Run) (list []*runfile.Run) {
@@ -126,7 +120,7 @@ func (c *Comparison) measureFloor(figures []Figure) {
 		}
 		return list
 	}
-	first, second := statRuns(pointers(c.floors[0].First), figures), statRuns(pointers(c.floors[0].Second), figures)
+	first, second := statRuns(pointers(c.floor.First), figures), statRuns(pointers(c.floor.Second), figures)
 	first, second = sides(first, second, true)
 	if len(first) < 2 || len(second) < 2 {
 		return
@@ -158,7 +152,7 @@ func (c *Comparison) measureFloor(figures []Figure) {
 	for i := range r.Result {
 		x := &r.Result[i]
 		if row := c.Row(x.Figure); row != nil {
-			row.floor, row.floorRounds = x, c.rounds(r.Base)
+			row.FloorResult, row.floorRounds = x, c.rounds(r.Base)
 			row.floorLeast, _ = x.Detectable(row.floorRounds)
 		}
 		if x.Verdict != tailstat.VerdictInconclusive {
@@ -181,20 +175,17 @@ func (c *Comparison) rounds(otherwise int) int {
 }
 
 func (c *Comparison) HasFloor() bool {
-	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
+	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.FloorResult != nil })
 }
 
 // Floor is the smallest ratio above 1 that the compared rounds show.
 func (r *Row) Floor() (ratio float64, ok bool) {
-	return r.floorLeast, r.floor != nil && r.floorLeast > 0
+	return r.floorLeast, r.FloorResult != nil && r.floorLeast > 0
 }
-
-// FloorResult compares one variant with itself, or is nil.
-func (r *Row) FloorResult() *tailstat.Result { return r.floor }
 
 // FloorText writes "+12%", "none" if so few rounds show nothing, or "".
 func (r *Row) FloorText() string {
-	if r.floor == nil {
+	if r.FloorResult == nil {
 		return ""
 	}
 	if x, ok := r.Floor(); ok {
@@ -205,11 +196,11 @@ func (r *Row) FloorText() string {
 
 // Shown returns the verdict that colours a figure, inconclusive below the floor.
 func (r *Row) Shown(column int) tailstat.Verdict {
-	x := r.results[column]
+	x := r.Results[column]
 	if x == nil {
 		return tailstat.VerdictInconclusive
 	}
-	if r.floor != nil {
+	if r.FloorResult != nil {
 		if least, ok := r.Floor(); !ok || max(x.Ratio, 1/x.Ratio) < least {
 			return tailstat.VerdictInconclusive
 		}

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -31,7 +30,7 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 			cells = append(cells, r.valueText(k))
 			if c.against[k] != nil {
 				marks[len(cells)], marks[len(cells)+1] = r.style(s, k), s.Dim
-				cells = append(cells, Ratio(r.results[k]), Bounds(r.results[k]))
+				cells = append(cells, Ratio(r.Results[k]), Bounds(r.Results[k]))
 			}
 		}
 		if c.HasFloor() {
@@ -104,7 +103,7 @@ func (c *Comparison) markdownTable(b *strings.Builder, column int) {
 		markdown(c.Columns[column].Label))
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		x := r.results[column]
+		x := r.Results[column]
 		if x == nil && !shownAlways[r.Name] {
 			continue
 		}
@@ -243,7 +242,7 @@ func (r *Row) cellData(column int) (d cellData) {
 	if cell := r.Cells[column]; cell.Known {
 		d.Median, d.Least, d.Most = &cell.Median, &cell.Min, &cell.Max
 	}
-	x := r.results[column]
+	x := r.Results[column]
 	if x == nil {
 		return d
 	}
@@ -255,11 +254,4 @@ func (r *Row) cellData(column int) (d cellData) {
 		d.Change.Detectable = &least
 	}
 	return d
-}
-
-// JSON writes Data, indented.
-func (c *Comparison) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(c.Data())
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/chart"
@@ -128,7 +129,7 @@ func TestBarePercentiles(t *testing.T) {
 	}
 	var judged []string
 	for i := range c.Rows {
-		if c.Rows[i].Result(1) != nil {
+		if c.Rows[i].Results[1] != nil {
 			judged = append(judged, c.Rows[i].Name)
 		}
 	}
@@ -141,7 +142,7 @@ func TestBarePercentiles(t *testing.T) {
 	}
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"text":     func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) },
-		"JSON":     func(b *bytes.Buffer) error { return c.JSON(b) },
+		"JSON":     func(b *bytes.Buffer) error { return cli.WriteJSON(b, c.Data()) },
 		"Markdown": func(b *bytes.Buffer) error { return c.Markdown(b, nil) },
 		"load":     func(b *bytes.Buffer) error { return WriteLoad(b, c.Columns[0].Runs[0], textfmt.Style{}) },
 	} {
@@ -188,7 +189,7 @@ func TestBarePercentilesBesideOthers(t *testing.T) {
 	f := &runfile.File{Runs: slices.Concat(noisy(t, "a", 3, 1), bare(t, "bb", 3, 1, .5, .99))}
 	c := Files([]*runfile.File{f}, []string{"run.json"})
 	row := c.Row("slowest 1%")
-	if row == nil || !row.Cells[0].Known || row.Cells[1].Known || row.Result(1) != nil {
+	if row == nil || !row.Cells[0].Known || row.Cells[1].Known || row.Results[1] != nil {
 		t.Errorf("slowest 1%%: %+v", row)
 	}
 	if p99 := c.Row("p99"); !p99.Cells[1].Known || p99.Cells[1].Median < time.Millisecond.Seconds() {

@@ -183,7 +183,7 @@ func (d *Demo) compared(c *compare.Comparison) {
 			continue
 		}
 		cells := []string{"  " + name, row.Format(row.Cells[0].Median), row.Format(row.Cells[1].Median)}
-		if x := row.Result(1); x == nil || x.Verdict == tailstat.VerdictInconclusive {
+		if x := row.Results[1]; x == nil || x.Verdict == tailstat.VerdictInconclusive {
 			cells = append(cells, "-", compare.Bounds(x), "inconclusive")
 		} else {
 			cells = append(cells, compare.Ratio(x), compare.Bounds(x), x.Verdict.String())

@@ -56,7 +56,7 @@ func forest(c *compare.Comparison) chart.Chart {
 	for i := range c.Rows {
 		r, judged := &c.Rows[i], false
 		for k := range c.Columns {
-			x := r.Result(k)
+			x := r.Results[k]
 			judged = judged || x != nil
 			if x != nil && compare.Bounds(x) != "" {
 				reach = max(reach, x.Within.High, 1/x.Within.Low)
@@ -107,7 +107,7 @@ func forest(c *compare.Comparison) chart.Chart {
 			}
 			y := chart.PlotY(1 - top - share*(float64(forestGap)/2+forestLine*(float64(n)+.5))/float64(band))
 			n++
-			result := r.Result(k)
+			result := r.Results[k]
 			lines = append(lines, intervalLines(x, y, k, result, r.Shown(k))...)
 			if result != nil {
 				parts = append(parts, fmt.Sprintf("%s, %s: %s %s.", r.Name, c.Columns[k].Label, compare.Ratio(result),

@@ -90,7 +90,7 @@ func pageVariants(c *compare.Comparison) []pageVariant {
 				continue
 			}
 			f := pageFigure{Name: r.Name, Value: r.Format(r.Cells[i].Median)}
-			f.Ratio = compare.Ratio(r.Result(i))
+			f.Ratio = compare.Ratio(r.Results[i])
 			vs[i].Figures = append(vs[i].Figures, f)
 		}
 		slices.Reverse(vs[i].Figures) // p99 first

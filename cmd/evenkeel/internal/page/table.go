@@ -60,7 +60,7 @@ func newPageCell(row *compare.Row, column int) pageCell {
 	}
 	p.Value = row.Format(cell.Median)
 	p.Range = rangeText(row.Format(cell.Min), row.Format(cell.Max))
-	r := row.Result(column)
+	r := row.Results[column]
 	p.Ratio, p.Bounds = compare.Ratio(r), compare.Bounds(r)
 	if v := row.Shown(column); v != tailstat.VerdictInconclusive {
 		p.Verdict = v.String()

@@ -68,11 +68,11 @@ func (r *Runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration
 	var shown []string
 	for i := range c.Rows {
 		row := &c.Rows[i]
-		if row.FloorResult() == nil {
+		if row.FloorResult == nil {
 			continue
 		}
 		text := "none"
-		if x, ok := row.FloorResult().Detectable(rounds); ok {
+		if x, ok := row.FloorResult.Detectable(rounds); ok {
 			text = compare.Change(x)
 		}
 		shown = append(shown, row.Name+" "+text)
@@ -84,7 +84,7 @@ func (r *Runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration
 	if lead == nil {
 		return
 	}
-	if n, ok := lead.FloorResult().Needed(floorShown); ok {
+	if n, ok := lead.FloorResult.Needed(floorShown); ok {
 		fmt.Fprintf(r.app.Stderr, "%s of %s takes %s, %s\n", compare.Change(floorShown), lead.Name,
 			textfmt.Plural(n, "round"), (time.Duration(n) * round).Round(time.Second))
 	} else {

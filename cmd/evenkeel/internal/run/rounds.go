@@ -236,7 +236,7 @@ func (r *Runner) look(spent time.Duration) (why string) {
 		}
 		var x *tailstat.Result
 		if row != nil {
-			x = row.Result(k)
+			x = row.Results[k]
 		}
 		done := x != nil && x.Within.HalfWidth() <= float64(u.width)
 		narrow = narrow && done

@@ -80,12 +80,12 @@ func TestUntil(t *testing.T) {
 			}
 			// What is printed is what the last look saw, and what compare prints of the file.
 			c := r.Compared()
-			x := c.Row("p99").Result(1)
+			x := c.Row("p99").Results[1]
 			if tt.slower > 1 && rounds > 5 && (x.Within.Contains(1) ||
 				!strings.Contains(r.soFar, ", p99 of head "+compare.Bounds(x))) {
 				t.Errorf("%+v, %q", x, r.soFar)
 			}
-			if c.Row("p90").Result(1) != nil {
+			if c.Row("p90").Results[1] != nil {
 				t.Error("p90 is judged, too, and was not looked at")
 			}
 		})
@@ -223,9 +223,9 @@ func TestUntilWidens(t *testing.T) {
 	if err := r.MeasureAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	looked := r.Compared().Row("p99").Result(1).Within
+	looked := r.Compared().Row("p99").Results[1].Within
 	r.File.Plan.Looks = 0
-	once := r.Compared().Row("p99").Result(1).Within
+	once := r.Compared().Row("p99").Results[1].Within
 	if looked.HalfWidth() <= once.HalfWidth() {
 		t.Errorf("30 looks: %v, one: %v", looked, once)
 	}
@@ -318,7 +318,7 @@ func TestFloor(t *testing.T) {
 	}
 	text.Reset()
 	c := compare.Files([]*runfile.File{saved}, []string{"run.json"})
-	if err := errors.Join(c.Text(&text, textfmt.Style{}), c.JSON(&asJSON)); err != nil {
+	if err := errors.Join(c.Text(&text, textfmt.Style{}), cli.WriteJSON(&asJSON, c.Data())); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{" floor\n", "floor: the smallest change that 10 rounds show on this machine"} {
