@@ -52,18 +52,27 @@ func newShell(style, script string, data []byte) shell {
 }
 
 func newTemplate(text string) *template.Template {
-	return template.Must(template.Must(template.New("shared").Parse(sharedTemplate)).New("page").Parse(text))
+	shared := template.Must(template.New("shared").Funcs(words).Parse(sharedTemplate))
+	return template.Must(shared.New("page").Parse(text))
+}
+
+// words write figures and causes in templates.
+var words = template.FuncMap{
+	"cause":    newPageCause,
+	"count":    func(n int) string { return textfmt.Count(float64(n)) },
+	"duration": textfmt.Duration,
+	"interval": rangeText,
+	"percent":  func(share float64) string { return chart.LabelNumber(chart.Significant(share*100, 3)) },
+	"share":    textfmt.Share,
+	"signed":   textfmt.SignedDuration,
+	"tool":     runfile.Tool,
+	"where":    func(b reqtrace.Blame) string { return verdict.Where(&b) },
 }
 
 type pageCause struct {
 	Class string
 	Name  string // as in JSON and -fail-if
 	Text  string
-}
-
-type siteRow struct {
-	pageCause
-	Site, Median, Tail, More string
 }
 
 func newPageCause(c reqtrace.Cause) pageCause {

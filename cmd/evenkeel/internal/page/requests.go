@@ -26,7 +26,7 @@ type slowRequest struct {
 	Behind                 []chart.Line
 	Tiles                  []tilePath
 	Path                   []pathRow
-	Sites                  []siteRow
+	Sites                  []reqtrace.Blame
 	Desc                   string
 }
 
@@ -48,17 +48,11 @@ func slowRequests(r *reqtrace.Report) []slowRequest {
 		s := slowRequest{
 			ID: q.ID, Time: textfmt.Duration(q.Duration()),
 			Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q),
+			Path: pathRows(q), Sites: q.Sites,
 		}
 		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
 		s.Behind = behind(r, q.Start, q.End, x, rowHeight, minTile)
 		s.Tiles = tilePaths(q, x)
-		s.Path = pathRows(q)
-		for _, b := range q.Sites {
-			s.Sites = append(s.Sites, siteRow{
-				pageCause: newPageCause(b.Cause), Site: verdict.Where(&b),
-				Tail: textfmt.Duration(b.Time),
-			})
-		}
 		s.Desc = fmt.Sprintf("%s from %s: %s", s.Time, s.Start, s.Parts)
 		list = append(list, s)
 	}
