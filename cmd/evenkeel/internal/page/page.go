@@ -59,9 +59,12 @@ func newTemplate(text string) *template.Template {
 // words write figures and causes in templates.
 var words = template.FuncMap{
 	"cause":    newPageCause,
+	"cell":     newPageCell,
+	"classes":  func() []string { return compare.ClassColumns },
 	"count":    func(n int) string { return textfmt.Count(float64(n)) },
 	"duration": textfmt.Duration,
 	"interval": rangeText,
+	"join":     strings.Join,
 	"percent":  func(share float64) string { return chart.LabelNumber(chart.Significant(share*100, 3)) },
 	"share":    textfmt.Share,
 	"signed":   textfmt.SignedDuration,
@@ -107,10 +110,6 @@ func pageVariants(c *compare.Comparison) []pageVariant {
 	return vs
 }
 
-func hasGC(c *compare.Comparison) bool {
-	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
-}
-
 // page.css has eight.
 func variantClass(column int) string { return fmt.Sprintf("v%d", column%8) }
 
@@ -127,23 +126,16 @@ const headlineRunes = 100
 
 type page struct {
 	shell
+	*compare.Comparison
 
-	Count    string // "4 variants, 3 repeats"
-	Names    string // "" if too long for a headline
 	Variants []pageVariant
-	Notes    []string
-	Table    pageTable
-	Classes  []pageClasses
 	Changes  *changes
 	CCDF     chart.Chart
 	Panels   []panel
-	HasGC    bool
 	HasLanes bool
 	States   []pageState
 	LaneNote []string
 	Setup    pageSetup
-	Machines []runfile.Machine
-	Tool     string
 }
 
 // Compare writes the table and the charts as one page without other files. It needs no script.
@@ -154,44 +146,52 @@ func Compare(w io.Writer, c *compare.Comparison) error {
 		return fmt.Errorf("data of the page: %w", err)
 	}
 	p := page{
-		shell:    newShell(style, compareScript, data),
-		Count:    countText(c),
-		Names:    namesText(c),
-		Variants: pageVariants(c),
-		Notes:    c.Notes,
-		Table:    tableOf(c),
-		Classes:  classesOf(c),
-		Changes:  changesOf(c),
-		CCDF:     ccdfChart(d),
-		Panels:   panels(c, d),
-		HasGC:    hasGC(c),
-		HasLanes: d.hasLanes(),
-		States:   d.States,
-		LaneNote: d.laneNotes,
-		Setup:    setupOf(c),
-		Machines: c.Machines,
-		Tool:     strings.Join(c.Tools, ", "),
+		shell:      newShell(style, compareScript, data),
+		Comparison: c,
+		Variants:   pageVariants(c),
+		Changes:    changesOf(c),
+		CCDF:       ccdfChart(d),
+		Panels:     panels(c, d),
+		HasLanes:   d.hasLanes(),
+		States:     d.States,
+		LaneNote:   d.laneNotes,
+		Setup:      setupOf(c),
 	}
 	return compareTmpl.Execute(w, &p)
 }
 
-func countText(c *compare.Comparison) string {
-	repeats := textfmt.Plural(c.Repeats(), "repeat")
-	if slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return len(col.Runs) != c.Repeats() }) {
+// Count returns "4 variants, 3 repeats", for example.
+func (p *page) Count() string {
+	repeats := textfmt.Plural(p.Repeats(), "repeat")
+	if slices.ContainsFunc(p.Columns, func(col compare.Column) bool { return len(col.Runs) != p.Repeats() }) {
 		repeats = "up to " + repeats
 	}
-	return textfmt.Plural(len(c.Columns), "variant") + ", " + repeats
+	return textfmt.Plural(len(p.Columns), "variant") + ", " + repeats
 }
 
-func namesText(c *compare.Comparison) string {
+// Names returns "" if they are too long for a headline.
+func (p *page) Names() string {
 	var labels []string
-	for _, col := range c.Columns {
+	for _, col := range p.Columns {
 		labels = append(labels, col.Label)
 	}
 	if t := strings.Join(labels, ", "); utf8.RuneCountInString(t) <= headlineRunes {
 		return t
 	}
 	return ""
+}
+
+func (p *page) HasGC() bool {
+	return slices.ContainsFunc(p.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
+}
+
+// Footnote has Footnotes, and what only the page shows.
+func (p *page) Footnote() []string {
+	list := p.Footnotes()
+	if p.Repeats() > 1 {
+		list[0] += "; below it the least and the greatest"
+	}
+	return list
 }
 
 func newPageData(c *compare.Comparison) *pageData {

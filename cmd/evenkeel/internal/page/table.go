@@ -15,18 +15,6 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-type pageTable struct {
-	Rows     []pageRow
-	HasFloor bool
-	Footnote []string
-}
-
-type pageRow struct {
-	Name, Note string
-	Floor      string // the smallest change that this machine shows, or ""
-	Cells      []pageCell
-}
-
 type pageCell struct {
 	Value string
 	Range string // of the repeats, "" if they agree
@@ -34,22 +22,6 @@ type pageCell struct {
 
 	Bounds  string
 	Verdict string
-}
-
-func tableOf(c *compare.Comparison) pageTable {
-	t := pageTable{Rows: make([]pageRow, len(c.Rows))}
-	for i := range c.Rows {
-		r := &c.Rows[i]
-		t.Rows[i] = pageRow{Name: r.Name, Note: r.Note, Floor: r.FloorText()}
-		for k := range r.Cells {
-			t.Rows[i].Cells = append(t.Rows[i].Cells, newPageCell(r, k))
-		}
-	}
-	t.HasFloor, t.Footnote = c.HasFloor(), c.Footnotes()
-	if c.Repeats() > 1 {
-		t.Footnote[0] += "; below it the least and the greatest"
-	}
-	return t
 }
 
 func newPageCell(row *compare.Row, column int) pageCell {
@@ -77,20 +49,6 @@ func rangeText(lo, hi string) string {
 		lo = number
 	}
 	return lo + "–" + hi
-}
-
-type pageClasses struct {
-	pageVariant
-	compare.ClassTable
-	Columns []string
-}
-
-func classesOf(c *compare.Comparison) (tables []pageClasses) {
-	variants := pageVariants(c)
-	for _, t := range c.Classes() {
-		tables = append(tables, pageClasses{variants[t.Column], t, compare.ClassColumns})
-	}
-	return tables
 }
 
 const maxStates = 24 // others share an entry of the legend
