@@ -159,9 +159,6 @@ func worstStatus(l *loadgen.Result) (status int, count int64) {
 
 func disturbances(r *runfile.Run) (list []note) {
 	d := r.Disturbance
-	if d == nil {
-		return nil
-	}
 	add := func(key string, percent float64, format string, a ...any) {
 		n := int64(math.Round(percent))
 		list = append(list, note{key: key, size: n, text: fmt.Sprintf("%d%% "+format, append([]any{n}, a...)...)})

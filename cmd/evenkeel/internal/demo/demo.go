@@ -259,9 +259,6 @@ type machine struct {
 }
 
 func (m *machine) add(d *runfile.Disturbance) {
-	if d == nil {
-		return
-	}
 	if x, ok := d.ByOthers(); ok {
 		m.others = max(m.others, x)
 	}

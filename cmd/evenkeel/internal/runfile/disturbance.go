@@ -36,16 +36,21 @@ const (
 	disturbedWindow = time.Second
 )
 
-// ByOthers returns the percentage that other programs took. ok is false if it does not matter.
+// ByOthers returns the percentage that other programs took. ok is false if it does not matter, or
+// d is nil.
 func (d *Disturbance) ByOthers() (percent float64, ok bool) {
-	percent, known := d.Other.Get()
-	return percent, known && percent >= disturbedOther && d.Window >= disturbedWindow
+	if d != nil {
+		percent, ok = d.Other.Get()
+	}
+	return percent, ok && percent >= disturbedOther && d.Window >= disturbedWindow
 }
 
 // Stolen is ByOthers for what the hypervisor took.
 func (d *Disturbance) Stolen() (percent float64, ok bool) {
-	percent, known := d.Steal.Get()
-	return percent, known && percent >= disturbedSteal && d.Window >= disturbedWindow
+	if d != nil {
+		percent, ok = d.Steal.Get()
+	}
+	return percent, ok && percent >= disturbedSteal && d.Window >= disturbedWindow
 }
 
 // Watched is where the service of a run is.

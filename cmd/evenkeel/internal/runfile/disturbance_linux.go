@@ -29,7 +29,8 @@ func usageOf(service Watched) usage {
 	if service.Processes != nil {
 		u.processes = map[int]processUsage{}
 		for _, pid := range service.Processes() {
-			if p, ok := readProcess(pid); ok {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			if p, ok := parseProcess(string(stat)); ok && err == nil {
 				u.processes[pid] = p
 			}
 		}
@@ -55,14 +56,6 @@ func parseStat(stat string) (u usage, ok bool) {
 	}
 	u.busy, u.stolen = ticks[0]+ticks[1]+ticks[2], ticks[7]
 	return u, true
-}
-
-func readProcess(pid int) (p processUsage, ok bool) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return p, false
-	}
-	return parseProcess(string(stat))
 }
 
 // parseProcess reads pid (comm) state ..., where comm may hold anything.

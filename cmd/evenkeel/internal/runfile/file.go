@@ -230,26 +230,13 @@ func procField(file, name string) string {
 	return ""
 }
 
+// Tool returns evenkeel and its version, which in a build from a checkout names the commit.
 func Tool() string {
-	v := "devel"
-	if bi, ok := debug.ReadBuildInfo(); ok {
-		if bi.Main.Version != "" && bi.Main.Version != "(devel)" {
-			v = bi.Main.Version
-		}
-		stamp := ""
-		for _, s := range bi.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				stamp = " " + s.Value[:min(12, len(s.Value))] + stamp
-			case s.Key == "vcs.modified" && s.Value == "true":
-				stamp += "+dirty"
-			}
-		}
-		if v == "devel" {
-			v += stamp
-		}
+	bi, ok := debug.ReadBuildInfo()
+	if !ok || bi.Main.Version == "" {
+		return "evenkeel devel"
 	}
-	return "evenkeel " + v
+	return "evenkeel " + strings.Trim(bi.Main.Version, "()")
 }
 
 func (m Machine) String() string {

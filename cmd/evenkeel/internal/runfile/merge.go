@@ -48,8 +48,7 @@ type Import struct {
 
 // Knows reports whether a run has this quantile. 1 is the maximum.
 func (r *Run) Knows(q float64) bool {
-	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil ||
-		slices.Contains(r.Import.Quantiles, q))
+	return r.KnowsAll() || r.Load.Latency.Count() > 0 && slices.Contains(r.Import.Quantiles, q)
 }
 
 // KnowsAll reports whether a run has the whole distribution.
@@ -341,15 +340,13 @@ func (m *merger) notes(sum *Run) {
 		if why := late(r.Load); why != "" {
 			sum.Notes = append(sum.Notes, fmt.Sprintf("%s did not keep its rate: %s", m.names[i], why))
 		}
-		if d := r.Disturbance; d != nil {
-			if percent, ok := d.ByOthers(); ok {
-				sum.Notes = append(sum.Notes, fmt.Sprintf("%s: other programs took %.0f%% of its machine", m.names[i],
-					percent))
-			}
-			if percent, ok := d.Stolen(); ok {
-				sum.Notes = append(sum.Notes, fmt.Sprintf("%s: the hypervisor took %.0f%% of its machine", m.names[i],
-					percent))
-			}
+		if percent, ok := r.Disturbance.ByOthers(); ok {
+			sum.Notes = append(sum.Notes, fmt.Sprintf("%s: other programs took %.0f%% of its machine", m.names[i],
+				percent))
+		}
+		if percent, ok := r.Disturbance.Stolen(); ok {
+			sum.Notes = append(sum.Notes, fmt.Sprintf("%s: the hypervisor took %.0f%% of its machine", m.names[i],
+				percent))
 		}
 		for _, n := range r.Notes {
 			if !slices.Contains(sum.Notes, n) {
