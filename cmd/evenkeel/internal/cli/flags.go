@@ -228,7 +228,7 @@ func writeHelp(w io.Writer, fs *flag.FlagSet, text string, groups []string) {
 
 func writeFlag(w io.Writer, f *flag.Flag) {
 	value, usage := flag.UnquoteUsage(f)
-	if !slices.Contains([]string{"", "0", "0s", "0%", "false"}, f.DefValue) {
+	if !slices.Contains([]string{"", "0", "0s", "false"}, f.DefValue) {
 		usage += " (default " + f.DefValue + ")"
 	}
 	line := fmt.Sprintf("%-*s", helpIndent, "  -"+f.Name+" "+value)

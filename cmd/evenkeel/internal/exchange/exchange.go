@@ -196,9 +196,7 @@ func sniffJSON(text []byte) Format {
 		return FormatRun
 	case has("attack") && has("latency"):
 		return FormatVegeta
-	case has("type") && has("metric") && has("data"):
-		return FormatK6
-	case has("metrics") || has("root_group") || has("state"):
+	case has("type") && has("metric") && has("data"), has("metrics"), has("root_group"), has("state"):
 		return FormatK6
 	}
 	return ""

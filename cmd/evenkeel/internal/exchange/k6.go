@@ -23,20 +23,16 @@ import (
 
 type k6Metric map[string]json.RawMessage
 
-func (m k6Metric) number(name string) (float64, bool, error) {
-	raw, has := m[name]
-	if !has {
-		return 0, false, nil
+// number returns 0 for a missing one.
+func (m k6Metric) number(name string) (v float64, err error) {
+	if raw, has := m[name]; has && json.Unmarshal(raw, &v) != nil {
+		return 0, fmt.Errorf("%s is %.40s: a number was expected", name, raw)
 	}
-	var v float64
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return 0, false, fmt.Errorf("%s is %.40s: a number was expected", name, raw)
-	}
-	return v, true, nil
+	return v, nil
 }
 
 func (m k6Metric) count(name string) (int64, error) {
-	v, _, err := m.number(name)
+	v, err := m.number(name)
 	if err == nil && !(v >= 0 && v < 1<<53) {
 		err = fmt.Errorf("%s is %v: a count was expected", name, v)
 	}
@@ -104,7 +100,7 @@ func k6Load(l *loadgen.Result, metrics map[string]k6Metric) error {
 	if requests == 0 {
 		return errors.New("http_reqs has no count: no request was sent, or it is not a summary of k6")
 	}
-	rate, _, err := metrics["http_reqs"].number("rate")
+	rate, err := metrics["http_reqs"].number("rate")
 	if err != nil {
 		return fmt.Errorf("http_reqs: %w", err)
 	}
@@ -156,7 +152,7 @@ func k6Known(m k6Metric) ([]known, error) {
 		default:
 			continue
 		}
-		v, _, err := m.number(name)
+		v, err := m.number(name)
 		if err != nil {
 			return nil, fmt.Errorf("http_req_duration: %w", err)
 		}

@@ -65,13 +65,6 @@ const (
 	eraseLine = "\r\x1b[K"
 )
 
-func (p *Progress) interval() time.Duration {
-	if p.terminal {
-		return 200 * time.Millisecond
-	}
-	return time.Second
-}
-
 func (p *Progress) update(s loadgen.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +153,10 @@ func (p *Progress) draw(text string) {
 }
 
 func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
-	o.OnProgress, o.ProgressInterval = p.update, p.interval()
+	o.OnProgress, o.ProgressInterval = p.update, time.Second
+	if p.terminal {
+		o.ProgressInterval = 200 * time.Millisecond
+	}
 	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
 	defer p.Clear()
 	return Run(ctx, o)

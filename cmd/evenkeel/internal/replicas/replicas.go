@@ -18,6 +18,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/internal/history"
+	"evenkeel.dev/internal/textfmt"
 )
 
 const (
@@ -163,7 +164,7 @@ type merged struct {
 	history  *history.History
 	answered int
 	all      int
-	missing  []string // and why
+	missing  []string // and why, safe for a terminal
 }
 
 func merge(answers []answer) (*merged, error) {
@@ -176,11 +177,11 @@ func merge(answers []answer) (*merged, error) {
 			}
 		}
 		if err != nil {
-			m.missing = append(m.missing, fmt.Sprintf("%s: %v", a.name, err))
+			m.missing = append(m.missing, textfmt.Printable(a.name+": "+err.Error()))
 			continue
 		}
 		for _, why := range a.failed {
-			m.missing = append(m.missing, a.name+": "+why)
+			m.missing = append(m.missing, textfmt.Printable(a.name+": "+why))
 		}
 		m.answered++
 	}

@@ -53,8 +53,7 @@ func (v *View) Follow(ctx context.Context, every time.Duration) error {
 		text := ""
 		switch {
 		case err != nil:
-			text = fmt.Sprintf("no replica answers, at %s:\n  %s\n", now.Format(time.TimeOnly),
-				printableLines(err.Error()))
+			text = fmt.Sprintf("no replica answers, at %s:\n  %v\n", now.Format(time.TimeOnly), err)
 		case v.app.View:
 			text = v.text(m, now)
 		default:
@@ -70,14 +69,6 @@ func (v *View) Follow(ctx context.Context, every time.Duration) error {
 			return nil
 		}
 	}
-}
-
-func printableLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = textfmt.Printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }
 
 // Report writes a page and JSON if asked, else text.
@@ -98,7 +89,7 @@ func (v *View) Report(ctx context.Context, html, title string, asJSON bool) erro
 		return err
 	}
 	for _, line := range m.missing {
-		fmt.Fprintf(v.app.Stderr, "! %s\n", textfmt.Printable(line))
+		fmt.Fprintf(v.app.Stderr, "! %s\n", line)
 	}
 	if asJSON {
 		return cli.WriteJSON(v.app.Stdout, m.history)
@@ -116,7 +107,7 @@ func (v *View) page(m *merged, name, title string, now time.Time) error {
 		o.Now = time.Time{}
 	}
 	for _, line := range m.missing {
-		o.Sources = append(o.Sources, "Not in it: "+textfmt.Printable(line))
+		o.Sources = append(o.Sources, "Not in it: "+line)
 	}
 	return v.app.SavePage(name, func(w io.Writer) error { return history.WritePage(w, m.history, o) })
 }
@@ -133,7 +124,7 @@ func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, 
 	fmt.Fprintln(b, style.Bold(textfmt.Printable(h.Sentence(since))))
 	fmt.Fprintln(b, style.Dim(textfmt.Printable(fmt.Sprintf("%s, %s: %s", replicasText(m), of, h.Coverage(since)))))
 	for _, line := range m.missing {
-		fmt.Fprintf(b, "! %s\n", textfmt.Printable(line))
+		fmt.Fprintf(b, "! %s\n", line)
 	}
 	if len(list) == 0 {
 		return

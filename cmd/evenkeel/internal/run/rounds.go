@@ -23,8 +23,8 @@ import (
 )
 
 type untilFlags struct {
-	width  share  // 0: -repeat
-	figure string // the first of -figures
+	width  float64 // a share; 0: -repeat
+	figure string  // the first of -figures
 	budget cli.Period
 }
 
@@ -40,23 +40,17 @@ const (
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
-	fs.Var(&u.width, "until", "add rounds until the ratio of p99, or of the first of -figures, is known to "+
-		"± this `share`, such as 10%, or clearly differs from 1; with -fail-if until each limit is decided")
+	fs.Func("until", "add rounds until the ratio of p99, or of the first of -figures, is known to ± this `share`, "+
+		"such as 10%, or clearly differs from 1; with -fail-if until each limit is decided", func(text string) error {
+		digits, ok := strings.CutSuffix(text, "%")
+		n, err := strconv.ParseFloat(digits, 64)
+		if !ok || err != nil || !(n > 0 && n <= 1000) {
+			return errors.New("write a share above 0%, such as 10%")
+		}
+		u.width = n / 100
+		return nil
+	})
 	fs.Var(&u.budget, "budget", "end -until after this `duration` (default 10m)")
-}
-
-type share float64
-
-func (s *share) String() string { return strconv.FormatFloat(float64(*s)*100, 'g', -1, 64) + "%" }
-
-func (s *share) Set(text string) error {
-	digits, ok := strings.CutSuffix(text, "%")
-	n, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil || !(n > 0 && n <= 1000) {
-		return errors.New("write a share above 0%, such as 10%")
-	}
-	*s = share(n / 100)
-	return nil
 }
 
 func (r *Runner) checkUntil(repeatGiven bool) error {
@@ -238,7 +232,7 @@ func (r *Runner) look(spent time.Duration) (why string) {
 		if row != nil {
 			x = row.Results[k]
 		}
-		done := x != nil && x.Within.HalfWidth() <= float64(u.width)
+		done := x != nil && x.Within.HalfWidth() <= u.width
 		narrow = narrow && done
 		clear = clear && (done || x != nil && x.Verdict != tailstat.VerdictInconclusive)
 		if b := compare.Bounds(x); b != "" {
@@ -253,7 +247,7 @@ func (r *Runner) look(spent time.Duration) (why string) {
 	}
 	switch {
 	case narrow:
-		return fmt.Sprintf("the ratio of %s is known to within %s", u.figure, u.width.String())
+		return fmt.Sprintf("the ratio of %s is known to within %g%%", u.figure, 100*u.width)
 	case clear:
 		return "the answer is clear"
 	case spent >= time.Duration(u.budget):
