@@ -13,6 +13,7 @@ require (
 	github.com/panjf2000/gnet/v2 v2.10.0
 	github.com/valyala/fasthttp v1.77.0
 	github.com/xtaci/gaio v1.2.34
+	go.uber.org/zap v1.28.0
 	golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e
 	golang.org/x/image v0.30.0
 	golang.org/x/net v0.62.0
@@ -100,7 +101,6 @@ require (
 	go.opentelemetry.io/otel/metric v1.44.0 // indirect
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.uber.org/zap v1.28.0 // indirect
 	golang.org/x/arch v0.22.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect

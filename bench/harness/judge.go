@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"evenkeel.dev/tailstat"
 )
@@ -285,18 +286,10 @@ func (res *Result) table() {
 }
 
 func printTable(out io.Writer, rows [][]string) {
-	widths := make([]int, len(rows[0]))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cell)))
-		}
+		fmt.Fprintln(w, strings.Join(row, "\t")+"\t")
 	}
-	for _, row := range rows {
-		line := fmt.Sprintf("%-*s", widths[0], row[0])
-		for i, cell := range row[1:] {
-			line += fmt.Sprintf("  %*s", widths[i+1], cell)
-		}
-		fmt.Fprintln(out, line)
-	}
+	w.Flush()
 	fmt.Fprintln(out)
 }

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,21 +33,14 @@ func (t *target) take(requests, perSecond float64, cpu time.Duration) {
 	t.Set(perAsk, float64(cpu.Nanoseconds())/1e3/requests)
 }
 
-// takeAll takes the latencies of all requests.
-func (t *target) takeAll(xs []time.Duration, cpu time.Duration) {
-	t.take(float64(len(xs)), float64(len(xs))/t.Length.Seconds(), cpu)
-	slices.Sort(xs)
-	for name, q := range quantiles {
-		t.Set(name, ms(xs[min(len(xs)-1, int(q*float64(len(xs))))]))
-	}
-}
-
 func (t *target) takeResult(res *loadgen.Result, cpu time.Duration) error {
 	if res.Failed > 0 || res.Answered == 0 {
 		return fmt.Errorf("%d requests answered, %d failed: %v", res.Answered, res.Failed, res.Failures)
 	}
 	t.take(float64(res.Answered), res.Throughput(), cpu)
-	t.Set("late", float64(res.Late))
+	if res.Rate > 0 {
+		t.Set("late", float64(res.Late))
+	}
 	for name, q := range quantiles {
 		t.Set(name, ms(res.Latency.Quantile(q)))
 	}
@@ -150,16 +142,16 @@ func (t *target) heyAt(ctx context.Context, args []string) error {
 	if err != nil || len(rows) < 2 {
 		return fmt.Errorf("hey: no CSV: %w\n%.200s", err, out)
 	}
-	var xs []time.Duration
+	res := &loadgen.Result{Duration: t.Length}
 	for _, row := range rows[1:] {
 		seconds, err := strconv.ParseFloat(row[0], 64) // response-time
 		if err != nil {
 			return err
 		}
-		xs = append(xs, time.Duration(seconds*1e9))
+		res.Answered++
+		res.Latency.Record(time.Duration(seconds * 1e9))
 	}
-	t.takeAll(xs, cpu)
-	return nil
+	return t.takeResult(res, cpu)
 }
 
 // vegeta's own percentiles are estimates by t-digest.
@@ -181,7 +173,7 @@ func (t *target) vegeta(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var xs []time.Duration
+	res := &loadgen.Result{Duration: t.Length}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(line, ",") // time, status, latency in ns, ...
 		if len(f) < 3 || f[1] != "200" {
@@ -191,13 +183,10 @@ func (t *target) vegeta(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		xs = append(xs, time.Duration(ns))
+		res.Answered++
+		res.Latency.Record(time.Duration(ns))
 	}
-	if len(xs) == 0 {
-		return errors.New("vegeta: no results")
-	}
-	t.takeAll(xs, cpu)
-	return nil
+	return t.takeResult(res, cpu)
 }
 
 var (

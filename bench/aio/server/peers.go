@@ -11,6 +11,7 @@ import (
 	"github.com/lesismal/nbio/logging"
 	"github.com/panjf2000/gnet/v2"
 	"github.com/xtaci/gaio"
+	"go.uber.org/zap"
 )
 
 func listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
@@ -120,10 +121,11 @@ type gnetEcho struct {
 	ready func(net.Addr)
 }
 
-// serveGnet is the echo server of gnet's examples with one loop.
+// serveGnet is the echo server of gnet's examples with one loop. It logs nothing, because clients
+// reset their connections.
 func serveGnet(_ config, ready func(net.Addr)) error {
 	h := &gnetEcho{ready: ready}
-	return gnet.Run(h, "tcp://127.0.0.1:0", gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
+	return gnet.Run(h, "tcp://127.0.0.1:0", gnet.WithNumEventLoop(1), gnet.WithLogger(zap.NewNop().Sugar()))
 }
 
 // OnBoot asks the socket for its address, because the kernel chose the port.
@@ -152,12 +154,3 @@ func (e *gnetEcho) OnTraffic(c gnet.Conn) gnet.Action {
 	}
 	return gnet.None
 }
-
-// quiet logs fatal errors only, because clients reset their connections.
-type quiet struct{}
-
-func (quiet) Debugf(string, ...any)             {}
-func (quiet) Infof(string, ...any)              {}
-func (quiet) Warnf(string, ...any)              {}
-func (quiet) Errorf(string, ...any)             {}
-func (quiet) Fatalf(format string, args ...any) { log.Fatalf("gnet: "+format, args...) }

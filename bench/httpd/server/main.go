@@ -37,6 +37,7 @@ import (
 	"github.com/lesismal/nbio/nbhttp"
 	"github.com/panjf2000/gnet/v2"
 	"github.com/valyala/fasthttp"
+	"go.uber.org/zap"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
@@ -217,16 +218,8 @@ func serveHertz(addr string) error {
 type gnetHTTP struct{ gnet.BuiltinEventEngine }
 
 func serveGnet(addr string) error {
-	return gnet.Run(&gnetHTTP{}, "tcp://"+addr, gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
+	return gnet.Run(&gnetHTTP{}, "tcp://"+addr, gnet.WithNumEventLoop(1), gnet.WithLogger(zap.NewNop().Sugar()))
 }
-
-type quiet struct{}
-
-func (quiet) Debugf(string, ...any)             {}
-func (quiet) Infof(string, ...any)              {}
-func (quiet) Warnf(string, ...any)              {}
-func (quiet) Errorf(string, ...any)             {}
-func (quiet) Fatalf(format string, args ...any) { log.Fatalf("server: gnet: "+format, args...) }
 
 func (*gnetHTTP) OnTraffic(c gnet.Conn) gnet.Action {
 	for {
