@@ -26,15 +26,6 @@ import (
 
 type values map[string]float64
 
-var ways = map[string]func(sig.Signature) func(int) float64{
-	"C":                   func(s sig.Signature) func(int) float64 { return s.C },
-	"cgo":                 func(s sig.Signature) func(int) float64 { return s.Cgo },
-	"fastc":               func(s sig.Signature) func(int) float64 { return s.Fast },
-	"fastc with a budget": func(s sig.Signature) func(int) float64 { return s.Measured },
-	"purego":              func(s sig.Signature) func(int) float64 { return s.Purego },
-	"fastcgo's technique": func(s sig.Signature) func(int) float64 { return s.Technique },
-}
-
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("probe: ")
@@ -47,8 +38,8 @@ func main() {
 	var v values
 	var err error
 	switch {
-	case *do == "calls" && ways[*way] != nil:
-		v = calls(ways[*way], *length)
+	case *do == "calls" && sig.Loops[*way][0] != nil:
+		v = calls(*way, *length)
 	case *do == "stop" && loops[*way] != nil:
 		v, err = stop(*way, *call, *warmup, *length)
 	default:
@@ -63,15 +54,15 @@ func main() {
 }
 
 // calls measures the nanoseconds of each signature, and what they are beyond those from C.
-func calls(way func(sig.Signature) func(int) float64, length time.Duration) values {
+func calls(way string, length time.Duration) values {
 	v, product := values{}, 1.
-	for _, s := range sig.Signatures {
-		loop := way(s)
+	for i, name := range sig.Signatures {
+		loop := sig.Loops[way][i]
 		if loop == nil {
 			continue
 		}
-		c, ns := perCall(s.C, length/2), perCall(loop, length/2)
-		v[s.Name], v[s.Name+", added"] = ns, ns-c
+		c, ns := perCall(sig.Loops["C"][i], length/2), perCall(loop, length/2)
+		v[name], v[name+", added"] = ns, ns-c
 		product *= ns
 	}
 	v["mean"] = math.Pow(product, 2/float64(len(v)))

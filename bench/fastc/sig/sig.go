@@ -11,24 +11,18 @@ package sig
 */
 import "C"
 
-// A Signature is a function and the loops that call it n times. Each call takes the last one's
-// result, or a compiler could leave calls out.
-type Signature struct {
-	Name      string
-	C         func(n int) float64 // from C: the limit
-	Cgo       func(n int) float64
-	Fast      func(n int) float64
-	Measured  func(n int) float64 // through a Site; nil: as the first signature
-	Purego    func(n int) float64
-	Technique func(n int) float64 // nil: not on this platform
-}
+// Signatures name the C functions.
+var Signatures = [5]string{"add2", "six int64", "add double", "dot of 8", "struct by value"}
 
-var Signatures = []Signature{
-	{"add2", cAdd2, cgoAdd2, fastAdd2, measuredAdd2, puregoAdd2, techniques[0]},
-	{"six int64", cAdd6, cgoAdd6, fastAdd6, nil, puregoAdd6, techniques[1]},
-	{"add double", cAddDouble, cgoAddDouble, fastAddDouble, nil, puregoAddDouble, techniques[2]},
-	{"dot of 8", cDot, cgoDot, fastDot, nil, puregoDot, techniques[3]},
-	{"struct by value", cCross, cgoCross, fastCross, nil, puregoCross, techniques[4]},
+// Loops call each function n times, by way. From C is the limit. Each call takes the last one's
+// result, or a compiler could leave calls out. nil: not on this platform, or as the first signature.
+var Loops = map[string][5]func(n int) float64{
+	"C":                   {cAdd2, cAdd6, cAddDouble, cDot, cCross},
+	"cgo":                 {cgoAdd2, cgoAdd6, cgoAddDouble, cgoDot, cgoCross},
+	"fastc":               {fastAdd2, fastAdd6, fastAddDouble, fastDot, fastCross},
+	"fastc with a budget": {measuredAdd2}, // through a Site
+	"purego":              {puregoAdd2, puregoAdd6, puregoAddDouble, puregoDot, puregoCross},
+	"fastcgo's technique": techniques,
 }
 
 func cAdd2(n int) float64      { return float64(C.sig_loop_add2(C.int64_t(n))) }
