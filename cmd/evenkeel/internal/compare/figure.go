@@ -51,11 +51,11 @@ var Figures = []Figure{
 	}},
 	{
 		"GC wall clock", "sum of the collections' phases by the clock, most of it while the program runs", seconds,
-		gcWall(func(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Total }),
+		gcWall(func(s *gctrace.Summary) gctrace.Value[time.Duration] { return s.Wall.Total }),
 	},
 	{
 		"GC pause, total", "stop-the-world phases of all collections", seconds,
-		gcWall(func(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Pause }),
+		gcWall(func(s *gctrace.Summary) gctrace.Value[time.Duration] { return s.Wall.Pause }),
 	},
 	{"average pace", "duration / collections", seconds, func(r *runfile.Run) (float64, bool) {
 		n, ok := collections(r)
@@ -74,13 +74,10 @@ var Figures = []Figure{
 			return float64(r.Alloc.Bytes) / float64(r.Load.Answered), true
 		},
 	},
-	{"peak heap", "largest heap at the end of a mark", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
-		if r.GC == nil {
-			return 0, false
-		}
-		v, ok := r.GC.Summary.Heap.After.Max.Get()
+	{"peak heap", "largest heap at the end of a mark", textfmt.Bytes, gc(func(s *gctrace.Summary) (float64, bool) {
+		v, ok := s.Heap.After.Max.Get()
 		return float64(v), ok
-	}},
+	})},
 	{
 		"CPU/request", "processor time of the service's processes in the window / requests", seconds,
 		func(r *runfile.Run) (float64, bool) {
@@ -156,27 +153,25 @@ func NotOK(statuses map[int]int64) (n int64) {
 	return n
 }
 
-func collections(r *runfile.Run) (float64, bool) {
-	if r.GC == nil {
-		return 0, false
-	}
-	return float64(r.GC.Summary.Collections), true
+var (
+	collections = gc(func(s *gctrace.Summary) (float64, bool) { return float64(s.Collections), true })
+	gcPercent   = gc(func(s *gctrace.Summary) (float64, bool) { return s.CPUPercent.Get() })
+)
+
+func gcWall(of func(*gctrace.Summary) gctrace.Value[time.Duration]) func(*runfile.Run) (float64, bool) {
+	return gc(func(s *gctrace.Summary) (float64, bool) {
+		d, ok := of(s).Get()
+		return d.Seconds(), ok
+	})
 }
 
-func gcPercent(r *runfile.Run) (float64, bool) {
-	if r.GC == nil {
-		return 0, false
-	}
-	return r.GC.Summary.CPUPercent.Get()
-}
-
-func gcWall(of func(gctrace.Wall) gctrace.Value[time.Duration]) func(*runfile.Run) (float64, bool) {
+// gc returns a figure that a run without collections measured lacks.
+func gc(of func(*gctrace.Summary) (float64, bool)) func(*runfile.Run) (float64, bool) {
 	return func(r *runfile.Run) (float64, bool) {
 		if r.GC == nil {
 			return 0, false
 		}
-		d, ok := of(r.GC.Summary.Wall).Get()
-		return d.Seconds(), ok
+		return of(&r.GC.Summary)
 	}
 }
 

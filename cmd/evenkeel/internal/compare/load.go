@@ -20,9 +20,12 @@ const barCells = 40
 func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	var b strings.Builder
 	l := r.Load
-	fmt.Fprintf(&b, "%s\n%s\n", s.Bold(targetLines(l)), s.Dim(loadLine(l)))
-	for _, line := range sourceLines(r) {
-		fmt.Fprintf(&b, "%s\n", s.Dim(line))
+	fmt.Fprintf(&b, "%s\n%s\n", s.Bold(strings.Join(Targets(l, listedTargets), "\n")), s.Dim(loadLine(l)))
+	if t := MixText(r.Mix); t != "" {
+		fmt.Fprintln(&b, s.Dim("requests: "+t))
+	}
+	if t := ObservedText(r); t != "" {
+		fmt.Fprintln(&b, s.Dim("service: "+t))
 	}
 	fmt.Fprintln(&b)
 	c := Files([]*runfile.File{{Runs: []runfile.Run{*r}}}, []string{""})
@@ -54,23 +57,13 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 
 const listedTargets = 10
 
-func targetLines(l *loadgen.Result) string {
-	shown := l.Targets[:min(len(l.Targets), listedTargets)]
-	lines := strings.Join(shown, "\n")
-	if n := len(l.Targets) - len(shown) + l.MoreTargets; n > 0 {
-		lines += fmt.Sprintf("\nand %s more", textfmt.Count(float64(n)))
+// Targets returns at most so many, and how many more there are.
+func Targets(l *loadgen.Result, most int) []string {
+	list := slices.Clone(l.Targets[:min(len(l.Targets), most)])
+	if n := len(l.Targets) - len(list) + l.MoreTargets; n > 0 {
+		list = append(list, fmt.Sprintf("and %s more", textfmt.Count(float64(n))))
 	}
-	return lines
-}
-
-func sourceLines(r *runfile.Run) (lines []string) {
-	if t := MixText(r.Mix); t != "" {
-		lines = append(lines, "requests: "+t)
-	}
-	if t := ObservedText(r); t != "" {
-		lines = append(lines, "service: "+t)
-	}
-	return lines
+	return list
 }
 
 // MixText says where requests are from, or "" for the command line's.

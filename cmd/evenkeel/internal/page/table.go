@@ -184,11 +184,7 @@ func facts(col *compare.Column) []fact {
 			fs = append(fs, fact{name, values, code})
 		}
 	}
-	targets := l.Targets[:min(len(l.Targets), maxTargets)]
-	if more := len(l.Targets) - len(targets) + l.MoreTargets; more > 0 {
-		targets = append(slices.Clone(targets), fmt.Sprintf("and %d more", more))
-	}
-	add("targets", true, targets...)
+	add("targets", true, compare.Targets(l, maxTargets)...)
 	if l.Timeout > 0 {
 		add("timeout", false, textfmt.Duration(l.Timeout))
 	}
