@@ -178,11 +178,7 @@ func ccdfChart(d *pageData) chart.Chart {
 		}
 		c.Lines = append(c.Lines, chart.Line{Class: "series " + variantClass(i), Series: i, D: p.String()})
 	}
-	c.Desc = d.describe("Falling lines on two logarithmic axes, one a variant; further left is faster.",
-		func(col *pageColumn) string {
-			return fmt.Sprintf("1%% slower than %s",
-				chart.LabelDuration(chart.Significant(col.CCDF.quantile(.01)*microsecond, 3)))
-		})
+	c.Desc = d.describe()
 	c.Message = d.noLatencies()
 	return c
 }
@@ -196,12 +192,13 @@ func (c *pageCCDF) quantile(slower float64) float64 {
 	return 0
 }
 
-func (d *pageData) describe(intro string, of func(*pageColumn) string) string {
-	parts := []string{intro}
+func (d *pageData) describe() string {
+	parts := []string{"Falling lines on two logarithmic axes, one a variant; further left is faster."}
 	for i := range d.Columns {
 		col := &d.Columns[i]
 		if col.Count > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %s of %s requests.", col.Label, of(col),
+			p99 := chart.LabelDuration(chart.Significant(col.CCDF.quantile(.01)*microsecond, 3))
+			parts = append(parts, fmt.Sprintf("%s: 1%% slower than %s of %s requests.", col.Label, p99,
 				textfmt.Count(float64(col.Count))))
 		}
 	}

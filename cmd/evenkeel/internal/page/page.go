@@ -96,16 +96,12 @@ func pageVariants(c *compare.Comparison) []pageVariant {
 	vs := make([]pageVariant, len(c.Columns))
 	for i, col := range c.Columns {
 		vs[i] = pageVariant{Index: i, Class: variantClass(i), Label: col.Label}
-		for k := range c.Rows {
-			r := &c.Rows[k]
-			if r.Name != "p99" && r.Name != "time in GC" || !r.Cells[i].Known {
-				continue
+		for _, name := range []string{"p99", "time in GC"} {
+			if r := c.Row(name); r != nil && r.Cells[i].Known {
+				f := pageFigure{name, r.Format(r.Cells[i].Median), compare.Ratio(r.Results[i])}
+				vs[i].Figures = append(vs[i].Figures, f)
 			}
-			f := pageFigure{Name: r.Name, Value: r.Format(r.Cells[i].Median)}
-			f.Ratio = compare.Ratio(r.Results[i])
-			vs[i].Figures = append(vs[i].Figures, f)
 		}
-		slices.Reverse(vs[i].Figures) // p99 first
 	}
 	return vs
 }
