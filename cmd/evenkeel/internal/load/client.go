@@ -76,7 +76,7 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil
 	}}
 	resp, err := client.Do(r)
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	return resp, err

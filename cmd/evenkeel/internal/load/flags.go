@@ -183,8 +183,8 @@ var flagOf = map[string]string{
 
 // FlagError names flags in an error of loadgen.
 func FlagError(err error) error {
-	var oe *evenkeel.OptionError
-	if !errors.As(err, &oe) {
+	oe, ok := errors.AsType[*evenkeel.OptionError](err)
+	if !ok {
 		return err
 	}
 	option, _, _ := strings.Cut(oe.Option, "[") // Stages[2]

@@ -112,11 +112,7 @@ func (l *Limit) quantile() (q float64, ok bool) {
 // Known refuses a class that no target has.
 func (l Limits) Known(classes []string) error {
 	for _, x := range l {
-		found := x.class == ""
-		for _, c := range classes {
-			found = found || c == x.class
-		}
-		if !found {
+		if x.class != "" && !slices.Contains(classes, x.class) {
 			return fmt.Errorf("-fail-if %s: no class %q; there are %s", x.text, x.class,
 				strings.Join(classes[:min(len(classes), 10)], ", "))
 		}

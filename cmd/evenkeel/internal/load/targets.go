@@ -86,8 +86,7 @@ type spec struct {
 }
 
 func (s *spec) fail(err error) error {
-	var oe *evenkeel.OptionError
-	if errors.As(err, &oe) {
+	if oe, ok := errors.AsType[*evenkeel.OptionError](err); ok {
 		err = errors.New(oe.Reason)
 	}
 	return fmt.Errorf("%s: %w", s.at, err)

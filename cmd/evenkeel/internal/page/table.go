@@ -1,9 +1,9 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,14 +72,10 @@ type states struct {
 // newStates gives other states a colour by their name, so most pages agree.
 func newStates(lanes [][]compare.Lane) *states {
 	st := &states{by: map[string]int{}}
-	var others []string
 	seen := map[string]bool{}
 	for _, ls := range lanes {
 		for _, l := range ls {
 			for _, s := range l.Spans {
-				if !seen[s.State] && !slices.Contains(knownStates, s.State) {
-					others = append(others, s.State)
-				}
 				seen[s.State] = true
 			}
 		}
@@ -91,9 +87,10 @@ func newStates(lanes [][]compare.Lane) *states {
 	for i, name := range knownStates {
 		if seen[name] {
 			add(name, fmt.Sprintf("e%d", i))
+			delete(seen, name)
 		}
 	}
-	slices.SortFunc(others, cmp.Compare)
+	others := slices.Sorted(maps.Keys(seen))
 	var taken [otherColors]bool
 	for i, name := range others {
 		if len(st.legend) == maxStates {

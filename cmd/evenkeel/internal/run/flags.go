@@ -114,16 +114,15 @@ func (r *Runner) prepare() error {
 			return err
 		}
 	}
-	seen, traced := map[string]bool{}, map[string]string{}
+	traced := map[string]string{}
 	for _, s := range f.variants {
 		v, err := parseVariant(s)
 		if err != nil {
 			return err
 		}
-		if seen[v.label] {
+		if slices.ContainsFunc(r.variants, func(o variant) bool { return o.label == v.label }) {
 			return fmt.Errorf("two variants are called %q; give each a label of its own", v.label)
 		}
-		seen[v.label] = true
 		if file := r.traceFile(v.label, 1); file != "" {
 			if other, ok := traced[file]; ok {
 				return fmt.Errorf("the traces of %q and %q would both be %s; let the labels differ in letters", other,

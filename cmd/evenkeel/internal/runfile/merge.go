@@ -130,8 +130,7 @@ func (m *merger) merge() (*Run, error) {
 	}
 	load, err := loadgen.Merge(loads...)
 	if err != nil {
-		var me *loadgen.MergeError
-		if errors.As(err, &me) {
+		if me, ok := errors.AsType[*loadgen.MergeError](err); ok {
 			err = fmt.Errorf("%s: %s", m.names[me.Index], me.Reason)
 		}
 		return nil, err
