@@ -87,11 +87,7 @@ func (c *Comparison) judge() {
 		}
 		p := &pairs[k]
 		p.base, p.head = sides(runs[c.Base], runs[k], c.Columns[c.Base].file == c.Columns[k].file)
-		for _, f := range figures {
-			if len(p.base) > 1 && len(p.head) > 1 && haveAll(f.Name, p.base) && haveAll(f.Name, p.head) {
-				p.figures = append(p.figures, tailstat.Value(f.Name, f.More()))
-			}
-		}
+		p.figures = ofAll(figures, p.base, p.head)
 		c.verdicts += len(p.figures)
 	}
 	for k, p := range pairs {

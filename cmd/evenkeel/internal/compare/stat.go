@@ -24,8 +24,18 @@ var leastRequests = map[string]int64{
 // Least returns how many requests a run needs for a figure.
 func Least(figure string) int64 { return leastRequests[figure] }
 
-func haveAll(figure string, runs []tailstat.Run) bool {
-	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
+// ofAll returns the figures of all these runs, if each side has two.
+func ofAll(figures []Figure, base, head []tailstat.Run) (list []tailstat.Figure) {
+	if len(base) < 2 || len(head) < 2 {
+		return nil
+	}
+	for _, f := range figures {
+		lacks := func(r tailstat.Run) bool { return r.Values[f.Name] == 0 }
+		if !slices.ContainsFunc(base, lacks) && !slices.ContainsFunc(head, lacks) {
+			list = append(list, tailstat.Value(f.Name, f.More()))
+		}
+	}
+	return list
 }
 
 // Only runs of one file are in rounds, and only rounds with both sides stay.
@@ -122,15 +132,7 @@ func (c *Comparison) measureFloor(figures []Figure) {
 	}
 	first, second := statRuns(pointers(c.floor.First), figures), statRuns(pointers(c.floor.Second), figures)
 	first, second = sides(first, second, true)
-	if len(first) < 2 || len(second) < 2 {
-		return
-	}
-	var known []tailstat.Figure
-	for _, f := range figures {
-		if haveAll(f.Name, first) && haveAll(f.Name, second) {
-			known = append(known, tailstat.Value(f.Name, f.More()))
-		}
-	}
+	known := ofAll(figures, first, second)
 	if len(known) == 0 {
 		return
 	}

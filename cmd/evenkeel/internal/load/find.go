@@ -48,7 +48,6 @@ const (
 )
 
 type step struct {
-	rate      float64
 	load      *loadgen.Result
 	stretches [findStretches]loadgen.Histogram // by when requests were due
 }
@@ -163,7 +162,7 @@ func (f *Finder) Find(ctx context.Context, output string) error {
 func (f *Finder) step(ctx context.Context, rate float64) (rateVerdict, error) {
 	o := f.load
 	o.Rate = rate
-	s := &step{rate: rate}
+	s := &step{}
 	var began time.Time
 	var watch *runfile.Watch
 	o.OnMeasure = func() { began, watch = time.Now(), runfile.NewWatch(f.service) }

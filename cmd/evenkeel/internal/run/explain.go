@@ -76,7 +76,11 @@ func (r *Runner) printExplanations(changes []*verdict.Change) error {
 		}
 	}
 	for _, x := range r.lastExplanations() {
-		fmt.Fprintf(r.app.Stdout, "\n%s\n", x.heading(len(r.variants)))
+		heading := "why requests were slow"
+		if len(r.variants) > 1 {
+			heading += ": " + x.label
+		}
+		fmt.Fprintf(r.app.Stdout, "\n%s\n", heading)
 		if err := x.verdict.WriteText(r.app.Stdout, o); err != nil {
 			return err
 		}

@@ -92,7 +92,7 @@ func TestRunChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.explanations = append(r.explanations, explained{label, "trace", v})
+			r.explanations = append(r.explanations, explained{label, v})
 		}
 	}
 	changes, err := r.changes()

@@ -159,13 +159,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	if !errors.Is(err, cli.ErrInterrupted) {
 		err = errors.Join(err, load.CheckRuns(&r.File))
 	}
-	return cmp.Or(errors.Join(err, r.unexplained), r.judge(c))
-}
-
-func (r *Runner) judge(c *compare.Comparison) error {
 	lines, outcome := r.flags.judging.FailIf.Check(c)
 	r.app.Say("run", lines...)
-	return outcome
+	return cmp.Or(errors.Join(err, r.unexplained), outcome)
 }
 
 func (r *Runner) print(c *compare.Comparison) error {

@@ -76,21 +76,12 @@ func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*ve
 	p := load.NewProgress(r.app, "")
 	defer p.Clear()
 	x := traces.Tracing{Server: server, URL: url, Load: r.load, Progress: p}
-	_, v, err := x.Explain(ctx)
-	return v, err
+	return x.Explain(ctx)
 }
 
 type explained struct {
 	label   string
-	source  string
 	verdict *verdict.Verdict
-}
-
-func (x *explained) heading(variants int) string {
-	if variants > 1 {
-		return "why requests were slow: " + x.label
-	}
-	return "why requests were slow"
 }
 
 type measurement struct {
@@ -205,7 +196,7 @@ func (m *measurement) explainWindow(ctx context.Context) {
 		Server: m.server, URL: m.Profiler.Base + "trace", Load: r.load, Progress: m.progress,
 		Keep: r.traceFile(m.variant.label, m.repeat),
 	}
-	source, v, err := x.Explain(ctx)
+	v, err := x.Explain(ctx)
 	switch {
 	case ctx.Err() != nil: // said already
 	case err != nil:
@@ -214,7 +205,7 @@ func (m *measurement) explainWindow(ctx context.Context) {
 		}
 		r.unexplained = errors.Join(r.unexplained, fmt.Errorf("-explain: %w", err))
 	default:
-		r.explanations = append(r.explanations, explained{m.variant.label, source, v})
+		r.explanations = append(r.explanations, explained{m.variant.label, v})
 	}
 }
 

@@ -142,25 +142,24 @@ type Tracing struct {
 }
 
 // Explain loads the server again, traces it and explains the trace.
-func (x *Tracing) Explain(ctx context.Context) (url string, v *verdict.Verdict, err error) {
+func (x *Tracing) Explain(ctx context.Context) (*verdict.Verdict, error) {
 	source, err := newEndpoint(x.URL, x.Load.TLS)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	x.Progress.Say("tracing %g s of the same load", source.seconds)
 	defer x.Progress.Clear()
 	b, beside, err := x.trace(ctx, source)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	defer b.Close()
 	if x.Keep != "" {
 		if err := b.save(x.Keep); err != nil {
-			return "", nil, err
+			return nil, err
 		}
 	}
-	v, err = Analyze(ctx, source.url, b, reqtrace.Options{Slowest: explainSlowest, Beside: beside})
-	return source.url, v, err
+	return Analyze(ctx, source.url, b, reqtrace.Options{Slowest: explainSlowest, Beside: beside})
 }
 
 func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *cpuwatch.Beside, error) {
