@@ -21,7 +21,7 @@ func TestQuick(t *testing.T) {
 		}
 		names[c.Name] = true
 	}
-	harness.RunQuick(t, cases()...)
+	new(harness.Full).Run(t, cases()...)
 }
 
 var update = flag.Bool("update", false, "write docs/benchmarks.md")

@@ -83,14 +83,17 @@ func open(ctx context.Context, r *harness.Run, w way, n int) (s *system, err err
 			s.close()
 		}
 	}()
-	s.dir, err = r.Dir()
-	for _, list := range [][]string{s.addrs, s.grpcs} {
-		for i := range list {
-			err = cmp.Or(err, freeAddr(&list[i]))
-		}
-	}
-	if err := cmp.Or(err, freeAddr(&s.listen), freeAddr(&s.admin)); err != nil {
+	if s.dir, err = r.Dir(); err != nil {
 		return s, err
+	}
+	all := []*string{&s.listen, &s.admin}
+	for i := range n {
+		all = append(all, &s.addrs[i], &s.grpcs[i])
+	}
+	for _, addr := range all {
+		if *addr, err = harness.FreeAddr(); err != nil {
+			return s, err
+		}
 	}
 	if w.quota {
 		if s.groups, err = newQuotas(n); err != nil {
@@ -115,11 +118,6 @@ func open(ctx context.Context, r *harness.Run, w way, n int) (s *system, err err
 		}
 	}
 	return s, s.hold(ctx)
-}
-
-func freeAddr(to *string) (err error) {
-	*to, err = harness.FreeAddr()
-	return err
 }
 
 func (s *system) urls() (urls []string) {

@@ -104,9 +104,7 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 		Target: c.Target.String(), Verdict: holds(from, to, low, high),
 	}
 	switch {
-	case len(xs) == 0:
-		f.Verdict = inconclusive
-	case len(xs) == 1 && c.Over != "":
+	case len(xs) == 0, len(xs) == 1 && c.Over != "":
 		f.Verdict = inconclusive
 	case len(xs) > 1:
 		f.Range = []float64{slices.Min(xs), slices.Max(xs)}

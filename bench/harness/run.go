@@ -238,28 +238,24 @@ func Files(n int) error {
 
 // Full says whether the cases of a test are measured in full.
 type Full struct {
-	on     *bool
-	length *time.Duration
+	on     bool
+	length time.Duration
 }
 
-func TestFlags() Full {
-	return Full{
-		on:     flag.Bool("full", false, "measure each case in full, fail if it misses a claim, and save the results"),
-		length: flag.Duration("length", 0, "with -full, length of a run (default: the case's own)"),
-	}
+func TestFlags() *Full {
+	f := &Full{}
+	flag.BoolVar(&f.on, "full", false, "measure each case in full, fail if it misses a claim, and save the results")
+	flag.DurationVar(&f.length, "length", 0, "with -full, length of a run (default: the case's own)")
+	return f
 }
 
 // Run runs each case in a subtest, for a moment or in full. In full a missed claim is an error, and
 // the results are saved.
-func (f Full) Run(t *testing.T, cases ...Case) { runCases(t, *f.on, *f.length, cases) }
-
-func RunQuick(t *testing.T, cases ...Case) { runCases(t, false, 0, cases) }
-
-func runCases(t *testing.T, full bool, length time.Duration, cases []Case) {
+func (f *Full) Run(t *testing.T, cases ...Case) {
 	if testing.Short() {
 		t.Skip("builds programs and runs them")
 	}
-	h := &Harness{Cases: cases, Quick: !full, Length: length, Bin: t.TempDir(), Patience: 2 * time.Minute}
+	h := &Harness{Cases: cases, Quick: !f.on, Length: f.length, Bin: t.TempDir(), Patience: 2 * time.Minute}
 	h.Results = filepath.Join(Root(), "bench", "results")
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
