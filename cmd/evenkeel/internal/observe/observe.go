@@ -170,11 +170,8 @@ func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	}
 	cycles := t.cycles
 	if o.before != nil {
-		for i := o.seenAfter; i < len(cycles); i++ {
-			if cycles[i].Forced {
-				cycles = cycles[:i]
-				break
-			}
+		if i := t.forcedSince(o.seenAfter); i >= 0 {
+			cycles = cycles[:i]
 		}
 	}
 	return cycles, gctrace.Window{From: from, To: from + load.Duration}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -124,7 +125,7 @@ var cutLine = regexp.MustCompile(`^gc \d+ @`)
 func (p *Passer) Last() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.tail...)
+	return slices.Clone(p.tail)
 }
 
 // logHistory is how much of an existing log is read.
@@ -217,18 +218,22 @@ func (t *trace) mark() (seen int) {
 func (t *trace) awaitForced(ctx context.Context, n int, patience time.Duration) {
 	const least = 20 // looks, even if this process is slow
 	end := time.Now().Add(patience)
-	for i := 0; (i < least || time.Now().Before(end)) && ctx.Err() == nil && !t.forcedSince(n); i++ {
+	seen := func() bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.forcedSince(n) >= 0
+	}
+	for i := 0; (i < least || time.Now().Before(end)) && ctx.Err() == nil && !seen(); i++ {
 		time.Sleep(logPoll)
 	}
 }
 
-func (t *trace) forcedSince(n int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := min(n, len(t.cycles)); i < len(t.cycles); i++ {
+// forcedSince returns the first forced collection from n on, or -1. The caller holds mu.
+func (t *trace) forcedSince(n int) int {
+	for i := n; i < len(t.cycles); i++ {
 		if t.cycles[i].Forced {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }

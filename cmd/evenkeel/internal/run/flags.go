@@ -54,7 +54,8 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{app: a, flags: f, command: command}
+	r := &Runner{app: a, flags: f, command: command, now: time.Now}
+	r.take = r.measure
 	switch {
 	case len(operands) > 0:
 		return nil, a.Wrong(fs, "%q is before --; write the load's URL after -url, and the command after --",

@@ -49,7 +49,7 @@ type Runner struct {
 	variants []variant
 	File     runfile.File
 
-	take  func(context.Context, variant, int) (*runfile.Run, error) // nil: measure
+	take  func(context.Context, variant, int) (*runfile.Run, error) // measure, but in tests
 	now   func() time.Time
 	twin  string // first or second, while -aa measures
 	soFar string

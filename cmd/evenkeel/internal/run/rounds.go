@@ -110,12 +110,6 @@ func (r *Runner) draw(round int) []variant {
 
 func (r *Runner) MeasureAll(ctx context.Context) error {
 	defer cli.OutlivePipe()()
-	if r.take == nil {
-		r.take = r.measure
-	}
-	if r.now == nil {
-		r.now = time.Now
-	}
 	if r.flags.aa {
 		if err := r.measureFloor(ctx); err != nil || len(r.variants) == 1 {
 			return err
