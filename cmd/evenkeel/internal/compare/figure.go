@@ -19,7 +19,6 @@ type Figure struct {
 	Of     func(*runfile.Run) (float64, bool)
 }
 
-// Figures are the rows of the table in order.
 var Figures = []Figure{
 	{"requests", "answered in the window", textfmt.Count, func(r *runfile.Run) (float64, bool) {
 		return float64(r.Load.Answered), true
@@ -143,7 +142,6 @@ func (f *Figure) More() bool {
 	return slices.Contains([]string{"requests", "requests/s", "average pace", "requests/collection"}, f.Name)
 }
 
-// NotOK counts the statuses that are not 2xx or 3xx.
 func NotOK(statuses map[int]int64) (n int64) {
 	for s, c := range statuses {
 		if s < 200 || s >= 400 {
@@ -165,7 +163,6 @@ func gcWall(of func(*gctrace.Summary) gctrace.Value[time.Duration]) func(*runfil
 	})
 }
 
-// gc returns a figure that a run without collections measured lacks.
 func gc(of func(*gctrace.Summary) (float64, bool)) func(*runfile.Run) (float64, bool) {
 	return func(r *runfile.Run) (float64, bool) {
 		if r.GC == nil {

@@ -65,7 +65,6 @@ func (l Limits) Figures() (names []string) {
 	return names
 }
 
-// Decided reports whether each limit is decided.
 func (l Limits) Decided(c *Comparison) bool {
 	return !slices.ContainsFunc(l, func(x Limit) bool {
 		return slices.ContainsFunc(c.findings(x), func(f finding) bool {

@@ -130,7 +130,6 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 	return &runfile.File{Version: runfile.Version, Tool: runfile.Tool() + " convert", Runs: runs}, nil
 }
 
-// newRun returns a run of o's format, without requests.
 func newRun(o Options, exact bool) runfile.Run {
 	return runfile.Run{
 		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate},

@@ -40,11 +40,10 @@ func (g *Goal) Set(text string) error {
 const (
 	// findStretches is how many observations a step gives, the fewest that decide.
 	findStretches = 5
-	// findLevel is the level of a step's interval.
-	findLevel  = .9
-	findStep   = 10 * time.Second // without -z
-	findProbe  = 2 * time.Second  // to guess a start
-	findWarmup = time.Second      // without -warmup
+	findLevel     = .9               // of a step's interval
+	findStep      = 10 * time.Second // without -z
+	findProbe     = 2 * time.Second  // to guess a start
+	findWarmup    = time.Second      // without -warmup
 )
 
 type step struct {

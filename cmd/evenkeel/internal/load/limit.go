@@ -192,7 +192,6 @@ func CheckRuns(f *runfile.File) error {
 	return nil
 }
 
-// ErrGenerator means that the load generator was at its own limit.
 var ErrGenerator = errors.New("the load generator is at its own limit, and not the service")
 
 func generatorLimit(l *loadgen.Result) error {

@@ -156,7 +156,7 @@ func Compare(w io.Writer, c *compare.Comparison) error {
 	return compareTmpl.Execute(w, &p)
 }
 
-// Count returns "4 variants, 3 repeats", for example.
+// Count returns "4 variants, 3 repeats", say.
 func (p *page) Count() string {
 	repeats := textfmt.Plural(p.Repeats(), "repeat")
 	if slices.ContainsFunc(p.Columns, func(col compare.Column) bool { return len(col.Runs) != p.Repeats() }) {
@@ -181,7 +181,6 @@ func (p *page) HasGC() bool {
 	return slices.ContainsFunc(p.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
 }
 
-// Footnote has Footnotes, and what only the page shows.
 func (p *page) Footnote() []string {
 	list := p.Footnotes()
 	if p.Repeats() > 1 {

@@ -230,7 +230,7 @@ func procField(file, name string) string {
 	return ""
 }
 
-// Tool returns evenkeel and its version, which in a build from a checkout names the commit.
+// Tool names the commit in a build from a checkout.
 func Tool() string {
 	bi, ok := debug.ReadBuildInfo()
 	if !ok || bi.Main.Version == "" {
