@@ -34,16 +34,13 @@ const minPart = .0005
 type explainPage struct {
 	shell
 
-	Verdict    *verdict.Verdict
-	Source     string
-	Guide      string // on the cause in the headline
-	Legend     []reqtrace.Cause
-	Bands      []bandBar
-	CausesFoot string
-	CCDF       chart.Chart
-	Overview   chart.Chart
-	Requests   []slowRequest
-	Limits     []string
+	Verdict  *verdict.Verdict
+	Source   string
+	Legend   []reqtrace.Cause
+	Bands    []bandBar
+	CCDF     chart.Chart
+	Overview chart.Chart
+	Requests []slowRequest
 }
 
 type bandBar struct {
@@ -64,7 +61,6 @@ func Explain(w io.Writer, source string, v *verdict.Verdict) error {
 	r := v.Report()
 	p := explainPage{
 		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: source,
-		Limits: verdict.Limits,
 	}
 	if r.Requests > 0 {
 		d := ccdfData(r)
@@ -81,9 +77,6 @@ func Explain(w io.Writer, source string, v *verdict.Verdict) error {
 
 func (p *explainPage) fill(v *verdict.Verdict) {
 	r := v.Report()
-	if v.Named {
-		p.Guide = v.Causes[0].Guide
-	}
 	all := []reqtrace.Parts{r.Median.Parts, r.Tail.Parts}
 	for i := range r.Bands {
 		all = append(all, r.Bands[i].Parts)
@@ -93,9 +86,6 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 		all = append(all, r.Slowest[i].Parts)
 	}
 	p.Legend = verdict.Causes(minPart, all...)
-	p.CausesFoot = fmt.Sprintf("On average a request of the slowest 1%% (p99+) takes %s, the median request %s: %s "+
-		"more. A share is a part of the extra time. A cause that takes less than in the median request has none.",
-		textfmt.Duration(r.Tail.Mean), textfmt.Duration(r.Median.Mean), textfmt.Duration(r.Tail.Mean-r.Median.Mean))
 	p.Overview, p.Requests = overview(r), slowRequests(r)
 }
 

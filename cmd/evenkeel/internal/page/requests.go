@@ -22,12 +22,12 @@ const (
 
 // All rows have one scale.
 type slowRequest struct {
-	ID, Time, Start, Parts string
-	Behind                 []chart.Line
-	Tiles                  []tilePath
-	Path                   []pathRow
-	Sites                  []reqtrace.Blame
-	Desc                   string
+	Time, Start, Parts string
+	Behind             []chart.Line
+	Tiles              []tilePath
+	Path               []pathRow
+	Sites              []reqtrace.Blame
+	Desc               string
 }
 
 type tilePath struct{ Class, D, Tip string }
@@ -46,9 +46,8 @@ func slowRequests(r *reqtrace.Report) []slowRequest {
 	for i := range r.Slowest[:min(len(r.Slowest), maxPageRequests)] {
 		q := &r.Slowest[i]
 		s := slowRequest{
-			ID: q.ID, Time: textfmt.Duration(q.Duration()),
-			Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q),
-			Path: pathRows(q), Sites: q.Sites,
+			Time: textfmt.Duration(q.Duration()), Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)),
+			Parts: verdict.Breakdown(q), Path: pathRows(q), Sites: q.Sites,
 		}
 		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
 		s.Behind = behind(r, q.Start, q.End, x, rowHeight, minTile)

@@ -189,7 +189,7 @@ func (p *Plan) Text(st textfmt.Style) string {
 	var b strings.Builder
 	var facts []string
 	if p.Requests > 0 {
-		facts = append(facts, textfmt.Count(round(p.Requests))+" requests/s")
+		facts = append(facts, textfmt.Count(p.Requests)+" requests/s")
 	}
 	facts = append(facts, textfmt.Bytes(p.AllocRate)+"/s allocated", textfmt.Bytes(p.Live)+" live in each replica")
 	if p.Procs > 0 {
@@ -243,13 +243,6 @@ func (p *Plan) Text(st textfmt.Style) string {
 		fmt.Fprintf(&b, "! %s\n", n)
 	}
 	return b.String()
-}
-
-func round(x float64) float64 {
-	if x < 10 {
-		return x
-	}
-	return float64(int64(x + 0.5))
 }
 
 func rangeText(r Range, format func(float64) string) string {
