@@ -11,19 +11,6 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-type changes struct {
-	Base   string
-	Forest chart.Chart
-	Floor  bool
-}
-
-func changesOf(c *compare.Comparison) *changes {
-	if !c.Judged() || c.MainRow() == nil {
-		return nil
-	}
-	return &changes{Base: c.Columns[c.Base].Label, Forest: forest(c), Floor: c.HasFloor()}
-}
-
 // ratioScale goes from 1/top to top, with ticks at these ratios and their inverses.
 type ratioScale struct {
 	top   float64
@@ -50,7 +37,8 @@ const (
 	forestGap  = 14
 )
 
-func forest(c *compare.Comparison) chart.Chart {
+// forest returns nil if no figure is judged.
+func forest(c *compare.Comparison) *chart.Chart {
 	var rows []*compare.Row
 	reach := 1.
 	for i := range c.Rows {
@@ -69,13 +57,16 @@ func forest(c *compare.Comparison) chart.Chart {
 			rows = append(rows, r)
 		}
 	}
+	if len(rows) == 0 {
+		return nil
+	}
 	scale := ratioScales[len(ratioScales)-1]
 	if i := slices.IndexFunc(ratioScales, func(s ratioScale) bool { return s.top >= reach }); i >= 0 {
 		scale = ratioScales[i]
 	}
 	x := chart.Axis{Lo: 1 / scale.top, Hi: scale.top, Log: true}
 	band := forestLine*(len(c.Columns)-1) + forestGap
-	f := chart.Chart{
+	f := &chart.Chart{
 		ID: "forest", Class: "forest", Title: "Ratios to " + c.Columns[c.Base].Label,
 		YLabel: "ratio to " + c.Columns[c.Base].Label, XLabel: "less ← ratio → more",
 		Height: fmt.Sprint(band * len(rows)),

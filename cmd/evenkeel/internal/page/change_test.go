@@ -58,12 +58,12 @@ func TestChanges(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	x := changesOf(c)
-	if x.Base != "default" {
-		t.Errorf("%+v", x)
+	if base := "A dot is the ratio to default, "; !strings.Contains(p, base) {
+		t.Errorf("the page lacks %q", base)
 	}
-	if n := strings.Count(p, `class="dot v1`); n != len(x.Forest.Y) {
-		t.Errorf("%d paths of GOGC=50's dots, want one a figure; %d figures", n, len(x.Forest.Y))
+	x := forest(c)
+	if n := strings.Count(p, `class="dot v1`); n != len(x.Y) {
+		t.Errorf("%d paths of GOGC=50's dots, want one a figure; %d figures", n, len(x.Y))
 	}
 }
 
@@ -72,10 +72,10 @@ func TestChangesOfFew(t *testing.T) {
 	f := newFake(t)
 	f.seconds, f.rate, f.collections, f.points = 1, 1200, 5, 20
 	c := f.comparison(2, labelsN(2)...)
-	if x := changesOf(c); x == nil || x.Forest.Message != "too few runs for an interval" {
+	if x := forest(c); x == nil || x.Message != "too few runs for an interval" {
 		t.Errorf("%+v", x)
 	}
-	if x := changesOf(f.comparison(1, labelsN(2)...)); x != nil {
+	if x := forest(f.comparison(1, labelsN(2)...)); x != nil {
 		t.Errorf("one run of each: %+v", x)
 	}
 }

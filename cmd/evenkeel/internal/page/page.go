@@ -126,7 +126,7 @@ type page struct {
 	*compare.Comparison
 
 	Variants []pageVariant
-	Changes  *changes
+	Forest   *chart.Chart
 	CCDF     chart.Chart
 	Panels   []panel
 	HasLanes bool
@@ -146,7 +146,7 @@ func Compare(w io.Writer, c *compare.Comparison) error {
 		shell:      newShell(style, compareScript, data),
 		Comparison: c,
 		Variants:   pageVariants(c),
-		Changes:    changesOf(c),
+		Forest:     forest(c),
 		CCDF:       ccdfChart(d),
 		Panels:     panels(c, d),
 		HasLanes:   d.hasLanes(),
