@@ -112,8 +112,6 @@ func (c *Comparison) judge() {
 	c.measureFloor(figures)
 }
 
-func (c *Comparison) Judged() bool { return c.verdicts > 0 }
-
 // MainRow returns the judged row to name first, p99 if possible.
 func (c *Comparison) MainRow() *Row {
 	var first *Row
@@ -146,17 +144,17 @@ func (c *Comparison) Footnotes() (list []string) {
 		}
 		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
-	if x := c.MainRow(); x != nil && x.FloorResult != nil {
+	lead := c.MainRow()
+	if lead != nil && lead.FloorResult != nil {
 		add("floor: the smallest change that %s show on this machine in four of five cases; smaller ones have no "+
 			"colour",
-			textfmt.Plural(x.floorRounds, "round"))
+			textfmt.Plural(lead.floorRounds, "round"))
 	}
 	if len(c.Columns) < 2 {
 		return list
 	}
 	heads := len(c.Columns) - 1
-	lead := c.MainRow()
-	if !c.Judged() {
+	if c.verdicts == 0 {
 		switch known := c.known(c.toJudge()); {
 		case c.Repeats() > 1:
 			add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it " +

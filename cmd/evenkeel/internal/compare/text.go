@@ -79,7 +79,7 @@ func (c *Comparison) Markdown(w io.Writer, lines []string) error {
 	if len(lines) > 0 {
 		b.WriteByte('\n')
 	}
-	if !c.Judged() {
+	if c.verdicts == 0 {
 		c.markdownMedians(&b)
 	}
 	for k, against := range c.against {
