@@ -174,7 +174,8 @@ func TestFloor(t *testing.T) {
 		f.Floor = floor
 		c := Files([]*runfile.File{f}, []string{"run.json"})
 		row := c.Row("p99")
-		if v := row.Results[1].Verdict; v != tailstat.VerdictSlower || (row.Shown(1) == v) != tt.color || !c.HasFloor() {
+		v := row.Results[1].Verdict
+		if v != tailstat.VerdictSlower || (row.Shown(1) == v) != tt.color || !c.HasFloor() {
 			t.Errorf("%s: %s, shown as %s; floor %s", tt.name, v, row.Shown(1), row.FloorText())
 		}
 		var b bytes.Buffer

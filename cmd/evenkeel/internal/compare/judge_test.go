@@ -62,7 +62,8 @@ func TestJudge(t *testing.T) {
 	if Ratio(memory.Results[1]) != "~" || c.Row("duration").Results[1] != nil {
 		t.Errorf("memory %+v, duration %+v", memory.Results[1], c.Row("duration").Results[1])
 	}
-	if err := (&Flags{Base: "bb"}).Apply(c); err != nil || p99.Results[0].Verdict != tailstat.VerdictFaster || p99.Results[1] != nil {
+	if err := (&Flags{Base: "bb"}).Apply(c); err != nil || p99.Results[0].Verdict != tailstat.VerdictFaster ||
+		p99.Results[1] != nil {
 		t.Errorf("the other way: %v, %+v", err, p99.Results[0])
 	}
 	wide := p99.Results[0].Within.HalfWidth()
@@ -73,7 +74,8 @@ func TestJudge(t *testing.T) {
 	if narrow := p99.Results[0].Within.HalfWidth(); narrow >= wide {
 		t.Errorf("two figures: %v, all: %v", narrow, wide)
 	}
-	if err := (&Flags{Base: "b"}).Apply(c); err == nil || err.Error() != `-base: no column is called "b"; there are "a", "bb"` {
+	const wrong = `-base: no column is called "b"; there are "a", "bb"`
+	if err := (&Flags{Base: "b"}).Apply(c); err == nil || err.Error() != wrong {
 		t.Error(err)
 	}
 	if err := (&Flags{Figures: []string{"p98"}}).Check(); err == nil ||
