@@ -135,7 +135,6 @@ func (r *Run) Start(ctx context.Context, core int, env []string, args ...string)
 	return c, nil
 }
 
-// Stop ends the child.
 func (c *Child) Stop() {
 	_ = c.said.Close()
 	_ = c.Child.Stop()
@@ -180,7 +179,6 @@ func (c *Child) AwaitURL(text string) (string, error) {
 // Drain discards what the child prints from now on.
 func (c *Child) Drain() { go func() { _, _ = io.Copy(io.Discard, c.read) }() }
 
-// Say writes a line to the child's standard input.
 func (c *Child) Say(line string) error {
 	_, err := io.WriteString(c.Input, line+"\n")
 	return err

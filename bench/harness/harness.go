@@ -56,13 +56,10 @@ type Target struct {
 	notSlower bool
 }
 
-// AtMost is the target of values up to most.
 func AtMost(most float64) Target { return Target{high: &most} }
 
-// AtLeast is the target of values from least on.
 func AtLeast(least float64) Target { return Target{low: &least} }
 
-// Between is the target of values from low to high.
 func Between(low, high float64) Target { return Target{low: &low, high: &high} }
 
 // None claims that a figure is 0 in all rounds.
