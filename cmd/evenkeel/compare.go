@@ -86,7 +86,12 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 	}
 	var events []*runfile.Events
 	for _, n := range f.events {
-		e, err := readEvents(n)
+		in, name, err := cli.Open(n)
+		if err != nil {
+			return nil, err
+		}
+		e, err := runfile.ReadEvents(in, name)
+		in.Close()
 		if err != nil {
 			return nil, err
 		}
@@ -134,15 +139,6 @@ func readRunFiles(names []string) (files []*runfile.File, shown []string, err er
 		files, shown = append(files, f), append(shown, name)
 	}
 	return files, shown, err
-}
-
-func readEvents(name string) (*runfile.Events, error) {
-	in, name, err := cli.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return runfile.ReadEvents(in, name)
 }
 
 const mergeHelp = `

@@ -181,7 +181,7 @@ func TestWatchNamesWhoIsLeftBehind(t *testing.T) {
 func planRun(label string) runfile.Run {
 	r := runfile.Run{Label: label, Load: &loadgen.Result{Answered: 60_000, Duration: 10 * time.Second}}
 	r.Alloc = &runfile.Alloc{Bytes: 2_400_000_000}
-	r.GC = &runfile.GC{Source: runfile.GCFromTrace}
+	r.GC = &runfile.GC{Source: runfile.FromTrace}
 	s := &r.GC.Summary
 	s.Collections, s.Procs = 8, gctrace.Of(1)
 	s.CPU.Total = gctrace.Of(3600 * time.Millisecond)

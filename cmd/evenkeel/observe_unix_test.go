@@ -72,11 +72,11 @@ func TestLoadRunning(t *testing.T) {
 	if strings.Contains(r.stdout, "\ntime in GC") || strings.Contains(r.stdout, "\npeak heap") {
 		t.Errorf("rows that runtime.MemStats cannot tell:\n%s", r.stdout)
 	}
-	if gc := found.GC; gc == nil || gc.Source != runfile.GCFromMemStats || gc.Summary.Collections == 0 ||
+	if gc := found.GC; gc == nil || gc.Source != runfile.FromMemStats || gc.Summary.Collections == 0 ||
 		len(gc.Collections) > 0 {
 		t.Fatalf("collections: %+v, notes %q", gc, found.Notes)
 	}
-	if x := float64(found.Alloc.Bytes) / 600 / allocated; found.Alloc.Source != runfile.AllocFromMemStats || x < .95 ||
+	if x := float64(found.Alloc.Bytes) / 600 / allocated; found.Alloc.Source != runfile.FromMemStats || x < .95 ||
 		x > 1.1 {
 		t.Errorf("allocated %.3f of what the server is known to allocate, by %s", x, found.Alloc.Source)
 	}
@@ -95,17 +95,17 @@ func TestLoadRunning(t *testing.T) {
 		"time in GC", "total GC time", "peak heap", "main.waste",
 		"collector by " + log + " (gctrace); allocation by " + s.url(),
 	}, nil)
-	if gc := both.GC; gc == nil || gc.Source != runfile.GCFromTrace || gc.Summary.Collections == 0 ||
+	if gc := both.GC; gc == nil || gc.Source != runfile.FromTrace || gc.Summary.Collections == 0 ||
 		int(gc.Summary.Collections) != len(gc.Collections) {
 		t.Fatalf("collections: %+v, notes %q", gc, both.Notes)
 	}
-	if both.GCTrace != log || both.Alloc.Source != runfile.AllocFromMemStats || len(both.Notes) > 0 {
+	if both.GCTrace != log || both.Alloc.Source != runfile.FromMemStats || len(both.Notes) > 0 {
 		t.Errorf("from %q, allocations by %q, notes %q", both.GCTrace, both.Alloc.Source, both.Notes)
 	}
 
 	r, traced := load("-pprof off -gctrace " + log)
 	r.check(t, cli.ExitOK, []string{"time in GC", "allocated/request"}, nil)
-	if traced.GC == nil || traced.Alloc == nil || traced.Alloc.Source != runfile.AllocFromTrace || traced.PProf != "" {
+	if traced.GC == nil || traced.Alloc == nil || traced.Alloc.Source != runfile.FromTrace || traced.PProf != "" {
 		t.Errorf("%+v", traced)
 	}
 

@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 	if run.Load.Answered != 1500 || run.Load.Statuses[200] != 1500 || len(run.Notes) > 0 {
 		t.Errorf("answered %d, statuses %v, notes %q", run.Load.Answered, run.Load.Statuses, run.Notes)
 	}
-	if a := run.Alloc; a == nil || a.Source != runfile.AllocFromMemStats {
+	if a := run.Alloc; a == nil || a.Source != runfile.FromMemStats {
 		t.Fatalf("allocations: %+v", a)
 	}
 	// net/http allocates too: 1 to 2 KiB a request, besides the 100 KiB.
@@ -111,7 +111,7 @@ func TestRunVariants(t *testing.T) {
 	})
 	f := readRuns(t, out)
 	for i, run := range f.Runs {
-		if a := run.Alloc; a != nil && a.Source != runfile.AllocFromTrace {
+		if a := run.Alloc; a != nil && a.Source != runfile.FromTrace {
 			t.Errorf("%s: allocations from %s, want the trace", run.Label, a.Source)
 		}
 		if run.Round != i/2+1 || run.Repeat != run.Round || run.Label != f.Plan.Order[i/2][i%2] {

@@ -40,7 +40,7 @@ func known(t *testing.T) *runfile.Run {
 			Latency:  histogramOf(t, ns...),
 		},
 		GC:          &runfile.GC{Summary: gctrace.Summarize(slices.Values(cycles), w)},
-		Alloc:       &runfile.Alloc{Bytes: 1000 << 10, Source: runfile.AllocFromMemStats},
+		Alloc:       &runfile.Alloc{Bytes: 1000 << 10, Source: runfile.FromMemStats},
 		Server:      &runfile.Server{PeakRSSBytes: 64 << 20, CPU: time.Second, Exit: "signal: terminated"},
 		Disturbance: &runfile.Disturbance{ServiceCPU: gctrace.Of(800 * time.Millisecond)},
 	}

@@ -85,7 +85,7 @@ func MixText(m *runfile.Mix) string {
 // ObservedText says what observed a service that evenkeel did not start, or "".
 func ObservedText(r *runfile.Run) string {
 	var parts []string
-	traced := r.GC != nil && r.GC.Source == runfile.GCFromTrace
+	traced := r.GC != nil && r.GC.Source == runfile.FromTrace
 	if r.GCTrace != "" && traced {
 		parts = append(parts, "collector by "+textfmt.Printable(r.GCTrace)+" (gctrace)")
 	}
@@ -94,7 +94,7 @@ func ObservedText(r *runfile.Run) string {
 		case r.GC != nil && !traced:
 			parts = append(parts, "collector and allocation by "+pprof+", which does not tell time in GC, clock time "+
 				"and peak heap; its gctrace log does (-gctrace)")
-		case r.Alloc != nil && r.Alloc.Source == runfile.AllocFromMemStats:
+		case r.Alloc != nil && r.Alloc.Source == runfile.FromMemStats:
 			parts = append(parts, "allocation by "+pprof)
 		}
 	}

@@ -227,7 +227,7 @@ func mixed(t *testing.T) *runfile.Run {
 	}
 	seed := uint64(42)
 	r.Mix = &runfile.Mix{File: "targets.txt", Seed: &seed, Made: 10000}
-	r.PProf, r.GC.Source = "http://127.0.0.1:8080/debug/pprof/", runfile.GCFromMemStats
+	r.PProf, r.GC.Source = "http://127.0.0.1:8080/debug/pprof/", runfile.FromMemStats
 	r.Disturbance = &runfile.Disturbance{
 		Window: time.Minute, Service: "server", Other: gctrace.Of(23.4),
 		Steal: gctrace.Of(5.),

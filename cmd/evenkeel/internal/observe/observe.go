@@ -95,9 +95,9 @@ func (o *Observer) Fill(top int) {
 		}
 		o.Note("%v", err)
 	}
-	if o.Run.GC != nil && o.Run.GC.Source == runfile.GCFromTrace {
+	if o.Run.GC != nil && o.Run.GC.Source == runfile.FromTrace {
 		if n, ok := o.Run.GC.Summary.AllocBytes.Get(); ok && o.Run.GC.Summary.Collections > 0 {
-			o.Run.Alloc = &runfile.Alloc{Bytes: n, Source: runfile.AllocFromTrace}
+			o.Run.Alloc = &runfile.Alloc{Bytes: n, Source: runfile.FromTrace}
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (o *Observer) fillGC() {
 	counted := o.after.numGC - o.before.numGC
 	if o.Run.GC == nil {
 		o.Run.GC = &runfile.GC{
-			Source:  runfile.GCFromMemStats,
+			Source:  runfile.FromMemStats,
 			Summary: o.after.collections(o.before, o.Run.Load.Duration), Collections: []runfile.Collection{},
 		}
 		return
@@ -146,7 +146,7 @@ func (o *Observer) fillTrace() {
 	}
 	cycles, w := o.window()
 	gc := &runfile.GC{
-		Source: runfile.GCFromTrace, Summary: gctrace.Summarize(slices.Values(cycles), w),
+		Source: runfile.FromTrace, Summary: gctrace.Summarize(slices.Values(cycles), w),
 		Collections: []runfile.Collection{},
 	}
 	for _, c := range cycles {

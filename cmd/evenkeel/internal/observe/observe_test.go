@@ -114,7 +114,7 @@ func TestSince(t *testing.T) {
 		return runfile.Site{Name: name, File: "dir/file.go", Line: line, Flat: n}
 	}
 	want := &runfile.Alloc{
-		Bytes: 4000, Source: runfile.AllocFromMemStats, Sampled: 555,
+		Bytes: 4000, Source: runfile.FromMemStats, Sampled: 555,
 		Lines: []runfile.Site{
 			line("main.page", 3, 400), line("main.a", 1, 100), line("main.rec", 1, 30),
 			line("runtime.mallocgc", 1, 20), line("main.page", 4, 5),

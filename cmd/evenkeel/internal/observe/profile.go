@@ -162,7 +162,7 @@ func (a *allocations) since(before *allocations, top int) (*runfile.Alloc, error
 		}
 	}
 	return &runfile.Alloc{
-		Bytes: a.total - before.total, Source: runfile.AllocFromMemStats, Sampled: sampled, Lines: largest(lines, top),
+		Bytes: a.total - before.total, Source: runfile.FromMemStats, Sampled: sampled, Lines: largest(lines, top),
 	}, nil
 }
 

@@ -205,7 +205,7 @@ func TestFillTraceOfALog(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 		if fromStats := o.Run.GC != nil &&
-			o.Run.GC.Source == runfile.GCFromMemStats; fromStats != (tt.name == "silent, though it collected") {
+			o.Run.GC.Source == runfile.FromMemStats; fromStats != (tt.name == "silent, though it collected") {
 			t.Errorf("%s: %+v", tt.name, o.Run.GC)
 		}
 	}

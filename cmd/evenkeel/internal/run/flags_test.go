@@ -19,7 +19,7 @@ func TestPrintsPlan(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		one := runfile.Run{Label: "a", Load: &loadgen.Result{Answered: 60_000, Duration: 10 * time.Second}}
 		one.Alloc = &runfile.Alloc{Bytes: 2_400_000_000}
-		one.GC = &runfile.GC{Source: runfile.GCFromTrace}
+		one.GC = &runfile.GC{Source: runfile.FromTrace}
 		s := &one.GC.Summary
 		s.Collections, s.Procs = 8, gctrace.Of(1)
 		s.CPU.Total = gctrace.Of(3600 * time.Millisecond)

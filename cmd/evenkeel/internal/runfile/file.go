@@ -120,16 +120,10 @@ type Alloc struct {
 	Lines   []Site `json:"lines,omitempty"`         // by Flat, innermost outside the standard library
 }
 
-// Sources of GC.
+// Sources of GC and of Alloc.Bytes.
 const (
-	GCFromTrace    = "gctrace"          // all of it
-	GCFromMemStats = "runtime.MemStats" // without times, heap sizes and Collections
-)
-
-// Sources of Alloc.Bytes.
-const (
-	AllocFromMemStats = "runtime.MemStats"
-	AllocFromTrace    = "gctrace"
+	FromTrace    = "gctrace"
+	FromMemStats = "runtime.MemStats" // without GC's times, heap sizes and Collections
 )
 
 type Site struct {

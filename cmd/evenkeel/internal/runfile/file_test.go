@@ -27,7 +27,7 @@ func TestSaveAndRead(t *testing.T) {
 			Statuses: map[int]int64{200: 1},
 		},
 		GC:     &GC{Collections: []Collection{{At: time.Second, Wall: time.Millisecond, Live: 1 << 20}}},
-		Alloc:  &Alloc{Bytes: 1000, Source: AllocFromMemStats, Lines: []Site{{Name: "main.f", Flat: 10}}},
+		Alloc:  &Alloc{Bytes: 1000, Source: FromMemStats, Lines: []Site{{Name: "main.f", Flat: 10}}},
 		Server: &Server{PeakRSSBytes: 64 << 20, CPU: time.Second, Exit: "signal: terminated"},
 	}}}
 	f.Runs[0].Load.Latency.Record(time.Millisecond)
