@@ -19,18 +19,15 @@ type panel struct {
 	Latency chart.Chart
 }
 
-func panels(c *compare.Comparison, d *pageData) []panel {
-	latency := latencyOverTimeAxis(c)
-	variants := pageVariants(c)
-	ps := make([]panel, len(c.Columns))
-	for i := range c.Columns {
+func panels(c *compare.Comparison, d *pageData) (list []panel) {
+	y := latencyOverTimeAxis(c)
+	for i, v := range pageVariants(c) {
 		run := c.Columns[i].Median()
-		p := panel{pageVariant: variants[i], Caption: panelCaption(&c.Columns[i], run)}
-		p.Lanes = lanesPanel(d, c, i)
-		p.Latency = latencyPanel(d, i, run, latency)
-		ps[i] = p
+		list = append(list, panel{
+			v, panelCaption(&c.Columns[i], run), lanesPanel(d, c, i), latencyPanel(d, i, run, y),
+		})
 	}
-	return ps
+	return list
 }
 
 func panelCaption(col *compare.Column, run *runfile.Run) string {
