@@ -12,12 +12,8 @@ import (
 )
 
 func serveAio(c config, ready func(net.Addr)) error {
-	w, err := aio.New(aio.Options{Backend: c.backend})
-	if err != nil {
-		return err
-	}
 	p := pool{config: c}
-	return listenAio(w, ready, func(conn *aio.Conn) error {
+	_, err := listenAio(c, ready, func(conn *aio.Conn) error {
 		return conn.Read(nil, c.own(), aio.NoDeadline)
 	}, func(r aio.Result) error {
 		switch {
@@ -30,23 +26,29 @@ func serveAio(c config, ready func(net.Addr)) error {
 		}
 		return nil
 	})
+	return err
 }
 
+// listenAio returns at the first error.
 func listenAio(
-	w *aio.Watcher, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error,
-) error {
+	c config, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error,
+) (*aio.Watcher, error) {
+	w, err := aio.New(aio.Options{Backend: c.backend})
+	if err != nil {
+		return nil, err
+	}
 	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := l.AcceptMultishot(nil); err != nil {
-		return err
+		return nil, err
 	}
 	ready(l.Addr())
 	for {
 		results, err := w.WaitIO()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, r := range results {
 			if r.Op != aio.OpAccept {
@@ -55,7 +57,7 @@ func listenAio(
 				err = begin(r.Conn)
 			}
 			if err != nil {
-				return err
+				return w, err
 			}
 		}
 	}
@@ -143,10 +145,7 @@ func acceptRaw(c config, ready func(net.Addr)) error {
 }
 
 func acceptAio(c config, ready func(net.Addr)) error {
-	w, err := aio.New(aio.Options{Backend: c.backend})
-	if err != nil {
-		return err
-	}
 	a := accepted{config: c}
-	return listenAio(w, ready, func(*aio.Conn) error { return a.one() }, func(aio.Result) error { return nil })
+	_, err := listenAio(c, ready, func(*aio.Conn) error { return a.one() }, func(aio.Result) error { return nil })
+	return err
 }

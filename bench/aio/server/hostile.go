@@ -17,12 +17,8 @@ import (
 )
 
 func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
-	w, err := aio.New(aio.Options{Backend: c.backend})
-	if err != nil {
-		return nil, nil, err
-	}
 	var conns []*aio.Conn
-	err = listenAio(w, ready, func(conn *aio.Conn) error {
+	w, err := listenAio(c, ready, func(conn *aio.Conn) error {
 		if conns = append(conns, conn); len(conns) == c.conns {
 			return errAll
 		}
@@ -129,10 +125,6 @@ func queuedAio(c config, ready func(net.Addr)) error {
 }
 
 func unreadAio(c config, ready func(net.Addr)) error {
-	w, err := aio.New(aio.Options{Backend: c.backend})
-	if err != nil {
-		return err
-	}
 	part := bytes.Repeat([]byte{7}, c.size)
 	unread := make(chan *aio.Conn, c.conns)
 	go func() { // submitting is not measured, so it yields after each connection
@@ -146,7 +138,7 @@ func unreadAio(c config, ready func(net.Addr)) error {
 		}
 	}()
 	seen := 0
-	return listenAio(w, ready, func(conn *aio.Conn) error {
+	_, err := listenAio(c, ready, func(conn *aio.Conn) error {
 		if seen++; seen > c.conns {
 			return conn.Read(nil, make([]byte, 4096), aio.NoDeadline)
 		}
@@ -163,4 +155,5 @@ func unreadAio(c config, ready func(net.Addr)) error {
 		}
 		return r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
 	})
+	return err
 }
