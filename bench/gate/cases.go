@@ -89,10 +89,6 @@ func (g group) way(name string) way {
 	return g.ways[slices.IndexFunc(g.ways, func(w way) bool { return w.name == name })]
 }
 
-func (g group) baseline() way {
-	return g.ways[max(0, slices.IndexFunc(g.ways, func(w way) bool { return w.name == stock }))]
-}
-
 func (g group) measure(ctx context.Context, r *harness.Run, w way, rate float64) error {
 	start := open
 	if w.leads {
@@ -113,6 +109,7 @@ const mostBusy = .65
 // calibrate finds the rates at which the baseline takes a share of each replica's core, in two
 // steps because the cost of a request changes with the rate.
 func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), error) {
+	baseline := g.ways[max(0, slices.IndexFunc(g.ways, func(w way) bool { return w.name == stock }))]
 	for _, name := range g.Loads {
 		l := g.loads[name]
 		if l.share == 0 {
@@ -122,7 +119,7 @@ func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), er
 		for range harness.Unless(prepared, 2, 1) {
 			trial := *prepared
 			trial.Load, trial.Values = name, nil
-			if err := g.measure(ctx, &trial, g.baseline(), rate); err != nil {
+			if err := g.measure(ctx, &trial, baseline, rate); err != nil {
 				return nil, err
 			}
 			used := max(trial.Values["CPU"]/float64(g.replicas)/l.share, trial.Values["busy"]/mostBusy)

@@ -5,7 +5,6 @@ package harness
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -275,19 +274,15 @@ func (res *Result) table() {
 			}
 		}
 		if len(rows) > 1 {
-			printTable(res.Out, rows)
+			w := tabwriter.NewWriter(res.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+			for _, row := range rows {
+				fmt.Fprintln(w, strings.Join(row, "\t")+"\t")
+			}
+			w.Flush()
+			fmt.Fprintln(res.Out)
 		}
 	}
 	if res.Case.Report != nil {
 		res.Case.Report(res)
 	}
-}
-
-func printTable(out io.Writer, rows [][]string) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t")+"\t")
-	}
-	w.Flush()
-	fmt.Fprintln(out)
 }

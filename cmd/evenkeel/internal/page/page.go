@@ -56,7 +56,6 @@ func newTemplate(text string) *template.Template {
 	return template.Must(shared.New("page").Parse(text))
 }
 
-// words write figures and causes in templates.
 var words = template.FuncMap{
 	"cause":    newPageCause,
 	"cell":     newPageCell,
