@@ -5,10 +5,10 @@ package harness
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"evenkeel.dev/tailstat"
 )
@@ -103,7 +103,9 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 		Target: c.Target.String(), Verdict: holds(from, to, low, high),
 	}
 	switch {
-	case len(xs) == 0, len(xs) == 1 && c.Over != "":
+	case len(xs) == 0:
+		f.Verdict = inconclusive
+	case len(xs) == 1 && c.Over != "":
 		f.Verdict = inconclusive
 	case len(xs) > 1:
 		f.Range = []float64{slices.Min(xs), slices.Max(xs)}
@@ -274,15 +276,27 @@ func (res *Result) table() {
 			}
 		}
 		if len(rows) > 1 {
-			w := tabwriter.NewWriter(res.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-			for _, row := range rows {
-				fmt.Fprintln(w, strings.Join(row, "\t")+"\t")
-			}
-			w.Flush()
-			fmt.Fprintln(res.Out)
+			printTable(res.Out, rows)
 		}
 	}
 	if res.Case.Report != nil {
 		res.Case.Report(res)
 	}
+}
+
+func printTable(out io.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	for _, row := range rows {
+		line := fmt.Sprintf("%-*s", widths[0], row[0])
+		for i, cell := range row[1:] {
+			line += fmt.Sprintf("  %*s", widths[i+1], cell)
+		}
+		fmt.Fprintln(out, line)
+	}
+	fmt.Fprintln(out)
 }

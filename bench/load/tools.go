@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,14 +34,21 @@ func (t *target) take(requests, perSecond float64, cpu time.Duration) {
 	t.Set(perAsk, float64(cpu.Nanoseconds())/1e3/requests)
 }
 
+// takeAll takes the latencies of all requests.
+func (t *target) takeAll(xs []time.Duration, cpu time.Duration) {
+	t.take(float64(len(xs)), float64(len(xs))/t.Length.Seconds(), cpu)
+	slices.Sort(xs)
+	for name, q := range quantiles {
+		t.Set(name, ms(xs[min(len(xs)-1, int(q*float64(len(xs))))]))
+	}
+}
+
 func (t *target) takeResult(res *loadgen.Result, cpu time.Duration) error {
 	if res.Failed > 0 || res.Answered == 0 {
 		return fmt.Errorf("%d requests answered, %d failed: %v", res.Answered, res.Failed, res.Failures)
 	}
 	t.take(float64(res.Answered), res.Throughput(), cpu)
-	if res.Rate > 0 {
-		t.Set("late", float64(res.Late))
-	}
+	t.Set("late", float64(res.Late))
 	for name, q := range quantiles {
 		t.Set(name, ms(res.Latency.Quantile(q)))
 	}
@@ -142,16 +150,16 @@ func (t *target) heyAt(ctx context.Context, args []string) error {
 	if err != nil || len(rows) < 2 {
 		return fmt.Errorf("hey: no CSV: %w\n%.200s", err, out)
 	}
-	res := &loadgen.Result{Duration: t.Length}
+	var xs []time.Duration
 	for _, row := range rows[1:] {
 		seconds, err := strconv.ParseFloat(row[0], 64) // response-time
 		if err != nil {
 			return err
 		}
-		res.Answered++
-		res.Latency.Record(time.Duration(seconds * 1e9))
+		xs = append(xs, time.Duration(seconds*1e9))
 	}
-	return t.takeResult(res, cpu)
+	t.takeAll(xs, cpu)
+	return nil
 }
 
 // vegeta's own percentiles are estimates by t-digest.
@@ -173,7 +181,7 @@ func (t *target) vegeta(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	res := &loadgen.Result{Duration: t.Length}
+	var xs []time.Duration
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(line, ",") // time, status, latency in ns, ...
 		if len(f) < 3 || f[1] != "200" {
@@ -183,10 +191,13 @@ func (t *target) vegeta(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		res.Answered++
-		res.Latency.Record(time.Duration(ns))
+		xs = append(xs, time.Duration(ns))
 	}
-	return t.takeResult(res, cpu)
+	if len(xs) == 0 {
+		return errors.New("vegeta: no results")
+	}
+	t.takeAll(xs, cpu)
+	return nil
 }
 
 var (

@@ -224,7 +224,7 @@ func procField(file, name string) string {
 	return ""
 }
 
-// Tool names the commit in a build from a checkout.
+// Tool names the version, which has the commit in a build from the repository.
 func Tool() string {
 	bi, ok := debug.ReadBuildInfo()
 	if !ok || bi.Main.Version == "" {
