@@ -207,15 +207,10 @@ const (
 
 // Error has a line for each candidate.
 func (e *NoRequestsError) Error() string {
-	var b strings.Builder
-	b.WriteString(noRequests)
-	if len(e.Candidates) > 0 {
-		b.WriteString("; these waited again and again:")
+	if len(e.Candidates) == 0 {
+		return noRequests
 	}
-	for _, f := range e.Candidates {
-		b.WriteString("\n  " + f)
-	}
-	return b.String()
+	return noRequests + "; these waited again and again:\n  " + strings.Join(e.Candidates, "\n  ")
 }
 
 func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {

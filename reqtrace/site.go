@@ -253,30 +253,29 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 
 // blames joins those that look the same. slowest limits their stretches.
 func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
-	type shown struct{ time, longest int64 }
-	all := map[Blame]shown{}
+	at := map[Blame]int{} // index of list
 	for id, ns := range waits {
 		if ns == 0 {
 			continue
 		}
 		b := s.blame(&s.waits[id], 0, 0)
-		sum := all[b]
-		all[b] = shown{sum.time + ns, max(sum.longest, s.longest[id])}
+		i, ok := at[b]
+		if !ok {
+			i = len(list)
+			at[b], list = i, append(list, b)
+		}
+		list[i].Time += dur(ns)
+		list[i].Longest = max(list[i].Longest, dur(s.longest[id]))
 	}
-	for b, sum := range all {
-		b.Time, b.Longest = dur(sum.time/n), dur(min(sum.longest, slowest))
-		list = append(list, b)
+	for i := range list {
+		list[i].Time /= dur(n)
+		list[i].Longest = min(list[i].Longest, dur(slowest))
 	}
-	slices.SortFunc(list, compareBlames)
+	slices.SortStableFunc(list, func(p, q Blame) int {
+		return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site),
+			cmp.Compare(p.Holder, q.Holder))
+	})
 	return list[:min(len(list), maxBandSites)]
-}
-
-func compareBlames(p, q Blame) int {
-	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause),
-		cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op),
-		cmp.Compare(p.Inside, q.Inside), cmp.Compare(p.Handler, q.Handler),
-		cmp.Compare(p.Holder, q.Holder), cmp.Compare(p.Writer, q.Writer),
-		cmp.Compare(p.Doing, q.Doing), cmp.Compare(p.DoingAt, q.DoingAt), cmp.Compare(p.DoingOp, q.DoingOp))
 }
 
 func (s *sites) opOf(op, at siteID) string {
