@@ -13,12 +13,7 @@ import (
 // Processes returns the processes that listen at one of these addresses, if their descriptors are
 // readable, except docker-proxy.
 func Processes(at []netip.AddrPort) (pids []int) {
-	sockets := map[string]bool{}
-	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		if table, err := os.ReadFile(name); err == nil {
-			listening(string(table), at, sockets)
-		}
-	}
+	sockets := socketsAt("/proc/net", at)
 	if len(sockets) == 0 {
 		return nil
 	}
@@ -43,13 +38,18 @@ func Processes(at []netip.AddrPort) (pids []int) {
 
 // Own reports whether this process listens at the address.
 func Own(at netip.AddrPort) bool {
+	sockets := socketsAt("/proc/self/net", []netip.AddrPort{at})
+	return len(sockets) > 0 && holds("/proc/self/fd", sockets)
+}
+
+func socketsAt(dir string, at []netip.AddrPort) map[string]bool {
 	sockets := map[string]bool{}
-	for _, name := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		if table, err := os.ReadFile(name); err == nil {
-			listening(string(table), []netip.AddrPort{at}, sockets)
+	for _, name := range []string{"tcp", "tcp6"} {
+		if table, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+			listening(string(table), at, sockets)
 		}
 	}
-	return len(sockets) > 0 && holds("/proc/self/fd", sockets)
+	return sockets
 }
 
 func holds(dir string, sockets map[string]bool) bool {
