@@ -182,10 +182,6 @@ func testStall(t *testing.T, o Options) {
 	} else {
 		o.Targets = []Target{{URL: "http://service/"}}
 	}
-	o, err := o.normal()
-	if err != nil {
-		t.Fatal(err)
-	}
 	e, err := newEngine(o)
 	if err != nil {
 		t.Fatal(err)

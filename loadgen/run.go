@@ -13,10 +13,6 @@ import (
 // what it measured. If ctx ends, Result.Interrupted is set. Every error is an
 // *evenkeel.OptionError. If the service is down, the Result has failures.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	o, err := o.normal()
-	if err != nil {
-		return nil, err
-	}
 	e, err := newEngine(o)
 	if err != nil {
 		return nil, err
@@ -86,10 +82,7 @@ func (e *engine) load(caller context.Context) *Result {
 
 // Check returns the error that Run would return, without a run.
 func Check(o Options) error {
-	o, err := o.normal()
-	if err == nil {
-		_, err = newEngine(o)
-	}
+	_, err := newEngine(o)
 	return err
 }
 
@@ -170,6 +163,10 @@ type engine struct {
 }
 
 func newEngine(o Options) (*engine, error) {
+	o, err := o.normal()
+	if err != nil {
+		return nil, err
+	}
 	reqs, hosts, err := prepare(o)
 	if err != nil {
 		return nil, err

@@ -312,10 +312,6 @@ type classes struct {
 	total   map[siteID]*Parts
 }
 
-func newClasses(pattern string, s *sites) *classes {
-	return &classes{pattern: pattern, sites: s, known: map[siteID]bool{}, total: map[siteID]*Parts{}}
-}
-
 func (c *classes) wants(id siteID) bool {
 	if c.pattern == "" {
 		return true
