@@ -199,19 +199,20 @@ func TestTrials(t *testing.T) {
 	for _, runs := range []int{1, 3, 10, 100} {
 		for _, shift := range []float64{.001, .3, 5} {
 			seed := func() *rand.Rand { return rand.New(rand.NewPCG(uint64(runs), 1)) }
-			want, pairs, sums := seed(), paired.pairedTrial(seed(), runs, runs, shift), 0
+			x, y, sums := make([]float64, runs), make([]float64, runs+1), 0
+			want, is := seed(), seed()
 			for range 20 {
 				w := signedRank(draw(want, paired.base, runs, shift))
-				if got := pairs(); got != w {
+				if got := paired.trial(is, x, nil, shift); got != w {
 					t.Fatalf("%d rounds, %v apart: %d, want %d", runs, shift, got, w)
 				}
 				sums += w
 			}
-			want, sets := seed(), loose.looseTrial(seed(), runs, runs+1, shift)
+			want, is = seed(), seed()
 			for range 20 {
 				base := draw(want, loose.base, runs, 0)
 				w := rankSum(base, draw(want, loose.head, runs+1, shift))
-				if got := sets(); got != w {
+				if got := loose.trial(is, x, y, shift); got != w {
 					t.Fatalf("%d and %d runs, %v apart: %d, want %d", runs, runs+1, shift, got, w)
 				}
 				sums += w
