@@ -232,9 +232,8 @@ func (h *History) prune(hours, fine int, added int64) {
 func (h *History) order() []int64 { return slices.Sorted(maps.Keys(h.hours)) }
 
 func hourOf(t time.Time) (hour int64, minute uint8) {
-	s := wallClock(t).Unix()
-	start := floor(s, 3600)
-	return start / 3600, uint8((s - start) / 60)
+	t = wallClock(t)
+	return t.Truncate(time.Hour).Unix() / 3600, uint8(t.Minute())
 }
 
 // Merge adds all of another history. Sums are exact, in any order, and no bound applies. If both

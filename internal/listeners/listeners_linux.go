@@ -2,10 +2,12 @@ package listeners
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -91,16 +93,12 @@ func listening(table string, at []netip.AddrPort, sockets map[string]bool) {
 func parseHexAddr(text string) (netip.AddrPort, bool) {
 	host, port, _ := strings.Cut(text, ":")
 	p, err := strconv.ParseUint(port, 16, 16)
-	if err != nil || len(host)%8 != 0 {
+	ip, err2 := hex.DecodeString(host)
+	if err != nil || err2 != nil || len(ip)%4 != 0 {
 		return netip.AddrPort{}, false
 	}
-	var ip []byte
-	for i := 0; i < len(host); i += 8 {
-		word, err := strconv.ParseUint(host[i:i+8], 16, 32)
-		if err != nil {
-			return netip.AddrPort{}, false
-		}
-		ip = binary.NativeEndian.AppendUint32(ip, uint32(word))
+	for word := range slices.Chunk(ip, 4) {
+		binary.NativeEndian.PutUint32(word, binary.BigEndian.Uint32(word))
 	}
 	addr, ok := netip.AddrFromSlice(ip)
 	return netip.AddrPortFrom(addr.Unmap(), uint16(p)), ok
