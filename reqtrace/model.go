@@ -215,7 +215,6 @@ type segment struct {
 type goroutine struct {
 	id       int64
 	segments []segment // by time
-	stack    *knownStack
 	turn
 
 	serve     bool // an HTTP/1 connection of net/http
