@@ -308,21 +308,18 @@ func (c *Class) quantiles(times []int64) {
 type classes struct {
 	pattern string
 	sites   *sites
-	known   map[siteID]bool
 	total   map[siteID]*Parts
 }
 
 func (c *classes) wants(id siteID) bool {
-	if c.pattern == "" {
+	name := c.sites.name(id)
+	switch {
+	case c.pattern == "":
 		return true
+	case name == "":
+		return c.pattern == noClass
 	}
-	wanted, ok := c.known[id]
-	if !ok {
-		name := c.sites.name(id)
-		wanted = name != "" && matches(c.pattern, name) || name == "" && c.pattern == noClass
-		c.known[id] = wanted
-	}
-	return wanted
+	return matches(c.pattern, name)
 }
 
 func (c *classes) add(id siteID, p *Parts) {

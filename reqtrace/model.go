@@ -99,7 +99,7 @@ func newModel(o Options) (*model, error) {
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{
 		anyServer: o.Region == "",
-		classes:   classes{pattern: o.Class, sites: m.sites, known: map[siteID]bool{}, total: map[siteID]*Parts{}},
+		classes:   classes{pattern: o.Class, sites: m.sites, total: map[siteID]*Parts{}},
 		blamer:    blamer{clock: &m.clock, known: m.sites},
 	}
 	if o.Beside != nil {

@@ -15,7 +15,6 @@ type siteID uint32
 type sites struct {
 	places  []place
 	byPlace map[place]siteID
-	byName  map[string]siteID
 	others  siteID
 	waits   []wait
 	longest []int64 // of waits
@@ -52,7 +51,7 @@ type stackInfo struct {
 
 func newSites() *sites {
 	s := &sites{
-		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byName: map[string]siteID{}, byWait: map[wait]waitID{},
+		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{},
 		holds: map[siteID]*holding{},
 		cache: map[trace.Stack]*stackInfo{}, functions: map[string]function{}, calls: map[line]call{},
 	}
@@ -85,14 +84,7 @@ func (s *sites) occupant(g *goroutine) siteID {
 	return 0
 }
 
-func (s *sites) intern(name string) siteID {
-	id, ok := s.byName[name]
-	if !ok {
-		id = s.internPlace(place{site: name})
-		s.byName[name] = id
-	}
-	return id
-}
+func (s *sites) intern(name string) siteID { return s.internPlace(place{site: name}) }
 
 func (s *sites) internPlace(p place) siteID {
 	id, ok := s.byPlace[p]
