@@ -65,7 +65,7 @@ func TestDrainOfALatePacer(t *testing.T) {
 			Transport: roundTrip(func() { <-gaveUp }), Connections: 2, Rate: 1000, Timeout: patience,
 			Drain: time.Second,
 		},
-		epoch: time.Now(), newNap: newNap, reqs: []request{{target: Target{URL: "http://h/"}}},
+		epoch: time.Now(), newNap: newNap, reqs: []request{{target: Target{URL: "http://h/"}}}, round: []int{0},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l := newOpenLoop(ctx, e)

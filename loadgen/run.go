@@ -150,7 +150,7 @@ type engine struct {
 	o        Options
 	reqs     []request
 	hosts    []host
-	round    []int // indexes into reqs; nil: in order
+	round    []int // indexes into reqs
 	classes  classes
 	epoch    time.Time
 	http2    bool // before negotiate: perhaps
@@ -177,7 +177,10 @@ func newEngine(o Options) (*engine, error) {
 	e := &engine{
 		o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), newNap: newNap, conns: map[*conn]struct{}{},
 	}
-	if e.round, e.classes, err = mix(o.Targets); err != nil {
+	if e.round, err = Round(o.Targets); err != nil {
+		return nil, err
+	}
+	if e.classes, err = classesOf(o.Targets); err != nil {
 		return nil, err
 	}
 	e.http2, err = e.preparedHTTP2()
@@ -188,12 +191,7 @@ func (e *engine) now() int64 { return int64(time.Since(e.epoch)) }
 
 func (e *engine) request(j job) *request { return &e.reqs[e.target(j)] }
 
-func (e *engine) target(j job) int {
-	if e.round != nil {
-		return e.round[j.index%int64(len(e.round))]
-	}
-	return int(j.index % int64(len(e.reqs)))
-}
+func (e *engine) target(j job) int { return e.round[j.index%int64(len(e.round))] }
 
 func (e *engine) inFlight() int {
 	if e.http2 {
