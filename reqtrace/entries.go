@@ -217,9 +217,6 @@ func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {
 	if info.candidate == 0 || g.way == wayLife || !mayBeForWork(to, reason, info) {
 		return
 	}
-	if n := int(info.candidate) + 1; n > len(s.forWork) {
-		s.forWork = append(s.forWork, make([]int, n-len(s.forWork))...)
-	}
 	s.forWork[info.candidate]++
 }
 
@@ -230,7 +227,7 @@ func (s *sites) noRequests() error {
 	}
 	for id, n := range s.forWork {
 		if n >= leastWaits && float64(n) >= leastWaitShare*float64(most) {
-			waits[s.name(siteID(id))] = n
+			waits[s.name(id)] = n
 		}
 	}
 	list := slices.SortedFunc(maps.Keys(waits), func(a, b string) int {

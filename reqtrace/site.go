@@ -25,8 +25,8 @@ type sites struct {
 	asked     []string
 	met       []bool // those that match a function
 	functions map[string]function
-	calls     map[line]call // of what may be middleware
-	forWork   []int         // by candidate
+	calls     map[line]call  // of what may be middleware
+	forWork   map[siteID]int // by candidate
 	holds     map[siteID]*holding
 }
 
@@ -52,7 +52,7 @@ type stackInfo struct {
 func newSites() *sites {
 	s := &sites{
 		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{},
-		holds: map[siteID]*holding{},
+		holds: map[siteID]*holding{}, forWork: map[siteID]int{},
 		cache: map[trace.Stack]*stackInfo{}, functions: map[string]function{}, calls: map[line]call{},
 	}
 	s.others = s.intern(otherRequests)
