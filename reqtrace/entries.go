@@ -100,37 +100,28 @@ var entryPrefixes = []struct {
 	{"net.(*rawConn).Write", roleWrites},
 }
 
-type function struct {
-	role  role
-	owner owner
-}
-
-func (s *sites) function(f *frame) function {
-	if known, ok := s.functions[f.Func]; ok {
-		return known
-	}
-	known := function{role: entries[f.Func], owner: f.owner}
+func (s *sites) roleOf(f *frame) role {
+	r := entries[f.Func]
 	for _, p := range entryPrefixes {
 		if strings.HasPrefix(f.Func, p.prefix) {
-			known.role |= p.role
+			r |= p.role
 		}
 	}
 	if f.owner == ownerLibrary {
 		switch {
 		case strings.HasSuffix(f.Func, sqliteLocks):
-			known.role |= roleLocks
+			r |= roleLocks
 		case strings.HasSuffix(f.Func, sqliteUnlocks):
-			known.role |= roleUnlocks
+			r |= roleUnlocks
 		}
 	}
 	for i, pattern := range s.asked {
 		if matches(pattern, f.Func) || matches(pattern, shortFunc(f.Func)) {
-			known.role |= roleAsked
+			r |= roleAsked
 			s.met[i] = true
 		}
 	}
-	s.functions[f.Func] = known
-	return known
+	return r
 }
 
 func matches(pattern, name string) bool {
@@ -157,24 +148,24 @@ func (s *sites) serving(info *stackInfo) {
 	most, candidate := ownerRuntime, ""
 	for i := range s.frames {
 		f := &s.frames[i]
-		known := s.function(f)
-		info.roles |= known.role
+		r := s.roleOf(f)
+		info.roles |= r
 		switch {
-		case known.role&roleAsked != 0 && info.task == 0:
-			info.task, info.own = s.intern(shortFunc(f.Func)), known.owner == ownerProgram
+		case r&roleAsked != 0 && info.task == 0:
+			info.task, info.own = s.intern(shortFunc(f.Func)), f.owner == ownerProgram
 			info.work = most < ownerProgram
-		case known.role&roleWorker != 0 && info.task == 0:
+		case r&roleWorker != 0 && info.task == 0:
 			info.work = most == ownerRuntime
 		}
 		switch {
-		case known.owner == ownerProgram && most < ownerProgram:
+		case f.owner == ownerProgram && most < ownerProgram:
 			candidate = f.Func
-		case known.owner == ownerLibrary && most <= ownerLibrary && !isClosure(f.Func):
+		case f.owner == ownerLibrary && most <= ownerLibrary && !isClosure(f.Func):
 			candidate = f.Func
 		}
-		most = max(most, known.owner)
+		most = max(most, f.owner)
 		if i == len(s.frames)-1 {
-			info.life = known.role&(roleLife|roleAsked) != 0
+			info.life = r&(roleLife|roleAsked) != 0
 		}
 	}
 	info.program = most == ownerProgram
