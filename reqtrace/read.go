@@ -109,6 +109,7 @@ func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func(
 func wrongFile(from *source, err error) error {
 	head := from.head[:min(from.n.Load(), int64(len(from.head)))]
 	begins := func(prefix string) bool { return strings.HasPrefix(string(head), prefix) }
+	text := strings.TrimSpace(string(head))
 	what := ""
 	switch {
 	case from.failed != nil: // a broken connection or gzip
@@ -128,10 +129,9 @@ func wrongFile(from *source, err error) error {
 		what = "it is a profile of pprof"
 	case begins("heap profile:"), begins("goroutine profile:"), begins("goroutine "), begins("--- "):
 		what = "it is a profile in text form"
-	case strings.HasPrefix(strings.TrimSpace(string(head)), "<"):
+	case strings.HasPrefix(text, "<"):
 		what = "it is HTML, such as a server's page of an error: look at it in a browser"
-	case strings.HasPrefix(strings.TrimSpace(string(head)), "{"), strings.HasPrefix(strings.TrimSpace(string(head)),
-		"["):
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
 		what = "it is JSON, such as what another tool made of a trace"
 	default:
 		what = err.Error()
