@@ -55,12 +55,14 @@ type known struct {
 	builds      map[string]bool
 }
 
-func (k *known) add(x *known) {
-	if k.builds == nil {
-		*k = known{x.first, x.last, map[string]bool{}}
+func addKnown(to map[Key]*known, k Key, x *known) {
+	sum := to[k]
+	if sum == nil {
+		sum = &known{x.first, x.last, map[string]bool{}}
+		to[k] = sum
 	}
-	k.first, k.last = earlier(k.first, x.first), later(k.last, x.last)
-	maps.Copy(k.builds, x.builds)
+	sum.first, sum.last = earlier(sum.first, x.first), later(sum.last, x.last)
+	maps.Copy(sum.builds, x.builds)
 }
 
 type watch struct {
@@ -124,10 +126,7 @@ func (h *History) learn(k Key, x *known) {
 	if h.known == nil {
 		h.known = map[Key]*known{}
 	}
-	if h.known[k] == nil {
-		h.known[k] = &known{}
-	}
-	h.known[k].add(x)
+	addKnown(h.known, k, x)
 }
 
 func (h *History) built(build string, at time.Time) { h.addWatched(build, at, 0, 0) }
