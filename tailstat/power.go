@@ -51,9 +51,13 @@ func (n *noise) shown(base, head int, shift float64) bool {
 		return false
 	}
 	rng := rand.New(rand.NewPCG(80, uint64(base))) // the same trials for each shift
-	x, y := make([]float64, base), make([]float64, head)
+	trial := n.looseTrial
+	if n.paired {
+		trial = n.pairedTrial
+	}
+	draw := trial(rng, base, head, shift)
 	for found, missed := 0, 0; ; {
-		if n.trial(rng, x, y, shift) <= critical {
+		if draw() <= critical {
 			found++
 		} else {
 			missed++
@@ -67,31 +71,67 @@ func (n *noise) shown(base, head int, shift float64) bool {
 	}
 }
 
-// trial draws values and returns their statistic, which is small if the difference shows.
-func (n *noise) trial(rng *rand.Rand, base, head []float64, shift float64) (statistic int) {
-	if n.paired {
-		draw(rng, base, n.base, shift)
-		slices.SortFunc(base, func(x, y float64) int { return cmp.Compare(math.Abs(x), math.Abs(y)) })
-		for i, d := range base {
-			if d <= 0 {
-				statistic += i + 1
-			}
+// A statistic is small if the difference shows.
+func (n *noise) pairedTrial(rng *rand.Rand, runs, _ int, shift float64) func() int {
+	values := slices.Clone(n.base)
+	for i := range values {
+		values[i] += shift
+	}
+	place, order := places(values, func(i, j int) int { return cmp.Compare(math.Abs(values[i]), math.Abs(values[j])) })
+	times := make([]int, len(values))
+	return func() int {
+		clear(times)
+		for range runs {
+			times[place[rng.IntN(len(place))]]++
 		}
-		return statistic
+		w, rank := 0, 0
+		for p, c := range times {
+			if values[order[p]] <= 0 { // it has the c ranks after rank
+				w += c*rank + c*(c+1)/2
+			}
+			rank += c
+		}
+		return w
 	}
-	draw(rng, base, n.base, 0)
-	draw(rng, head, n.head, shift)
-	slices.Sort(base)
-	for _, x := range head {
-		statistic += len(base) - sort.SearchFloat64s(base, x)
-	}
-	return statistic
 }
 
-func draw(rng *rand.Rand, to, from []float64, shift float64) {
-	for i := range to {
-		to[i] = shift + from[rng.IntN(len(from))]
+func (n *noise) looseTrial(rng *rand.Rand, base, head int, shift float64) func() int {
+	place, order := places(n.base, func(i, j int) int { return cmp.Compare(n.base[i], n.base[j]) })
+	sorted := make([]float64, len(n.base))
+	for p, i := range order {
+		sorted[p] = n.base[i]
 	}
+	at := make([]int, len(n.head))
+	for i, v := range n.head {
+		at[i] = sort.SearchFloat64s(sorted, shift+v)
+	}
+	notBelow := make([]int, len(n.base)+1) // how many of base have this place or a later one
+	return func() int {
+		clear(notBelow)
+		for range base {
+			notBelow[place[rng.IntN(len(place))]]++
+		}
+		for p := len(notBelow) - 2; p >= 0; p-- {
+			notBelow[p] += notBelow[p+1]
+		}
+		w := 0
+		for range head {
+			w += notBelow[at[rng.IntN(len(at))]]
+		}
+		return w
+	}
+}
+
+func places(values []float64, compare func(i, j int) int) (place, order []int) {
+	for i := range values {
+		order = append(order, i)
+	}
+	slices.SortFunc(order, compare)
+	place = make([]int, len(values))
+	for p, i := range order {
+		place[i] = p
+	}
+	return place, order
 }
 
 // Detectable returns the smallest ratio above 1 that so many runs of each, or rounds, show in four

@@ -199,20 +199,19 @@ func TestTrials(t *testing.T) {
 	for _, runs := range []int{1, 3, 10, 100} {
 		for _, shift := range []float64{.001, .3, 5} {
 			seed := func() *rand.Rand { return rand.New(rand.NewPCG(uint64(runs), 1)) }
-			x, y, sums := make([]float64, runs), make([]float64, runs+1), 0
-			want, is := seed(), seed()
+			want, pairs, sums := seed(), paired.pairedTrial(seed(), runs, runs, shift), 0
 			for range 20 {
 				w := signedRank(draw(want, paired.base, runs, shift))
-				if got := paired.trial(is, x, nil, shift); got != w {
+				if got := pairs(); got != w {
 					t.Fatalf("%d rounds, %v apart: %d, want %d", runs, shift, got, w)
 				}
 				sums += w
 			}
-			want, is = seed(), seed()
+			want, sets := seed(), loose.looseTrial(seed(), runs, runs+1, shift)
 			for range 20 {
 				base := draw(want, loose.base, runs, 0)
 				w := rankSum(base, draw(want, loose.head, runs+1, shift))
-				if got := loose.trial(is, x, y, shift); got != w {
+				if got := sets(); got != w {
 					t.Fatalf("%d and %d runs, %v apart: %d, want %d", runs, runs+1, shift, got, w)
 				}
 				sums += w
