@@ -400,8 +400,7 @@ func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	if x == nil {
 		return off
 	}
-	first := sort.Search(len(x.off), func(i int) bool { return x.off[i].b > a })
-	for i := first; i < len(x.off) && x.off[i].a < b; i++ {
+	for i := sort.Search(len(x.off), func(i int) bool { return x.off[i].b > a }); i < len(x.off) && x.off[i].a < b; i++ {
 		s := &x.off[i]
 		d := float64(min(s.b, b) - max(s.a, a))
 		off.quota += int64(s.quota * d)
@@ -434,8 +433,8 @@ func (k *kernel) waited(p, before *Parts, a, b int64) {
 	}
 	var quota, others float64
 	var woken int64
-	first := sort.Search(len(k.queue), func(i int) bool { return k.queue[i].b > a })
-	for i := first; i < len(k.queue) && k.queue[i].a < b; i++ {
+	for i := sort.Search(len(k.queue), func(i int) bool { return k.queue[i].b > a }); i < len(k.queue) &&
+		k.queue[i].a < b; i++ {
 		w := &k.queue[i]
 		d := float64(min(w.b, b)-max(w.a, a)) / float64(b-a)
 		quota += w.quota * d
