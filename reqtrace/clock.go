@@ -83,7 +83,7 @@ func (c *clock) hog(a, b int64) (site siteID, longest int64) {
 		site         siteID
 		sum, longest int64
 	}
-	i := sort.Search(len(c.runs), func(i int) bool { return c.runs[i].end > a })
+	i := searchBack(len(c.runs), func(i int) bool { return c.runs[i].end > a })
 	for _, r := range c.runs[i:min(len(c.runs), i+maxRuns)] {
 		d := min(r.end, b) - max(r.start, a)
 		if d <= 0 {
@@ -202,7 +202,7 @@ func (c *clock) queued(p *Parts, a, b int64) {
 // ends with the stop, though its reason may have come before.
 func (c *clock) stoppedAtEnd(a, b int64) int64 {
 	const soon = 1e6 // ns in which many goroutines may be woken
-	i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > b }) - 1
+	i := searchBack(len(c.steps), func(i int) bool { return c.steps[i].start > b }) - 1
 	for end := b; i >= 0 && end > a && b-end <= soon; i-- {
 		s := &c.steps[i]
 		if s.now.stopped {
@@ -217,7 +217,7 @@ func (c *clock) stoppedAtEnd(a, b int64) int64 {
 }
 
 func (c *clock) sums(t int64) (step, bool) {
-	i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > t }) - 1
+	i := searchBack(len(c.steps), func(i int) bool { return c.steps[i].start > t }) - 1
 	if i < 0 {
 		return step{}, false
 	}

@@ -400,7 +400,7 @@ func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	if x == nil {
 		return off
 	}
-	for i := sort.Search(len(x.off), func(i int) bool { return x.off[i].b > a }); i < len(x.off) && x.off[i].a < b; i++ {
+	for i := searchBack(len(x.off), func(i int) bool { return x.off[i].b > a }); i < len(x.off) && x.off[i].a < b; i++ {
 		s := &x.off[i]
 		d := float64(min(s.b, b) - max(s.a, a))
 		off.quota += int64(s.quota * d)
@@ -433,7 +433,7 @@ func (k *kernel) waited(p, before *Parts, a, b int64) {
 	}
 	var quota, others float64
 	var woken int64
-	for i := sort.Search(len(k.queue), func(i int) bool { return k.queue[i].b > a }); i < len(k.queue) &&
+	for i := searchBack(len(k.queue), func(i int) bool { return k.queue[i].b > a }); i < len(k.queue) &&
 		k.queue[i].a < b; i++ {
 		w := &k.queue[i]
 		d := float64(min(w.b, b)-max(w.a, a)) / float64(b-a)

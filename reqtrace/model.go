@@ -251,7 +251,16 @@ func (g *goroutine) at(t int64) int {
 	if n > 0 && g.segments[n-1].start <= t {
 		return n - 1
 	}
-	return sort.Search(n, func(i int) bool { return g.segments[i].start > t }) - 1
+	return searchBack(n, func(i int) bool { return g.segments[i].start > t }) - 1
+}
+
+func searchBack(n int, f func(int) bool) int {
+	from, to := n-1, n
+	for step := 1; from >= 0 && f(from); step *= 2 {
+		from, to = from-step, from
+	}
+	from = max(from+1, 0)
+	return from + sort.Search(to-from, func(i int) bool { return f(from + i) })
 }
 
 func (g *goroutine) segment(i int, b int64) (*segment, int64) {
@@ -289,7 +298,7 @@ func (g *goroutine) last() state {
 
 // wokeBefore returns when g last woke another goroutine before t, or 0.
 func (g *goroutine) wokeBefore(t int64) int64 {
-	i := sort.Search(len(g.wakes), func(i int) bool { return g.wakes[i] >= t })
+	i := searchBack(len(g.wakes), func(i int) bool { return g.wakes[i] >= t })
 	if i == 0 {
 		return 0
 	}

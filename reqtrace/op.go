@@ -2,7 +2,6 @@ package reqtrace
 
 import (
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -281,7 +280,7 @@ func (x *blamer) prune(horizon int64) {
 
 // transaction returns the commit that ends the sleep of g from a on, or nil.
 func (x *blamer) transaction(g *goroutine, a int64) *commit {
-	first := sort.Search(len(x.commits), func(i int) bool { return x.commits[i].at >= a })
+	first := searchBack(len(x.commits), func(i int) bool { return x.commits[i].at >= a })
 	for i := first; i < min(len(x.commits), first+maxCommits); i++ {
 		c := &x.commits[i]
 		switch {

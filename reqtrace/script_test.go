@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -204,6 +205,19 @@ func (s *script) want(parts map[Cause]int64) Request {
 // took reports whether a place took a time for a cause.
 func took(b Blame, c Cause, site string, d time.Duration) bool {
 	return b.Cause == c && b.Site == site && b.Time == d
+}
+
+// TestSearchBack: it finds what sort.Search finds, wherever that is.
+func TestSearchBack(t *testing.T) {
+	t.Parallel()
+	for n := range 70 {
+		for first := range n + 1 {
+			f := func(i int) bool { return i >= first }
+			if got, want := searchBack(n, f), sort.Search(n, f); got != want {
+				t.Fatalf("of %d, from %d on: %d, want %d", n, first, got, want)
+			}
+		}
+	}
 }
 
 func TestMain(m *testing.M) { leaks.Main(m) }
