@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"golang.org/x/net/http2/hpack"
 )
 
 type feeder interface {
@@ -144,6 +146,15 @@ func (s *stream) retry(by *muxConn, at int64, limit int, err error) {
 	}
 	s.resent++
 	s.line.send(s, by)
+}
+
+func (s *stream) header() []hpack.HeaderField {
+	if s.req.fields == nil {
+		// preparedHTTP2 has checked it.
+		fs, _ := s.req.target.fields()
+		return fs
+	}
+	return s.req.fields
 }
 
 func (s *stream) timeout() int64 { return s.sent + int64(s.line.p.e.o.Timeout) }

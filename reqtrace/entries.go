@@ -100,28 +100,37 @@ var entryPrefixes = []struct {
 	{"net.(*rawConn).Write", roleWrites},
 }
 
-func (s *sites) roleOf(f *frame) role {
-	r := entries[f.Func]
+type function struct {
+	role  role
+	owner owner
+}
+
+func (s *sites) function(f *frame) function {
+	if known, ok := s.functions[f.Func]; ok {
+		return known
+	}
+	known := function{role: entries[f.Func], owner: f.owner}
 	for _, p := range entryPrefixes {
 		if strings.HasPrefix(f.Func, p.prefix) {
-			r |= p.role
+			known.role |= p.role
 		}
 	}
 	if f.owner == ownerLibrary {
 		switch {
 		case strings.HasSuffix(f.Func, sqliteLocks):
-			r |= roleLocks
+			known.role |= roleLocks
 		case strings.HasSuffix(f.Func, sqliteUnlocks):
-			r |= roleUnlocks
+			known.role |= roleUnlocks
 		}
 	}
 	for i, pattern := range s.asked {
 		if matches(pattern, f.Func) || matches(pattern, shortFunc(f.Func)) {
-			r |= roleAsked
+			known.role |= roleAsked
 			s.met[i] = true
 		}
 	}
-	return r
+	s.functions[f.Func] = known
+	return known
 }
 
 func matches(pattern, name string) bool {
@@ -148,24 +157,24 @@ func (s *sites) serving(info *stackInfo) {
 	most, candidate := ownerRuntime, ""
 	for i := range s.frames {
 		f := &s.frames[i]
-		r := s.roleOf(f)
-		info.roles |= r
+		known := s.function(f)
+		info.roles |= known.role
 		switch {
-		case r&roleAsked != 0 && info.task == 0:
-			info.task, info.own = s.intern(shortFunc(f.Func)), f.owner == ownerProgram
+		case known.role&roleAsked != 0 && info.task == 0:
+			info.task, info.own = s.intern(shortFunc(f.Func)), known.owner == ownerProgram
 			info.work = most < ownerProgram
-		case r&roleWorker != 0 && info.task == 0:
+		case known.role&roleWorker != 0 && info.task == 0:
 			info.work = most == ownerRuntime
 		}
 		switch {
-		case f.owner == ownerProgram && most < ownerProgram:
+		case known.owner == ownerProgram && most < ownerProgram:
 			candidate = f.Func
-		case f.owner == ownerLibrary && most <= ownerLibrary && !isClosure(f.Func):
+		case known.owner == ownerLibrary && most <= ownerLibrary && !isClosure(f.Func):
 			candidate = f.Func
 		}
-		most = max(most, f.owner)
+		most = max(most, known.owner)
 		if i == len(s.frames)-1 {
-			info.life = r&(roleLife|roleAsked) != 0
+			info.life = known.role&(roleLife|roleAsked) != 0
 		}
 	}
 	info.program = most == ownerProgram

@@ -22,11 +22,12 @@ type sites struct {
 	cache   map[trace.Stack]*stackInfo
 	frames  []frame
 
-	asked   []string
-	met     []bool         // those that match a function
-	calls   map[line]call  // of what may be middleware
-	forWork map[siteID]int // by candidate
-	holds   map[siteID]*holding
+	asked     []string
+	met       []bool // those that match a function
+	functions map[string]function
+	calls     map[line]call  // of what may be middleware
+	forWork   map[siteID]int // by candidate
+	holds     map[siteID]*holding
 }
 
 type stackInfo struct {
@@ -52,7 +53,7 @@ func newSites() *sites {
 	s := &sites{
 		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{},
 		holds: map[siteID]*holding{}, forWork: map[siteID]int{},
-		cache: map[trace.Stack]*stackInfo{}, calls: map[line]call{},
+		cache: map[trace.Stack]*stackInfo{}, functions: map[string]function{}, calls: map[line]call{},
 	}
 	s.others = s.intern(otherRequests)
 	return s
