@@ -105,7 +105,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 	info := &noStack
 	if from == trace.GoRunning || to == trace.GoWaiting || to == trace.GoSyscall {
-		info = m.sites.look(st.Stack)
+		info = m.sites.look(g, st.Stack)
 		m.enter(g, info, t)
 	}
 	if from == trace.GoRunning {
@@ -228,7 +228,7 @@ func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 	if s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
 		return
 	}
-	s.release = m.sites.look(e.Stack()).site
+	s.release = m.sites.look(by, e.Stack()).site
 	// While it serves a request, a goroutine does not work for another one. So it released
 	// something.
 	if mine := g.turnOf(); by.serving() && mine != 0 && by.turnOf() != mine {
@@ -243,7 +243,7 @@ func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTrans
 	}
 	g.ofNobody = g.parent == nil
 	g.mark, g.known = t, true
-	info := m.sites.look(st.Stack)
+	info := m.sites.look(g, st.Stack)
 	m.enter(g, info, t)
 	m.turns.created(g, info, t)
 }
@@ -326,7 +326,7 @@ func (m *model) rangeBegin(e *trace.Event, t int64) {
 		}
 	case r.Name == rangeAssist:
 		g.assisting = true
-		g.assistAt = m.sites.look(e.Stack()).site
+		g.assistAt = m.sites.look(g, e.Stack()).site
 		if running {
 			m.hold(e, g, t)
 			m.run(g, t)
@@ -334,7 +334,7 @@ func (m *model) rangeBegin(e *trace.Event, t int64) {
 	case r.Name == rangeSweep && running:
 		g.sweeping = true
 		m.hold(e, g, t)
-		m.push(g, t, stateSweep, m.sites.look(e.Stack()).site)
+		m.push(g, t, stateSweep, m.sites.look(g, e.Stack()).site)
 	}
 }
 

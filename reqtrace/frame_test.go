@@ -389,7 +389,7 @@ func TestCgo(t *testing.T) {
 			"main._Cfunc_f", "main.call",
 		}, true},
 	} {
-		if got := newSites().look(stack(tt.funcs...)).cgo; got != tt.want {
+		if got := newSites().look(&goroutine{}, stack(tt.funcs...)).cgo; got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

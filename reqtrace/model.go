@@ -215,6 +215,7 @@ type segment struct {
 type goroutine struct {
 	id       int64
 	segments []segment // by time
+	stack    *knownStack
 	turn
 
 	serve     bool // an HTTP/1 connection of net/http

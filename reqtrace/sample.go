@@ -39,7 +39,7 @@ func (m *model) sample(e *trace.Event, t int64) {
 		return
 	}
 	g := m.goroutine(int64(e.Goroutine()))
-	info := m.sites.look(e.Stack())
+	info := m.sites.look(g, e.Stack())
 	if info.foreign { // otherwise it may be a router
 		g.classify(info) // a request that only runs has no other event
 	}

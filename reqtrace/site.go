@@ -19,7 +19,7 @@ type sites struct {
 	waits   []wait
 	longest []int64 // of waits
 	byWait  map[wait]waitID
-	cache   map[trace.Stack]*stackInfo
+	cache   map[trace.Stack]*knownStack
 	frames  []frame
 
 	asked     []string
@@ -28,6 +28,12 @@ type sites struct {
 	calls     map[line]call  // of what may be middleware
 	forWork   map[siteID]int // by candidate
 	holds     map[siteID]*holding
+}
+
+type knownStack struct {
+	stack trace.Stack
+	info  stackInfo
+	next  [2]*knownStack // what came after it, because servers repeat what they do
 }
 
 type stackInfo struct {
@@ -53,7 +59,7 @@ func newSites() *sites {
 	s := &sites{
 		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{},
 		holds: map[siteID]*holding{}, forWork: map[siteID]int{},
-		cache: map[trace.Stack]*stackInfo{}, functions: map[string]function{}, calls: map[line]call{},
+		cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}, calls: map[line]call{},
 	}
 	s.others = s.intern(otherRequests)
 	return s
@@ -96,21 +102,38 @@ func (s *sites) internPlace(p place) siteID {
 	return id
 }
 
-func (s *sites) forget() { clear(s.cache) }
+func (s *sites) forget() {
+	for _, k := range s.cache {
+		*k = knownStack{} // goroutines name it still
+	}
+	clear(s.cache)
+}
 
 var noStack stackInfo
 
-func (s *sites) look(stack trace.Stack) *stackInfo {
+func (s *sites) look(g *goroutine, stack trace.Stack) *stackInfo {
 	if stack == trace.NoStack {
 		return &noStack
 	}
-	info := s.cache[stack]
-	if info == nil {
-		read := s.read(stack)
-		info = &read
-		s.cache[stack] = info
+	last := g.stack
+	if last != nil {
+		for _, k := range last.next {
+			if k != nil && k.stack == stack {
+				g.stack = k
+				return &k.info
+			}
+		}
 	}
-	return info
+	k := s.cache[stack]
+	if k == nil {
+		k = &knownStack{stack: stack, info: s.read(stack)}
+		s.cache[stack] = k
+	}
+	if last != nil {
+		last.next = [2]*knownStack{k, last.next[0]}
+	}
+	g.stack = k
+	return &k.info
 }
 
 func (s *sites) read(stack trace.Stack) (info stackInfo) {
