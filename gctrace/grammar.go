@@ -171,34 +171,31 @@ func match(v *values, from position, b []byte, others *shape) progress {
 					return p.number(v, rest, at)
 				}
 			}
-			v[p.next] = x
-			p.last = p.used
-			p.used += n
-			p.next++
+			p.take(v, x, n)
 			continue
 		}
 		switch {
 		case t.wrapped(rest):
-			v[p.next] = 1
-			p.last = p.used
-			p.used = len(b)
-			p.next++
+			p.take(v, 1, len(rest))
 			return p
 		case hasPrefix(rest, t.lit):
-			v[p.next] = 1
-			p.last = p.used
-			p.used += len(t.lit)
-			p.next++
+			p.take(v, 1, len(t.lit))
 		case t.alt != "" && hasPrefix(rest, t.alt):
-			v[p.next] = 0
-			p.last = p.used
-			p.used += len(t.alt)
+			p.take(v, 0, len(t.alt))
 			p.next = t.altNext
 		default:
 			return p
 		}
 	}
 	return p
+}
+
+// take moves past a token of n bytes, which says x.
+func (p *progress) take(v *values, x int64, n int) {
+	v[p.next] = x
+	p.last = p.used
+	p.used += n
+	p.next++
 }
 
 // wrapped reports whether an editor broke the line at the token's final blank.
@@ -212,10 +209,7 @@ func (p progress) number(v *values, rest []byte, n int) progress {
 	if used == 0 || used != n {
 		return p
 	}
-	v[p.next] = x
-	p.last = p.used
-	p.used += n
-	p.next++
+	p.take(v, x, n)
 	return p
 }
 

@@ -115,7 +115,7 @@ func TestCancelInHandOver(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		e := &engine{
 			o: Options{Transport: instant{}, Connections: 2, Timeout: time.Hour}, epoch: time.Now(), newNap: newNap,
-			reqs: []request{{target: Target{URL: "http://h/"}}},
+			reqs: []request{{target: Target{URL: "http://h/"}}}, round: []int{0},
 		}
 		l := newOpenLoop(ctx, e)
 		l.rec, l.due = newRecorder(true, 0), func() int64 { return 0 }

@@ -65,7 +65,7 @@ func TestDrainOfALatePacer(t *testing.T) {
 			Transport: roundTrip(func() { <-gaveUp }), Connections: 2, Rate: 1000, Timeout: patience,
 			Drain: time.Second,
 		},
-		epoch: time.Now(), newNap: newNap, reqs: []request{{target: Target{URL: "http://h/"}}},
+		epoch: time.Now(), newNap: newNap, reqs: []request{{target: Target{URL: "http://h/"}}}, round: []int{0},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l := newOpenLoop(ctx, e)
@@ -181,10 +181,6 @@ func testStall(t *testing.T, o Options) {
 		o.Call = func(context.Context, int) error { serve(); return nil }
 	} else {
 		o.Targets = []Target{{URL: "http://service/"}}
-	}
-	o, err := o.normal()
-	if err != nil {
-		t.Fatal(err)
 	}
 	e, err := newEngine(o)
 	if err != nil {

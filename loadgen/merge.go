@@ -322,8 +322,5 @@ func (b *bin) addPoint(p *Point) string {
 	}
 	b.count += p.Count
 	b.failed += p.Failed
-	sum := Histogram{b.latency}
-	why := sum.add(&from)
-	b.latency = sum.h
-	return why
+	return b.latency.add(&from)
 }

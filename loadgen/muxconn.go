@@ -3,6 +3,7 @@ package loadgen
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,15 +61,14 @@ type muxConn struct {
 
 	wake chan struct{} // of writeOn; nil: who has a request writes
 
-	mu             sync.Mutex // guards all below
-	state          muxState
-	nc             net.Conn  // set once, before muxOpen
-	pending        []*stream // waiting, oldest first
-	streams        map[uint32]*stream
-	oldest, newest *stream // in the order of sending
-	nextID         uint32
-	most           int   // streams at a time
-	armed          int64 // reader's deadline; 0: none
+	mu      sync.Mutex // guards all below
+	state   muxState
+	nc      net.Conn  // set once, before muxOpen
+	pending []*stream // waiting, oldest first
+	streams []*stream // in the order of sending, so by id
+	nextID  uint32
+	most    int   // streams at a time
+	armed   int64 // reader's deadline; 0: none
 
 	writer  *http2.Framer // into out
 	encoder *hpack.Encoder
@@ -84,7 +84,7 @@ type muxConn struct {
 
 func newMuxConn(l *line, host int) *muxConn {
 	c := &muxConn{
-		p: l.p, line: l, host: host, nextID: 1, most: l.p.e.o.Streams, streams: map[uint32]*stream{},
+		p: l.p, line: l, host: host, nextID: 1, most: l.p.e.o.Streams,
 		window: 65535, initial: 65535, frame: muxFrameBytes, // until SETTINGS: RFC 9113, 6.5.2
 	}
 	c.writer = http2.NewFramer((*muxOut)(c), nil)
@@ -132,14 +132,11 @@ func (c *muxConn) run() {
 }
 
 // abandoned removes the streams above an id, oldest first. The caller holds mu.
-func (c *muxConn) abandoned(above uint32) (over []*stream) {
-	for s := c.oldest; s != nil; {
-		next := s.next
-		if s.id > above {
-			c.remove(s)
-			over = append(over, s)
-		}
-		s = next
+func (c *muxConn) abandoned(above uint32) []*stream {
+	i, _ := c.find(above + 1)
+	over := slices.Clone(c.streams[i:])
+	for _, s := range over {
+		c.remove(s)
 	}
 	return over
 }
@@ -224,7 +221,8 @@ func (c *muxConn) expire() bool {
 	}
 	var over, moved []*stream
 	dead := false
-	for s := c.oldest; s != nil && s.timeout() <= now; s = c.oldest {
+	for len(c.streams) > 0 && c.streams[0].timeout() <= now {
+		s := c.streams[0]
 		c.remove(s)
 		over = append(over, s)
 		_ = c.writer.WriteRSTStream(s.id, http2.ErrCodeCancel)
@@ -263,8 +261,8 @@ func (c *muxConn) arm() {
 	}
 	at := time.Time{}
 	switch {
-	case c.oldest != nil:
-		c.armed = c.oldest.timeout()
+	case len(c.streams) > 0:
+		c.armed = c.streams[0].timeout()
 	case len(c.pending) > 0:
 		c.armed = c.pending[0].timeout()
 	}
@@ -274,19 +272,23 @@ func (c *muxConn) arm() {
 	_ = c.nc.SetReadDeadline(at) // the next read finds a dead connection
 }
 
+// find returns where the stream of an id is in streams, or would be.
+func (c *muxConn) find(id uint32) (i int, found bool) {
+	return slices.BinarySearchFunc(c.streams, id, func(s *stream, id uint32) int { return cmp.Compare(s.id, id) })
+}
+
+// stream returns the stream of an id, or nil if it has ended. The caller holds mu.
+func (c *muxConn) stream(id uint32) *stream {
+	if i, found := c.find(id); found {
+		return c.streams[i]
+	}
+	return nil
+}
+
 func (c *muxConn) remove(s *stream) {
-	delete(c.streams, s.id)
-	if s.prev != nil {
-		s.prev.next = s.next
-	} else {
-		c.oldest = s.next
+	if i, found := c.find(s.id); found {
+		c.streams = slices.Delete(c.streams, i, i+1)
 	}
-	if s.next != nil {
-		s.next.prev = s.prev
-	} else {
-		c.newest = s.prev
-	}
-	s.prev, s.next = nil, nil
 	if s.rest != nil {
 		s.rest = nil
 		c.blocked = slices.DeleteFunc(c.blocked, func(b *stream) bool { return b == s })

@@ -53,7 +53,7 @@ func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 		return fmt.Errorf("%w: %w", errMalformed, err)
 	}
 	c.mu.Lock()
-	s := c.streams[id]
+	s := c.stream(id)
 	wrong := ""
 	switch {
 	case s == nil: // ended already
@@ -87,7 +87,7 @@ func (c *muxConn) data(f *http2.DataFrame) error {
 		_ = c.writer.WriteWindowUpdate(0, c.credit)
 		c.credit = 0
 	}
-	s := c.streams[f.StreamID]
+	s := c.stream(f.StreamID)
 	switch {
 	case s == nil:
 		c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *muxConn) answered(s *stream) {
 // broken ends a failed stream, and resets it unless code is 0.
 func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	c.mu.Lock()
-	s := c.streams[id]
+	s := c.stream(id)
 	if s == nil {
 		c.mu.Unlock()
 		return nil
@@ -210,7 +210,7 @@ func (c *muxConn) widen(id uint32, by int64) {
 	defer c.mu.Unlock()
 	if id == 0 {
 		c.window += by
-	} else if s := c.streams[id]; s != nil {
+	} else if s := c.stream(id); s != nil {
 		s.window += by
 	}
 	c.pump()
@@ -245,13 +245,7 @@ func (c *muxConn) open(s *stream, now int64) {
 	if c.nextID += 2; c.nextID > muxLastID {
 		c.state = muxClosing
 	}
-	c.streams[s.id] = s
-	if s.prev = c.newest; s.prev == nil {
-		c.oldest = s
-	} else {
-		s.prev.next = s
-	}
-	c.newest = s
+	c.streams = append(c.streams, s)
 
 	c.block.Reset()
 	for _, f := range s.header() {

@@ -274,10 +274,6 @@ type handLoop struct {
 
 func newHandLoop(t *testing.T, o Options) *handLoop {
 	t.Helper()
-	o, err := o.normal()
-	if err != nil {
-		t.Fatal(err)
-	}
 	e, err := newEngine(o)
 	if err != nil {
 		t.Fatal(err)

@@ -97,13 +97,12 @@ type stream struct {
 	sent   int64 // or first waited
 
 	// The connection's mu guards these.
-	id         uint32
-	prev, next *stream
-	status     int    // 0: none yet
-	bytes      int64  // of the body
-	credit     uint32 // not yet returned to the server's window
-	window     int64  // what the server accepts
-	rest       []byte // of the request's body
+	id     uint32
+	status int    // 0: none yet
+	bytes  int64  // of the body
+	credit uint32 // not yet returned to the server's window
+	window int64  // what the server accepts
+	rest   []byte // of the request's body
 }
 
 // An idle stream needs no lock, and send connects if necessary.

@@ -20,7 +20,7 @@ type recorder struct {
 	seen func(due, end int64) // called with mu held
 
 	classes *classes
-	target  func(job) int // nil: no classes
+	target  func(job) int // nil: fewer than two classes
 
 	pacer   Histogram // these three are the pacer's until it ends
 	behind  int64     // of its last request, ns
@@ -51,7 +51,7 @@ func newRecorder(open bool, from int64) *recorder {
 }
 
 func (r *recorder) classify(c *classes, target func(job) int) {
-	if len(c.names) > 0 {
+	if len(c.names) > 1 {
 		r.classes, r.target, r.byClass = c, target, make([]tally, len(c.names))
 	}
 }

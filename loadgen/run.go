@@ -13,10 +13,6 @@ import (
 // what it measured. If ctx ends, Result.Interrupted is set. Every error is an
 // *evenkeel.OptionError. If the service is down, the Result has failures.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	o, err := o.normal()
-	if err != nil {
-		return nil, err
-	}
 	e, err := newEngine(o)
 	if err != nil {
 		return nil, err
@@ -86,10 +82,7 @@ func (e *engine) load(caller context.Context) *Result {
 
 // Check returns the error that Run would return, without a run.
 func Check(o Options) error {
-	o, err := o.normal()
-	if err == nil {
-		_, err = newEngine(o)
-	}
+	_, err := newEngine(o)
 	return err
 }
 
@@ -157,7 +150,7 @@ type engine struct {
 	o        Options
 	reqs     []request
 	hosts    []host
-	round    []int // indexes into reqs; nil: in order
+	round    []int // indexes into reqs
 	classes  classes
 	epoch    time.Time
 	http2    bool // before negotiate: perhaps
@@ -170,6 +163,10 @@ type engine struct {
 }
 
 func newEngine(o Options) (*engine, error) {
+	o, err := o.normal()
+	if err != nil {
+		return nil, err
+	}
 	reqs, hosts, err := prepare(o)
 	if err != nil {
 		return nil, err
@@ -180,7 +177,10 @@ func newEngine(o Options) (*engine, error) {
 	e := &engine{
 		o: o, reqs: reqs, hosts: hosts, epoch: time.Now(), newNap: newNap, conns: map[*conn]struct{}{},
 	}
-	if e.round, e.classes, err = mix(o.Targets); err != nil {
+	if e.round, err = Round(o.Targets); err != nil {
+		return nil, err
+	}
+	if e.classes, err = classesOf(o.Targets); err != nil {
 		return nil, err
 	}
 	e.http2, err = e.preparedHTTP2()
@@ -191,12 +191,7 @@ func (e *engine) now() int64 { return int64(time.Since(e.epoch)) }
 
 func (e *engine) request(j job) *request { return &e.reqs[e.target(j)] }
 
-func (e *engine) target(j job) int {
-	if e.round != nil {
-		return e.round[j.index%int64(len(e.round))]
-	}
-	return int(j.index % int64(len(e.reqs)))
-}
+func (e *engine) target(j job) int { return e.round[j.index%int64(len(e.round))] }
 
 func (e *engine) inFlight() int {
 	if e.http2 {

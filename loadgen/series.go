@@ -73,7 +73,7 @@ func (s *bins[B]) join() {
 type series struct{ bins[bin] }
 
 type bin struct {
-	latency *hdr.Histogram
+	latency Histogram // of seriesDigits
 	failed  int64
 	count   int64
 }
@@ -83,33 +83,28 @@ func newSeries() *series { return &series{newBins((*bin).add)} }
 func (b *bin) add(c bin) {
 	b.failed += c.failed
 	b.count += c.count
-	switch {
-	case b.latency == nil:
+	if b.latency.h == nil {
 		b.latency = c.latency
-	case c.latency != nil:
-		b.latency.Merge(c.latency)
+		return
 	}
+	b.latency.Merge(&c.latency)
 }
 
 func (b *bin) record(ns int64) {
-	if b.latency == nil {
-		b.latency = hdr.New(histogramLowest, histogramHighest, seriesDigits)
+	if b.latency.h == nil {
+		b.latency.h = hdr.New(histogramLowest, histogramHighest, seriesDigits)
 	}
-	_ = b.latency.RecordValue(min(max(ns, 0), histogramHighest)) // in range
+	b.latency.Record(time.Duration(ns))
 }
 
 func (s *series) result() Series {
 	r := Series{Interval: time.Duration(s.interval), Points: make([]Point, len(s.list))}
 	for i, b := range s.list {
-		p := Point{Count: b.count, Failed: b.failed}
-		if b.latency != nil {
-			p.P50 = time.Duration(b.latency.ValueAtQuantile(50))
-			p.P99 = time.Duration(b.latency.ValueAtQuantile(99))
-			p.Max = time.Duration(b.latency.Max())
-			text, _ := Histogram{b.latency}.MarshalText() // it fails only in Write, and memory takes all
-			p.Histogram = string(text)
+		text, _ := b.latency.MarshalText() // it fails only in Write, and memory takes all
+		r.Points[i] = Point{
+			Count: b.count, Failed: b.failed, Histogram: string(text),
+			P50: b.latency.Quantile(.5), P99: b.latency.Quantile(.99), Max: b.latency.Max(),
 		}
-		r.Points[i] = p
 	}
 	return r
 }

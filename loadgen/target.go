@@ -195,19 +195,6 @@ func Round(targets []Target) ([]int, error) {
 	return round, nil
 }
 
-// mix returns no round for the targets' own order, and no classes if there is one.
-func mix(targets []Target) (round []int, c classes, err error) {
-	if slices.ContainsFunc(targets, func(t Target) bool { return t.Weight != 0 }) || len(targets) > MaxTargets {
-		if round, err = Round(targets); err != nil {
-			return nil, c, err
-		}
-	}
-	if c, err = classesOf(targets); len(c.names) < 2 {
-		c = classes{}
-	}
-	return round, c, err
-}
-
 func (t *Target) weight() int { return max(t.Weight, 1) }
 
 func greatestCommon(a, b int) int {

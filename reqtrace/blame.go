@@ -409,3 +409,62 @@ func (x *blamer) addToSite(w wait, ns, stretch int64) {
 	}
 	x.sites = append(x.sites, blameOf{w, ns, stretch})
 }
+
+// own is the cause, or what the holder did.
+func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
+	at := seg.site
+	if p.cause == CauseRunning {
+		w = wait{cause: own, site: s.better(at, p.site), from: p.from, op: at}
+	} else {
+		w = wait{cause: p.cause, doing: own, site: p.site, from: p.from, at: s.better(at, p.holderWait), atOp: at}
+		w.holder, w.writer = p.holder, p.writer
+	}
+	switch {
+	case p.inside != 0:
+		w.inside = p.inside
+	case own == CauseSleep:
+		w.inside = seg.inside
+	}
+	if w.from == w.site {
+		w.from = 0
+	}
+	if w.op == w.site || s.places[w.op].op == "" {
+		w.op = 0
+	}
+	if w.atOp == w.at || s.places[w.atOp].op == "" {
+		w.atOp = 0
+	}
+	return w
+}
+
+// What the request waits for remains the same in a chain, so a convoy leads to the goroutine that
+// began it. held says that the goroutine held what was waited for, and did not make it.
+func (s *sites) follow(p *piece, seg *segment, a, b int64, cause Cause, held bool) piece {
+	next := piece{g: seg.waker, a: a, b: b, cause: cause, site: p.site, from: p.from, inside: p.inside}
+	next.held, next.holder, next.hold = p.held || held, p.holder, p.hold
+	if held {
+		next.hold = b - a
+	}
+	if p.cause == CauseRunning { // the request's own wait, or a worker's
+		next.site = s.better(seg.site, p.site)
+		if p.from == 0 {
+			next.from = seg.site
+		}
+	}
+	switch {
+	case cause == CauseRunning:
+	case held || !p.held:
+		if held && s.hasOneHolder(seg) {
+			next.acquireSite = seg.site
+		}
+		if s.name(seg.release) != "" {
+			next.holder = seg.release
+			if p.cause != CauseRunning { // otherwise the request itself is the writer
+				next.writer = s.writerAt(seg)
+			}
+		}
+	default:
+		next.holderWait, next.writer = s.better(seg.site, p.holderWait), p.writer
+	}
+	return next
+}

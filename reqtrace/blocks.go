@@ -75,7 +75,7 @@ type blocker struct {
 	a       *analysis
 	sites   *sites
 	names   []string
-	classes []uint8 // index of names, by class
+	classes map[siteID]uint8 // index of names
 	slow    int
 	weight  int
 
@@ -86,7 +86,9 @@ type blocker struct {
 }
 
 func (a *analysis) newBlocker(m *model) *blocker {
-	x := &blocker{a: a, sites: m.sites, weight: max(a.kept.oneIn, 1), found: map[row]*placed{}}
+	x := &blocker{
+		a: a, sites: m.sites, weight: max(a.kept.oneIn, 1), classes: map[siteID]uint8{}, found: map[row]*placed{},
+	}
 	x.slow, _ = a.edges(.99, 1)
 	x.fold()
 	for i := range a.requests {
@@ -213,7 +215,6 @@ func (x *blocker) blame(r row, ns int64) Blame {
 // fold numbers the classes. Those with few requests share a number.
 func (x *blocker) fold() {
 	count := x.sites.countClasses(x.a.requests)
-	x.classes = make([]uint8, len(count))
 	for i, id := range x.sites.mostClasses(count, count) {
 		name := x.sites.name(id)
 		if i >= blockClasses {
@@ -308,25 +309,18 @@ func (c *Class) quantiles(times []int64) {
 type classes struct {
 	pattern string
 	sites   *sites
-	known   map[siteID]bool
 	total   map[siteID]*Parts
 }
 
-func newClasses(pattern string, s *sites) *classes {
-	return &classes{pattern: pattern, sites: s, known: map[siteID]bool{}, total: map[siteID]*Parts{}}
-}
-
 func (c *classes) wants(id siteID) bool {
-	if c.pattern == "" {
+	name := c.sites.name(id)
+	switch {
+	case c.pattern == "":
 		return true
+	case name == "":
+		return c.pattern == noClass
 	}
-	wanted, ok := c.known[id]
-	if !ok {
-		name := c.sites.name(id)
-		wanted = name != "" && matches(c.pattern, name) || name == "" && c.pattern == noClass
-		c.known[id] = wanted
-	}
-	return wanted
+	return matches(c.pattern, name)
 }
 
 func (c *classes) add(id siteID, p *Parts) {
@@ -351,7 +345,7 @@ func (c *classes) asked() (total Parts) {
 func (c *classes) list(requests []record) []Class {
 	slow := max(min(int(.99*float64(len(requests))), len(requests)-1), 0)
 	count, late := c.sites.countClasses(requests), c.sites.countClasses(requests[slow:])
-	list, rowOf := []Class{}, make([]uint8, len(count))
+	list, rowOf := []Class{}, map[siteID]int{}
 	for i, id := range c.sites.mostClasses(late, count) {
 		switch {
 		case i < maxClasses-1:
@@ -362,7 +356,7 @@ func (c *classes) list(requests []record) []Class {
 		last := &list[len(list)-1]
 		last.Requests, last.Slow = last.Requests+count[id], last.Slow+late[id]
 		last.Total.addAll(*c.total[id])
-		rowOf[id] = uint8(len(list) - 1)
+		rowOf[id] = len(list) - 1
 	}
 	times := make([][]int64, len(list))
 	for i := range requests {
@@ -375,27 +369,20 @@ func (c *classes) list(requests []record) []Class {
 	return list
 }
 
-func (s *sites) countClasses(requests []record) []int {
-	count := make([]int, len(s.places))
+func (s *sites) countClasses(requests []record) map[siteID]int {
+	count := map[siteID]int{}
 	for i := range requests {
 		count[requests[i].class]++
 	}
 	return count
 }
 
-// mostClasses returns the classes in the order of first, then of count, which is not 0, then of
-// names.
-func (s *sites) mostClasses(first, count []int) (ids []siteID) {
-	for id, n := range count {
-		if n > 0 {
-			ids = append(ids, siteID(id))
-		}
-	}
-	slices.SortFunc(ids, func(a, b siteID) int {
+// mostClasses returns the classes of count in the order of first, then of count, then of names.
+func (s *sites) mostClasses(first, count map[siteID]int) []siteID {
+	return slices.SortedFunc(maps.Keys(count), func(a, b siteID) int {
 		return cmp.Or(cmp.Compare(first[b], first[a]), cmp.Compare(count[b], count[a]),
 			cmp.Compare(s.name(a), s.name(b)))
 	})
-	return ids
 }
 
 func classError(pattern string, list []Class) error {

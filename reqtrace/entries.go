@@ -207,23 +207,15 @@ const (
 
 // Error has a line for each candidate.
 func (e *NoRequestsError) Error() string {
-	var b strings.Builder
-	b.WriteString(noRequests)
-	if len(e.Candidates) > 0 {
-		b.WriteString("; these waited again and again:")
+	if len(e.Candidates) == 0 {
+		return noRequests
 	}
-	for _, f := range e.Candidates {
-		b.WriteString("\n  " + f)
-	}
-	return b.String()
+	return noRequests + "; these waited again and again:\n  " + strings.Join(e.Candidates, "\n  ")
 }
 
 func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {
 	if info.candidate == 0 || g.way == wayLife || !mayBeForWork(to, reason, info) {
 		return
-	}
-	if n := int(info.candidate) + 1; n > len(s.forWork) {
-		s.forWork = append(s.forWork, make([]int, n-len(s.forWork))...)
 	}
 	s.forWork[info.candidate]++
 }
@@ -235,7 +227,7 @@ func (s *sites) noRequests() error {
 	}
 	for id, n := range s.forWork {
 		if n >= leastWaits && float64(n) >= leastWaitShare*float64(most) {
-			waits[s.name(siteID(id))] = n
+			waits[s.name(id)] = n
 		}
 	}
 	list := slices.SortedFunc(maps.Keys(waits), func(a, b string) int {

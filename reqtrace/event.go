@@ -45,16 +45,16 @@ func (m *model) event(e *trace.Event) {
 			m.turns.step(m.goroutine(int64(e.Goroutine())), turnEnds, t)
 		}
 	case trace.EventLog:
-		switch l := e.Log(); l.Category {
-		case mark.ID:
-			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion || !g.known {
-				// otherwise it began before the trace, or has no region
-				g.reqID = l.Message
-			}
-		case mark.Class:
-			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion || !g.known {
-				g.route = m.sites.intern(l.Message)
-			}
+		l := e.Log()
+		if l.Category != mark.ID && l.Category != mark.Class {
+			break
+		}
+		switch g := m.goroutine(int64(e.Goroutine())); {
+		case g.phase != phaseRegion && g.known: // it began before the trace, or has no region
+		case l.Category == mark.ID:
+			g.reqID = l.Message
+		default:
+			g.route = m.sites.intern(l.Message)
 		}
 	case trace.EventStackSample:
 		m.sample(e, t)
@@ -88,8 +88,8 @@ func (m *model) label(e *trace.Event, t int64) {
 	}
 	g := m.goroutine(int64(l.Resource.Goroutine()))
 	g.gcWorker = true
-	if g.last() == stateRunning && e.Proc() != trace.NoProc {
-		m.clock.hold(t, m.clock.proc(int64(e.Proc())), g.marks())
+	if g.last() == stateRunning {
+		m.hold(e, g, t)
 	}
 }
 

@@ -98,8 +98,9 @@ func newModel(o Options) (*model, error) {
 	m.regionPattern = strings.ContainsAny(o.Region, "*?[")
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{
-		anyServer: o.Region == "", classes: newClasses(o.Class, m.sites),
-		blamer: blamer{clock: &m.clock, known: m.sites},
+		anyServer: o.Region == "",
+		classes:   classes{pattern: o.Class, sites: m.sites, total: map[siteID]*Parts{}},
+		blamer:    blamer{clock: &m.clock, known: m.sites},
 	}
 	if o.Beside != nil {
 		m.late, m.machine.Steal = o.Beside.Late, o.Beside.Steal

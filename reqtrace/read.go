@@ -109,6 +109,7 @@ func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func(
 func wrongFile(from *source, err error) error {
 	head := from.head[:min(from.n.Load(), int64(len(from.head)))]
 	begins := func(prefix string) bool { return strings.HasPrefix(string(head), prefix) }
+	text := strings.TrimSpace(string(head))
 	what := ""
 	switch {
 	case from.failed != nil: // a broken connection or gzip
@@ -128,10 +129,9 @@ func wrongFile(from *source, err error) error {
 		what = "it is a profile of pprof"
 	case begins("heap profile:"), begins("goroutine profile:"), begins("goroutine "), begins("--- "):
 		what = "it is a profile in text form"
-	case strings.HasPrefix(strings.TrimSpace(string(head)), "<"):
+	case strings.HasPrefix(text, "<"):
 		what = "it is HTML, such as a server's page of an error: look at it in a browser"
-	case strings.HasPrefix(strings.TrimSpace(string(head)), "{"), strings.HasPrefix(strings.TrimSpace(string(head)),
-		"["):
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
 		what = "it is JSON, such as what another tool made of a trace"
 	default:
 		what = err.Error()
@@ -186,17 +186,10 @@ func batches(ctx context.Context, r *source, yield func()) (next func() (*batch,
 		}, stop
 	}
 	const events = 64
-	b := &batch{events: make([]trace.Event, 0, events)}
-	var tr *trace.Reader
+	b, d := &batch{events: make([]trace.Event, 0, events)}, decoder{source: r}
 	return func() (*batch, error) {
 		yield()
-		b.events = b.events[:0]
-		if tr == nil {
-			tr, b.err = newReader(r)
-		}
-		if b.err == nil {
-			b.fill(tr)
-		}
+		d.fill(b)
 		return b, context.Cause(ctx)
 	}, func() {}
 }
@@ -212,7 +205,7 @@ func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func
 	}
 	go func() {
 		defer close(ended)
-		tr, err := newReader(r)
+		d := decoder{source: r}
 		for {
 			var b *batch
 			select {
@@ -223,10 +216,7 @@ func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func
 			if b == nil {
 				b = &batch{events: make([]trace.Event, 0, events), free: free}
 			}
-			b.events, b.err = b.events[:0], err
-			if err == nil {
-				b.fill(tr)
-			}
+			d.fill(b)
 			full <- b
 			if b.err != nil {
 				return
@@ -241,16 +231,22 @@ func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func
 	}
 }
 
-// newReader and fill return the panics of the trace reader as errors.
-func newReader(r io.Reader) (tr *trace.Reader, err error) {
-	defer recovered(&err)
-	return trace.NewReader(r)
+type decoder struct {
+	source *source
+	reader *trace.Reader // nil: nothing was read yet
 }
 
-func (b *batch) fill(tr *trace.Reader) {
+// fill returns the panics of the trace reader as errors.
+func (d *decoder) fill(b *batch) {
 	defer recovered(&b.err)
+	b.events = b.events[:0]
+	if d.reader == nil {
+		if d.reader, b.err = trace.NewReader(d.source); b.err != nil {
+			return
+		}
+	}
 	for len(b.events) < cap(b.events) {
-		e, err := tr.ReadEvent()
+		e, err := d.reader.ReadEvent()
 		if err != nil {
 			b.err = err
 			return

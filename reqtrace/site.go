@@ -15,7 +15,6 @@ type siteID uint32
 type sites struct {
 	places  []place
 	byPlace map[place]siteID
-	byName  map[string]siteID
 	others  siteID
 	waits   []wait
 	longest []int64 // of waits
@@ -26,8 +25,8 @@ type sites struct {
 	asked     []string
 	met       []bool // those that match a function
 	functions map[string]function
-	calls     map[line]call // of what may be middleware
-	forWork   []int         // by candidate
+	calls     map[line]call  // of what may be middleware
+	forWork   map[siteID]int // by candidate
 	holds     map[siteID]*holding
 }
 
@@ -58,8 +57,8 @@ type stackInfo struct {
 
 func newSites() *sites {
 	s := &sites{
-		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byName: map[string]siteID{}, byWait: map[wait]waitID{},
-		holds: map[siteID]*holding{},
+		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{},
+		holds: map[siteID]*holding{}, forWork: map[siteID]int{},
 		cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}, calls: map[line]call{},
 	}
 	s.others = s.intern(otherRequests)
@@ -91,14 +90,7 @@ func (s *sites) occupant(g *goroutine) siteID {
 	return 0
 }
 
-func (s *sites) intern(name string) siteID {
-	id, ok := s.byName[name]
-	if !ok {
-		id = s.internPlace(place{site: name})
-		s.byName[name] = id
-	}
-	return id
-}
+func (s *sites) intern(name string) siteID { return s.internPlace(place{site: name}) }
 
 func (s *sites) internPlace(p place) siteID {
 	id, ok := s.byPlace[p]
@@ -253,30 +245,29 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 
 // blames joins those that look the same. slowest limits their stretches.
 func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
-	type shown struct{ time, longest int64 }
-	all := map[Blame]shown{}
+	at := map[Blame]int{} // index of list
 	for id, ns := range waits {
 		if ns == 0 {
 			continue
 		}
 		b := s.blame(&s.waits[id], 0, 0)
-		sum := all[b]
-		all[b] = shown{sum.time + ns, max(sum.longest, s.longest[id])}
+		i, ok := at[b]
+		if !ok {
+			i = len(list)
+			at[b], list = i, append(list, b)
+		}
+		list[i].Time += dur(ns)
+		list[i].Longest = max(list[i].Longest, dur(s.longest[id]))
 	}
-	for b, sum := range all {
-		b.Time, b.Longest = dur(sum.time/n), dur(min(sum.longest, slowest))
-		list = append(list, b)
+	for i := range list {
+		list[i].Time /= dur(n)
+		list[i].Longest = min(list[i].Longest, dur(slowest))
 	}
-	slices.SortFunc(list, compareBlames)
+	slices.SortStableFunc(list, func(p, q Blame) int {
+		return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site),
+			cmp.Compare(p.Holder, q.Holder))
+	})
 	return list[:min(len(list), maxBandSites)]
-}
-
-func compareBlames(p, q Blame) int {
-	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause),
-		cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op),
-		cmp.Compare(p.Inside, q.Inside), cmp.Compare(p.Handler, q.Handler),
-		cmp.Compare(p.Holder, q.Holder), cmp.Compare(p.Writer, q.Writer),
-		cmp.Compare(p.Doing, q.Doing), cmp.Compare(p.DoingAt, q.DoingAt), cmp.Compare(p.DoingOp, q.DoingOp))
 }
 
 func (s *sites) opOf(op, at siteID) string {
@@ -284,63 +275,4 @@ func (s *sites) opOf(op, at siteID) string {
 		return o
 	}
 	return s.places[at].op
-}
-
-// own is the cause, or what the holder did.
-func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
-	at := seg.site
-	if p.cause == CauseRunning {
-		w = wait{cause: own, site: s.better(at, p.site), from: p.from, op: at}
-	} else {
-		w = wait{cause: p.cause, doing: own, site: p.site, from: p.from, at: s.better(at, p.holderWait), atOp: at}
-		w.holder, w.writer = p.holder, p.writer
-	}
-	switch {
-	case p.inside != 0:
-		w.inside = p.inside
-	case own == CauseSleep:
-		w.inside = seg.inside
-	}
-	if w.from == w.site {
-		w.from = 0
-	}
-	if w.op == w.site || s.places[w.op].op == "" {
-		w.op = 0
-	}
-	if w.atOp == w.at || s.places[w.atOp].op == "" {
-		w.atOp = 0
-	}
-	return w
-}
-
-// What the request waits for remains the same in a chain, so a convoy leads to the goroutine that
-// began it. held says that the goroutine held what was waited for, and did not make it.
-func (s *sites) follow(p *piece, seg *segment, a, b int64, cause Cause, held bool) piece {
-	next := piece{g: seg.waker, a: a, b: b, cause: cause, site: p.site, from: p.from, inside: p.inside}
-	next.held, next.holder, next.hold = p.held || held, p.holder, p.hold
-	if held {
-		next.hold = b - a
-	}
-	if p.cause == CauseRunning { // the request's own wait, or a worker's
-		next.site = s.better(seg.site, p.site)
-		if p.from == 0 {
-			next.from = seg.site
-		}
-	}
-	switch {
-	case cause == CauseRunning:
-	case held || !p.held:
-		if held && s.hasOneHolder(seg) {
-			next.acquireSite = seg.site
-		}
-		if s.name(seg.release) != "" {
-			next.holder = seg.release
-			if p.cause != CauseRunning { // otherwise the request itself is the writer
-				next.writer = s.writerAt(seg)
-			}
-		}
-	default:
-		next.holderWait, next.writer = s.better(seg.site, p.holderWait), p.writer
-	}
-	return next
 }

@@ -92,7 +92,7 @@ type turn struct {
 }
 
 type turns struct {
-	classes   *classes
+	classes   classes
 	anyServer bool // without regions, net/http's turns are requests
 	origin    int64
 	blamer    blamer

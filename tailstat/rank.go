@@ -1,9 +1,9 @@
 package tailstat
 
 import (
+	"bytes"
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -230,18 +230,16 @@ func smallest(rounds int) []float64 {
 	}
 	rng := rand.New(rand.NewPCG(1970, uint64(rounds)))
 	all := make([]float64, draws)
+	var positive []byte // by rank; 1: the difference is positive
 	for i := range all {
 		least := 1.0
-		var s signs
+		positive = positive[:0]
 		w := 0
 		for n := 1; n <= rounds; n++ {
-			rank := rng.IntN(n)
-			w += s.above(rank) // each greater positive one moves up by a rank
-			positive := rng.IntN(2) == 1
-			s.insert(rank, positive)
-			if positive {
-				w += rank + 1
-			}
+			rank, sign := rng.IntN(n), byte(rng.IntN(2))
+			w += bytes.Count(positive[rank:], []byte{1}) // each greater positive one moves up by a rank
+			w += int(sign) * (rank + 1)
+			positive = slices.Insert(positive, rank, sign)
 			least = min(least, of[n].twoSided(min(w, n*(n+1)/2-w)))
 		}
 		all[i] = least
@@ -249,31 +247,4 @@ func smallest(rounds int) []float64 {
 	slices.Sort(all)
 	smallests.Store(rounds, all)
 	return all
-}
-
-// signs has the bit of each rank whose difference is positive.
-type signs [(MaxRounds + 63) / 64]uint64
-
-func (s *signs) above(rank int) int {
-	n := 0
-	for i := rank / 64; i < len(s); i++ {
-		word := s[i]
-		if i == rank/64 {
-			word >>= rank % 64
-		}
-		n += bits.OnesCount64(word)
-	}
-	return n
-}
-
-func (s *signs) insert(rank int, positive bool) {
-	at := rank / 64
-	for i := len(s) - 1; i > at; i-- {
-		s[i] = s[i]<<1 | s[i-1]>>63
-	}
-	low := uint64(1)<<(rank%64) - 1
-	s[at] = s[at]&low | s[at]&^low<<1
-	if positive {
-		s[at] |= low + 1
-	}
 }

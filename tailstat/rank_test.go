@@ -223,35 +223,6 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestSigns holds the bits' ranks against a slice's.
-func TestSigns(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
-		var s signs
-		var all []bool
-		for n := range MaxRounds {
-			rank := rng.IntN(n + 1)
-			above := 0
-			for _, positive := range all[rank:] {
-				if positive {
-					above++
-				}
-			}
-			if got := s.above(rank); got != above {
-				t.Fatalf("%d above rank %d of %d, want %d", got, rank, n, above)
-			}
-			positive := rng.IntN(2) == 1
-			s.insert(rank, positive)
-			all = slices.Insert(all, rank, positive)
-		}
-		for i, positive := range all {
-			if got := s[i/64]>>(i%64)&1 == 1; got != positive {
-				t.Fatalf("rank %d is positive: %v, want %v", i, got, positive)
-			}
-		}
-	}
-}
-
 // TestLooks goes on with noise whose size changes and whose neighbours are alike, and looks after each round: the
 // share of sequences in which any interval misses the truth is the level.
 func TestLooks(t *testing.T) {

@@ -55,12 +55,14 @@ type known struct {
 	builds      map[string]bool
 }
 
-func (k *known) add(x *known) {
-	if k.builds == nil {
-		*k = known{x.first, x.last, map[string]bool{}}
+func addKnown(to map[Key]*known, k Key, x *known) {
+	sum := to[k]
+	if sum == nil {
+		sum = &known{x.first, x.last, map[string]bool{}}
+		to[k] = sum
 	}
-	k.first, k.last = earlier(k.first, x.first), later(k.last, x.last)
-	maps.Copy(k.builds, x.builds)
+	sum.first, sum.last = earlier(sum.first, x.first), later(sum.last, x.last)
+	maps.Copy(sum.builds, x.builds)
 }
 
 type watch struct {
@@ -124,10 +126,7 @@ func (h *History) learn(k Key, x *known) {
 	if h.known == nil {
 		h.known = map[Key]*known{}
 	}
-	if h.known[k] == nil {
-		h.known[k] = &known{}
-	}
-	h.known[k].add(x)
+	addKnown(h.known, k, x)
 }
 
 func (h *History) built(build string, at time.Time) { h.addWatched(build, at, 0, 0) }
@@ -232,9 +231,8 @@ func (h *History) prune(hours, fine int, added int64) {
 func (h *History) order() []int64 { return slices.Sorted(maps.Keys(h.hours)) }
 
 func hourOf(t time.Time) (hour int64, minute uint8) {
-	s := wallClock(t).Unix()
-	start := floor(s, 3600)
-	return start / 3600, uint8((s - start) / 60)
+	t = wallClock(t)
+	return t.Truncate(time.Hour).Unix() / 3600, uint8(t.Minute())
 }
 
 // Merge adds all of another history. Sums are exact, in any order, and no bound applies. If both

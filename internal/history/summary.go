@@ -177,10 +177,7 @@ func (h *History) newness() (n newness) {
 			n.begin = x.first
 		}
 		n.last = later(n.last, x.last)
-		if n.known[k.anyClass()] == nil {
-			n.known[k.anyClass()] = &known{}
-		}
-		n.known[k.anyClass()].add(x)
+		addKnown(n.known, k.anyClass(), x)
 	}
 	if len(h.builds) == 0 {
 		return n

@@ -2,10 +2,12 @@ package listeners
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,12 +15,7 @@ import (
 // Processes returns the processes that listen at one of these addresses, if their descriptors are
 // readable, except docker-proxy.
 func Processes(at []netip.AddrPort) (pids []int) {
-	sockets := map[string]bool{}
-	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		if table, err := os.ReadFile(name); err == nil {
-			listening(string(table), at, sockets)
-		}
-	}
+	sockets := socketsAt("/proc/net", at)
 	if len(sockets) == 0 {
 		return nil
 	}
@@ -43,13 +40,18 @@ func Processes(at []netip.AddrPort) (pids []int) {
 
 // Own reports whether this process listens at the address.
 func Own(at netip.AddrPort) bool {
+	sockets := socketsAt("/proc/self/net", []netip.AddrPort{at})
+	return len(sockets) > 0 && holds("/proc/self/fd", sockets)
+}
+
+func socketsAt(dir string, at []netip.AddrPort) map[string]bool {
 	sockets := map[string]bool{}
-	for _, name := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		if table, err := os.ReadFile(name); err == nil {
-			listening(string(table), []netip.AddrPort{at}, sockets)
+	for _, name := range []string{"tcp", "tcp6"} {
+		if table, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+			listening(string(table), at, sockets)
 		}
 	}
-	return len(sockets) > 0 && holds("/proc/self/fd", sockets)
+	return sockets
 }
 
 func holds(dir string, sockets map[string]bool) bool {
@@ -91,16 +93,12 @@ func listening(table string, at []netip.AddrPort, sockets map[string]bool) {
 func parseHexAddr(text string) (netip.AddrPort, bool) {
 	host, port, _ := strings.Cut(text, ":")
 	p, err := strconv.ParseUint(port, 16, 16)
-	if err != nil || len(host)%8 != 0 {
+	ip, err2 := hex.DecodeString(host)
+	if err != nil || err2 != nil || len(ip)%4 != 0 {
 		return netip.AddrPort{}, false
 	}
-	var ip []byte
-	for i := 0; i < len(host); i += 8 {
-		word, err := strconv.ParseUint(host[i:i+8], 16, 32)
-		if err != nil {
-			return netip.AddrPort{}, false
-		}
-		ip = binary.NativeEndian.AppendUint32(ip, uint32(word))
+	for word := range slices.Chunk(ip, 4) {
+		binary.NativeEndian.PutUint32(word, binary.BigEndian.Uint32(word))
 	}
 	addr, ok := netip.AddrFromSlice(ip)
 	return netip.AddrPortFrom(addr.Unmap(), uint16(p)), ok

@@ -40,18 +40,11 @@ func Count(x float64) string {
 	if math.Abs(x) < 99.5 && x != math.Trunc(x) {
 		return digits(x)
 	}
-	s := strconv.FormatFloat(math.Abs(math.Round(x)), 'f', 0, 64)
-	var b strings.Builder
-	if x < 0 {
-		b.WriteByte('-')
+	s := strconv.FormatFloat(math.Round(x)+0, 'f', 0, 64) // + 0 avoids -0
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
 	}
-	for i, c := range s {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
+	return s
 }
 
 // Percent writes one decimal, or more if it is small.

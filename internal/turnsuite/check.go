@@ -38,16 +38,11 @@ func Check(ctx context.Context, k int, replica func(group string) (gcgate.Turns,
 	if err != nil {
 		return err
 	}
-	for _, c := range []struct {
-		name  string
-		check func() error
-	}{
-		{"one after the other", func() error { return checkOrdered(ctx, k, one, several[0]) }},
-		{"at random", func() error { return checkRandom(ctx, k, several) }},
-	} {
-		if failed := c.check(); failed != nil {
-			err = errors.Join(err, fmt.Errorf("turnsuite: %s: %w", c.name, failed))
-		}
+	if failed := checkOrdered(ctx, k, one, several[0]); failed != nil {
+		err = fmt.Errorf("turnsuite: one after the other: %w", failed)
+	}
+	if failed := checkRandom(ctx, k, several); failed != nil {
+		err = errors.Join(err, fmt.Errorf("turnsuite: at random: %w", failed))
 	}
 	return err
 }

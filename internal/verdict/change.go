@@ -281,7 +281,10 @@ func (c *Change) sentence() string {
 	return strings.Join(list, " ")
 }
 
-const changeCauses = 2
+const (
+	changeCauses = 2
+	classless    = "requests without a class"
+)
 
 // moreOrLess formats "14.2 ms more [+4.98 ms, +23.4 ms]".
 func moreOrLess(d Difference) string { return amount(d) + " " + intervalText(d) }
@@ -346,7 +349,7 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 	for _, x := range c.Classes {
 		if x.NewShare-x.OldShare > otherMix { // another class has less
 			add("%s is %s of the requests in %s, %s in %s. That makes %s of the difference. The causes are compared "+
-				"in the same mix.", classText(x.Class),
+				"in the same mix.", cmp.Or(x.Class, classless),
 				textfmt.Share(x.OldShare), c.Old.Name, textfmt.Share(x.NewShare), c.New.Name,
 				textfmt.SignedDuration(x.SlowMix.More))
 		}
@@ -364,11 +367,4 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 		}
 	}
 	return list
-}
-
-func classText(class string) string {
-	if class == "" {
-		return "requests without a class"
-	}
-	return class
 }

@@ -249,9 +249,4 @@ func (v *Verdict) Classes() []ClassRow {
 	return rows
 }
 
-func ClassText(class string) string {
-	if class == "" {
-		return "not seen in a handler"
-	}
-	return class
-}
+func ClassText(class string) string { return cmp.Or(class, "not seen in a handler") }

@@ -362,7 +362,7 @@ func (t *text) changedClasses(c *Change) {
 	for i := range c.Classes[:min(len(c.Classes), changeClasses)] {
 		x := &c.Classes[i]
 		table.Add(nil, []string{
-			"  " + textfmt.Printable(classText(x.Class)), textfmt.Share(x.OldShare), textfmt.Share(x.NewShare),
+			"  " + textfmt.Printable(cmp.Or(x.Class, classless)), textfmt.Share(x.OldShare), textfmt.Share(x.NewShare),
 			textfmt.SignedDuration(x.Slow.More) + " " + intervalText(x.Slow), textfmt.SignedDuration(x.SlowMix.More) +
 				" " + intervalText(x.SlowMix),
 		})

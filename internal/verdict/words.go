@@ -58,8 +58,7 @@ var causeOrder = []reqtrace.Cause{
 func Causes(share float64, of ...reqtrace.Parts) []reqtrace.Cause {
 	return slices.DeleteFunc(slices.Clone(causeOrder), func(c reqtrace.Cause) bool {
 		return len(of) > 0 && !slices.ContainsFunc(of, func(p reqtrace.Parts) bool {
-			return p.Of(c) > 0 &&
-				p.Share(c) >= share
+			return p.Of(c) > 0 && p.Share(c) >= share
 		})
 	})
 }
