@@ -80,13 +80,7 @@ func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Fl
 
 	// The gate stops before the server. Its balancers must put this process back, and those that
 	// poll need answers for that.
-	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer end(nil)
-	defer context.AfterFunc(ctx, func() {
-		stopGate()
-		end(context.Cause(ctx))
-	})()
-	return command.Serve(serving, ln, recorder.Around(mux), log)
+	return command.Server{First: stopGate}.Serve(ctx, ln, recorder.Around(mux), log)
 }
 
 // maxLive is the most MiB that -live keeps.

@@ -183,8 +183,13 @@ func refuses(t *testing.T, path string) {
 		}
 		c.Close()
 	}
-	if res, err := http.Get("http://" + p.Addr + "/ws"); err != nil || res.StatusCode < 400 {
-		t.Errorf("no websocket: %v, %v", res, err)
+	res, err := http.Get("http://" + p.Addr + "/ws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode < 400 {
+		t.Errorf("no websocket: %s", res.Status)
 	}
 	from := http.Header{"Origin": {"http://example.com"}}
 	if _, res, err := gorilla.DefaultDialer.Dial("ws://"+p.Addr+"/ws", from); err == nil ||

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -16,7 +15,7 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
-	"evenkeel.dev/internal/testutil"
+	"evenkeel.dev/internal/leaks"
 )
 
 const patience = 30 * time.Second
@@ -33,7 +32,7 @@ func Main(m *testing.M, main func()) {
 	if err := os.Setenv(asProgram, "1"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	leaks.Main(m)
 }
 
 // Path returns the command's path, where TestMain calls Main.
@@ -44,17 +43,6 @@ func Path(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// Build builds the example in the current directory, without what debuggers read.
-func Build(t *testing.T) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "example")
-	build := exec.Command("go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", out, ".")
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return out
 }
 
 type Program struct {

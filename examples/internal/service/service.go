@@ -86,17 +86,7 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 	if s.Beside != nil {
 		s.Beside(mux, g)
 	}
-	serve := s.Serve
-	if serve == nil {
-		serve = (*http.Server).Serve
-	}
 	// The gate stops first, because balancers that poll need answers until they have this process
 	// back.
-	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer end(nil)
-	defer context.AfterFunc(ctx, func() {
-		g.Close()
-		end(context.Cause(ctx))
-	})()
-	return command.ServeBy(serving, serve, ln, mux, log)
+	return command.Server{By: s.Serve, First: g.Close}.Serve(ctx, ln, mux, log)
 }
