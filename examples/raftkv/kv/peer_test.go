@@ -18,8 +18,10 @@ type reports struct {
 	unreachable int
 }
 
-func (r *reports) ReportSnapshot(_ uint64, s raft.SnapshotStatus) { r.snapshots = append(r.snapshots, s) }
-func (r *reports) ReportUnreachable(uint64)                       { r.unreachable++ }
+func (r *reports) ReportSnapshot(_ uint64, s raft.SnapshotStatus) {
+	r.snapshots = append(r.snapshots, s)
+}
+func (r *reports) ReportUnreachable(uint64) { r.unreachable++ }
 
 type member func(body io.Reader) (status int)
 
