@@ -89,7 +89,7 @@ func (rs *rounds) run(reason Reason) {
 	rs.releaseTurn(r)
 	rs.to(StateServing, r)
 	if collected { // the next round or Stop answers the others
-		rs.heap.turns.halveAssumed()
+		rs.heap.turns.assumed /= 2
 		rs.waiters.answer(waiting, nil)
 	}
 }
@@ -117,12 +117,10 @@ func (rs *rounds) to(s State, r *round) {
 }
 
 func (rs *rounds) pause(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-rs.stop:
 		return false
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	}
 }

@@ -161,7 +161,7 @@ func TestHandlerTellsWhoPolls(t *testing.T) {
 func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	var log bytes.Buffer
 	h := &Handler{}
-	h.log.Store(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	h.access.Log.Store(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {
