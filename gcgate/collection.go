@@ -178,7 +178,9 @@ func (rs *rounds) announce(r *round) {
 		r.drains = append(r.drains, a.post(true, back))
 	}
 	rs.status.refuse(r.refused)
-	rs.awaitActed(r)
+	awaitActed(r.drains, max(rs.options.AnnounceTimeout, r.patience), func() bool {
+		return rs.isUrgent(r) || isLost(r.lease) || isClosed(rs.stop)
+	})
 }
 
 // awaitUsable waits for a signal that the last collection used, because polls may be late.
@@ -194,29 +196,18 @@ func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 	}
 }
 
-func (rs *rounds) awaitActed(r *round) {
-	timer := time.NewTimer(max(rs.options.AnnounceTimeout, r.patience))
-	defer timer.Stop()
-	look := time.NewTicker(heapLook)
+// awaitActed waits until each peer has acted, for bound at most, or until over.
+func awaitActed(left []*notice, bound time.Duration, over func() bool) {
+	look := time.NewTicker(tick)
 	defer look.Stop()
-	var lost <-chan struct{}
-	if r.lease != nil {
-		lost = r.lease.Lost()
-	}
-	for left := r.drains; len(left) > 0; {
+	for end := time.Now().Add(bound); len(left) > 0; {
 		select {
 		case <-left[0].done:
 			left = left[1:]
 		case <-look.C:
-			if rs.isUrgent(r) {
+			if over() || !time.Now().Before(end) {
 				return
 			}
-		case <-timer.C:
-			return
-		case <-lost:
-			return
-		case <-rs.stop:
-			return
 		}
 	}
 }
@@ -306,18 +297,10 @@ func (rs *rounds) ready(r *round) {
 			wait = append(wait, n)
 		}
 	}
-	look := time.NewTicker(tick)
-	defer look.Stop()
-	for end := time.Now().Add(readyTimeout); len(wait) > 0; {
-		select {
-		case <-wait[0].done:
-			wait = wait[1:]
-		case <-look.C:
-			if rs.heap.sample(); rs.heap.pastHard() || !time.Now().Before(end) {
-				return
-			}
-		}
-	}
+	awaitActed(wait, readyTimeout, func() bool {
+		rs.heap.sample()
+		return rs.heap.pastHard()
+	})
 }
 
 // releaseTurn does not wait. Only a gate that stops does.
