@@ -17,15 +17,6 @@ import (
 	"evenkeel.dev/gcgate/internal/polled"
 )
 
-var (
-	_ gcgate.Signal    = (*AgentCheck)(nil)
-	_ gcgate.Attacher  = (*AgentCheck)(nil)
-	_ gcgate.Checker   = (*AgentCheck)(nil)
-	_ gcgate.Confirmer = (*AgentCheck)(nil)
-	_ gcgate.Explainer = (*AgentCheck)(nil)
-	_ gcgate.Validator = (*AgentCheck)(nil)
-)
-
 const (
 	agentConns   = 64 // at a time
 	agentTimeout = 200 * time.Millisecond

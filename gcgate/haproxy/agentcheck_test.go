@@ -23,6 +23,16 @@ import (
 	"evenkeel.dev/internal/leaks"
 )
 
+// The gate looks for these by type.
+var (
+	_ gcgate.Signal    = (*AgentCheck)(nil)
+	_ gcgate.Attacher  = (*AgentCheck)(nil)
+	_ gcgate.Checker   = (*AgentCheck)(nil)
+	_ gcgate.Confirmer = (*AgentCheck)(nil)
+	_ gcgate.Explainer = (*AgentCheck)(nil)
+	_ gcgate.Validator = (*AgentCheck)(nil)
+)
+
 // serveAgent runs a on a free port of loopback, and ends it with the test.
 func serveAgent(t *testing.T, a *AgentCheck) (addr string) {
 	t.Helper()

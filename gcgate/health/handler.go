@@ -17,15 +17,6 @@ import (
 	"evenkeel.dev/gcgate/internal/polled"
 )
 
-var (
-	_ gcgate.Signal    = (*Handler)(nil)
-	_ gcgate.Attacher  = (*Handler)(nil)
-	_ gcgate.Checker   = (*Handler)(nil)
-	_ gcgate.Confirmer = (*Handler)(nil)
-	_ gcgate.Explainer = (*Handler)(nil)
-	_ gcgate.Validator = (*Handler)(nil)
-)
-
 // Handler is a [gcgate.Signal] and the [http.Handler] of the path that a balancer polls
 // (deploy/haproxy/health.cfg). It answers GET and HEAD with 200 "ready" or 503 "draining", and 403
 // to addresses that are not in Allow.

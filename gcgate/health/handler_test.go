@@ -22,6 +22,16 @@ import (
 	"evenkeel.dev/internal/leaks"
 )
 
+// The gate looks for these by type.
+var (
+	_ gcgate.Signal    = (*Handler)(nil)
+	_ gcgate.Attacher  = (*Handler)(nil)
+	_ gcgate.Checker   = (*Handler)(nil)
+	_ gcgate.Confirmer = (*Handler)(nil)
+	_ gcgate.Explainer = (*Handler)(nil)
+	_ gcgate.Validator = (*Handler)(nil)
+)
+
 func TestMain(m *testing.M) { leaks.Main(m) }
 
 // logBuffer is a buffer for several goroutines.

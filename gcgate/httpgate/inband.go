@@ -15,12 +15,6 @@ import (
 	"evenkeel.dev/gcgate/internal/polled"
 )
 
-var (
-	_ gcgate.Signal    = (*InBand)(nil)
-	_ gcgate.Attacher  = (*InBand)(nil)
-	_ gcgate.Describer = (*InBand)(nil)
-)
-
 // InBand is a [gcgate.Signal] to clients without a balancer. While this process is drained, each
 // answer carries the header Gcgate-Drain with the milliseconds until it is back. A
 // [client.Transport] then sends its requests elsewhere.
