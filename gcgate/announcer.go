@@ -255,7 +255,7 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// send calls the signal once. It returns nil if there is no notice, or a newer one.
+// send calls the signal once. It returns nil if there is a newer notice.
 func (a *announcer) send(ctx context.Context) (*notice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -267,9 +267,6 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 	default:
 	}
 	a.mu.Unlock()
-	if n == nil {
-		return nil, nil
-	}
 	if !isClosed(n.begun) {
 		close(n.begun)
 	}
