@@ -171,13 +171,12 @@ func (rs *rounds) announce(r *round) {
 	r.rate, r.movableRate = rs.requests.rate, rs.requests.movableRate
 	_, r.before = rs.requests.read()
 	back := time.Now().Add(rs.usualDrain + r.expected)
-	rs.status.leave(back)
+	rs.status.leave(back, r.refused)
 	rs.to(StateAnnouncing, r)
 	r.announced = rs.entered
 	for _, a := range r.asked {
 		r.drains = append(r.drains, a.post(true, back))
 	}
-	rs.status.refuse(r.refused)
 	awaitActed(r.drains, max(rs.options.AnnounceTimeout, r.patience), func() bool {
 		return rs.isUrgent(r) || isLost(r.lease) || isClosed(rs.stop)
 	})

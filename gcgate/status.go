@@ -99,14 +99,12 @@ func (s *status) update(f func(*Stats)) {
 	f(&s.stats)
 }
 
-func (s *status) leave(back time.Time) {
+func (s *status) leave(back time.Time, refusing bool) {
 	s.back.Store(max(int64(back.Sub(s.epoch)), 1))
-	s.keepAbandoned()
-}
-
-func (s *status) refuse(yes bool) {
-	s.refusing.Store(yes)
-	s.keepAbandoned()
+	s.refusing.Store(refusing)
+	if s.abandoned.Load() { // the control goroutine is late
+		s.comeBack()
+	}
 }
 
 func (s *status) comeBack() {
@@ -118,13 +116,6 @@ func (s *status) comeBack() {
 func (s *status) abandon() {
 	s.abandoned.Store(true)
 	s.comeBack()
-}
-
-// keepAbandoned reverts a late control goroutine.
-func (s *status) keepAbandoned() {
-	if s.abandoned.Load() {
-		s.comeBack()
-	}
 }
 
 func (s *status) out() bool { return s.back.Load() != 0 }

@@ -27,9 +27,9 @@ const (
 )
 
 type Config struct {
-	ID      uint64       // of this member, from 1
-	Members []string     // base URLs, in the order of ids
-	Applied func()       // at each write that is applied; may be nil
+	ID      uint64   // of this member, from 1
+	Members []string // base URLs, in the order of ids
+	Applied func()   // at each write that is applied; may be nil
 	Log     *slog.Logger
 
 	// SnapshotEvery is after how many entries the log loses its older half. 0: 65,536.
