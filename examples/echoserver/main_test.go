@@ -13,9 +13,10 @@ import (
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/aiotest"
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { program.Main(m, main) }
+func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
 
 func needs(t *testing.T, backend aio.Backend) {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -30,7 +31,7 @@ func fetch(t *testing.T, p *program.Program, path string) string {
 	return string(body)
 }
 
-func TestMain(m *testing.M) { program.Main(m, main) }
+func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
 
 func TestFastcserver(t *testing.T) {
 	path := program.Path(t)

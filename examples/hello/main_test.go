@@ -12,9 +12,10 @@ import (
 	"testing"
 
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { program.Main(m, main) }
+func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
 
 // TestHello runs the program as its user does.
 func TestHello(t *testing.T) {

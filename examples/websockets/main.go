@@ -102,7 +102,8 @@ func serve(ctx context.Context, s settings, log *slog.Logger) error {
 	var by func(*http.Server, net.Listener) error
 	if s.serve.own {
 		by = func(srv *http.Server, ln net.Listener) error {
-			return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: log}) // the caller shuts srv down
+			// The caller shuts srv down.
+			return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: log})
 		}
 	}
 	return command.Server{By: by}.Serve(ctx, ln, routes(s.serve), log, "way", s.serve.name)

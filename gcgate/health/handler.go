@@ -122,7 +122,8 @@ func (h *Handler) Ready(ctx context.Context) error {
 	err := h.with(h.Rise, defaultRise, func(d polled.Demand) error { return h.peers.Ready(ctx, d) })
 	if err == nil && h.peers.Unproven() {
 		h.warned.Do(func() {
-			h.access.Logger().Warn("health: no proof that the balancer has this replica back, so each turn is held for longer",
+			h.access.Logger().Warn(
+				"health: no proof that the balancer has this replica back, so each turn is held for longer",
 				"at_least", polled.ProofTimeout,
 				"likely", "too few requests come by the balancer, as many come past it, or several balancers poll",
 				"fix", "set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself "+

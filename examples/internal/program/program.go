@@ -15,16 +15,15 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
-	"evenkeel.dev/internal/leaks"
 )
 
 const patience = 30 * time.Second
 
 const asProgram = "EVENKEEL_TEST_AS_PROGRAM"
 
-// Main is what TestMain calls with the example's main. Processes that the tests start are the test
-// binary too, because to link a program again takes longer than most tests.
-func Main(m *testing.M, main func()) {
+// Main is what TestMain calls with the example's main and what runs the tests. Processes that the
+// tests start are the test binary too, because to link a program again takes longer than most tests.
+func Main(main, tests func()) {
 	if os.Getenv(asProgram) != "" {
 		main()
 		os.Exit(0)
@@ -32,7 +31,7 @@ func Main(m *testing.M, main func()) {
 	if err := os.Setenv(asProgram, "1"); err != nil {
 		panic(err)
 	}
-	leaks.Main(m)
+	tests()
 }
 
 // Path returns the command's path, where TestMain calls Main.
