@@ -109,7 +109,6 @@ const (
 	predictMin, predictMax = time.Millisecond, 10 * time.Second
 )
 
-// newPredictor knows one collection.
 func newPredictor(took time.Duration, live uint64) predictor {
 	return predictor{
 		seconds: priorBytes*priorPerByte/float64(min(runtime.GOMAXPROCS(0), 4)) + took.Seconds(),

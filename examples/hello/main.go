@@ -79,9 +79,6 @@ func (s *service) run(ctx context.Context, _ io.Writer, log *slog.Logger) error 
 		return err
 	}
 	defer s.recorder.Close()
-
-	// The gate stops before the server. Its balancers must put this process back, and those that
-	// poll need answers for that.
 	return command.Server{First: stopGate}.Serve(ctx, ln, s.recorder.Around(mux), log)
 }
 

@@ -112,11 +112,13 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 
 // Server is for [Serve] in another way. Each field may be nil.
 type Server struct {
-	By    func(*http.Server, net.Listener) error // default: net/http
-	First func()                                 // before the server refuses requests
+	By func(*http.Server, net.Listener) error // default: net/http
+
+	// First stops a gate before the server ends, because balancers that poll need answers until
+	// they have this process back.
+	First func()
 }
 
-// Serve is [Serve] by s.
 func (s Server) Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
 	serve := s.By
 	if serve == nil {

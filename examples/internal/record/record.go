@@ -16,7 +16,7 @@ import (
 
 const stopTimeout = 10 * time.Second
 
-// Flags are what the flags say. Admin and Options are defaults before Register.
+// Flags has defaults in Admin and Options before Register.
 type Flags struct {
 	Admin   string
 	Options recorder.Options

@@ -77,7 +77,5 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 	mux.Handle("/", counted)
 	g.Register(mux)
 	s.Beside(mux, g)
-	// The gate stops first, because balancers that poll need answers until they have this process
-	// back.
 	return command.Server{By: s.Serve, First: g.Close}.Serve(ctx, ln, mux, log)
 }

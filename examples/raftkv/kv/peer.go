@@ -20,7 +20,7 @@ const (
 	maxBody     = 64 << 20        // bytes of one POST
 	postTimeout = 5 * time.Second // of one POST
 	failPause   = 10 * time.Millisecond
-	maxChunk    = 32 << 10 // bytes after which what waits goes into a write of its own
+	maxChunk    = 32 << 10 // bytes of a write, or one message
 )
 
 // peer sends messages to another member, in their order.
@@ -82,7 +82,7 @@ func (p *peer) run(ctx context.Context) {
 func (p *peer) carry(ctx context.Context, first message) {
 	body, out := io.Pipe()
 	ended := make(chan struct{})
-	var failed error // of the POST, valid once ended is closed
+	var failed error // valid once ended is closed
 	go func() {
 		defer close(ended)
 		failed = p.post(ctx, body)
