@@ -117,10 +117,12 @@ func (rs *rounds) to(s State, r *round) {
 }
 
 func (rs *rounds) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
 	select {
 	case <-rs.stop:
 		return false
-	case <-time.After(d):
+	case <-t.C:
 		return true
 	}
 }
@@ -171,15 +173,14 @@ func (rs *rounds) announce(r *round) {
 	r.rate, r.movableRate = rs.requests.rate, rs.requests.movableRate
 	_, r.before = rs.requests.read()
 	back := time.Now().Add(rs.usualDrain + r.expected)
-	rs.status.leave(back, r.refused)
+	rs.status.leave(back)
 	rs.to(StateAnnouncing, r)
 	r.announced = rs.entered
 	for _, a := range r.asked {
 		r.drains = append(r.drains, a.post(true, back))
 	}
-	awaitActed(r.drains, max(rs.options.AnnounceTimeout, r.patience), func() bool {
-		return rs.isUrgent(r) || isLost(r.lease) || isClosed(rs.stop)
-	})
+	rs.status.refuse(r.refused)
+	rs.awaitActed(r)
 }
 
 // awaitUsable waits for a signal that the last collection used, because polls may be late.
@@ -195,18 +196,29 @@ func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 	}
 }
 
-// awaitActed waits until each peer has acted, for bound at most, or until over.
-func awaitActed(left []*notice, bound time.Duration, over func() bool) {
-	look := time.NewTicker(tick)
+func (rs *rounds) awaitActed(r *round) {
+	timer := time.NewTimer(max(rs.options.AnnounceTimeout, r.patience))
+	defer timer.Stop()
+	look := time.NewTicker(heapLook)
 	defer look.Stop()
-	for end := time.Now().Add(bound); len(left) > 0; {
+	var lost <-chan struct{}
+	if r.lease != nil {
+		lost = r.lease.Lost()
+	}
+	for left := r.drains; len(left) > 0; {
 		select {
 		case <-left[0].done:
 			left = left[1:]
 		case <-look.C:
-			if over() || !time.Now().Before(end) {
+			if rs.isUrgent(r) {
 				return
 			}
+		case <-timer.C:
+			return
+		case <-lost:
+			return
+		case <-rs.stop:
+			return
 		}
 	}
 }
@@ -296,10 +308,18 @@ func (rs *rounds) ready(r *round) {
 			wait = append(wait, n)
 		}
 	}
-	awaitActed(wait, readyTimeout, func() bool {
-		rs.heap.sample()
-		return rs.heap.pastHard()
-	})
+	look := time.NewTicker(tick)
+	defer look.Stop()
+	for end := time.Now().Add(readyTimeout); len(wait) > 0; {
+		select {
+		case <-wait[0].done:
+			wait = wait[1:]
+		case <-look.C:
+			if rs.heap.sample(); rs.heap.pastHard() || !time.Now().Before(end) {
+				return
+			}
+		}
+	}
 }
 
 // releaseTurn does not wait. Only a gate that stops does.

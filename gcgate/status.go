@@ -99,12 +99,14 @@ func (s *status) update(f func(*Stats)) {
 	f(&s.stats)
 }
 
-func (s *status) leave(back time.Time, refusing bool) {
+func (s *status) leave(back time.Time) {
 	s.back.Store(max(int64(back.Sub(s.epoch)), 1))
-	s.refusing.Store(refusing)
-	if s.abandoned.Load() { // the control goroutine is late
-		s.comeBack()
-	}
+	s.keepAbandoned()
+}
+
+func (s *status) refuse(yes bool) {
+	s.refusing.Store(yes)
+	s.keepAbandoned()
 }
 
 func (s *status) comeBack() {
@@ -116,6 +118,13 @@ func (s *status) comeBack() {
 func (s *status) abandon() {
 	s.abandoned.Store(true)
 	s.comeBack()
+}
+
+// keepAbandoned reverts a late control goroutine.
+func (s *status) keepAbandoned() {
+	if s.abandoned.Load() {
+		s.comeBack()
+	}
 }
 
 func (s *status) out() bool { return s.back.Load() != 0 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -179,6 +178,9 @@ func isTimeout(req *http.Request, err error) bool {
 	if d, ok := req.Context().Deadline(); ok && time.Until(d) <= 0 {
 		return true
 	}
-	t, ok := errors.AsType[net.Error](err)
+	t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
 	return ok && t.Timeout()
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -65,7 +66,8 @@ func (f *Flags) Start(log *slog.Logger) error {
 	f.Recorder, f.log, f.served = rec, log, make(chan struct{})
 	f.Pages, f.URL = http.NewServeMux(), "http://"+ln.Addr().String()
 	f.Pages.Handle("/debug/evenkeel/", rec)
-	f.page = &http.Server{Handler: f.Pages, ReadHeaderTimeout: 5 * time.Second}
+	f.page = command.NewServer(f.Pages, log)
+	f.page.WriteTimeout = 0 // a profile may take longer
 	go func() {
 		defer close(f.served)
 		_ = f.page.Serve(ln)

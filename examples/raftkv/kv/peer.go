@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -20,7 +21,6 @@ const (
 	maxBody     = 64 << 20        // bytes of one POST
 	postTimeout = 5 * time.Second // of one POST
 	failPause   = 10 * time.Millisecond
-	maxChunk    = 32 << 10 // bytes of a write, or one message
 )
 
 // peer sends messages to another member, in their order.
@@ -68,67 +68,33 @@ func (p *peer) report(status raft.SnapshotStatus) {
 
 func (p *peer) run(ctx context.Context) {
 	for {
+		var s *stream
 		select {
 		case <-ctx.Done():
 			return
 		case m := <-p.queue:
-			p.carry(ctx, m)
+			s = newStream(ctx, p.queue, m)
+		}
+		err := p.post(ctx, s)
+		status := raft.SnapshotFinish
+		if err != nil {
+			status = raft.SnapshotFailure
+			p.node.raft.ReportUnreachable(p.id)
+		}
+		if s.end() {
+			p.report(status)
+		}
+		if err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(failPause):
+			}
 		}
 	}
 }
 
-// carry sends first, and what comes for streamFor, by one POST. net/http's client sends at once
-// what it reads.
-func (p *peer) carry(ctx context.Context, first message) {
-	body, out := io.Pipe()
-	ended := make(chan struct{})
-	var failed error // valid once ended is closed
-	go func() {
-		defer close(ended)
-		failed = p.post(ctx, body)
-		body.Close() // so that a Write fails
-	}()
-	over := time.After(streamFor)
-	snapshot := false
-	for m, more := first, true; more; {
-		data := m.data
-		snapshot = snapshot || m.snapshot
-		for len(p.queue) > 0 && len(data) < maxChunk {
-			m = <-p.queue
-			data = append(data, m.data...)
-			snapshot = snapshot || m.snapshot
-		}
-		if _, err := out.Write(data); err != nil {
-			break
-		}
-		select {
-		case m = <-p.queue:
-		case <-over:
-			more = false
-		case <-ended:
-			more = false
-		}
-	}
-	out.Close()
-	<-ended
-	status := raft.SnapshotFinish
-	if failed != nil {
-		status = raft.SnapshotFailure
-		p.node.raft.ReportUnreachable(p.id)
-	}
-	if snapshot {
-		p.report(status)
-	}
-	if failed != nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(failPause):
-		}
-	}
-}
-
-func (p *peer) post(ctx context.Context, body io.Reader) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, body)
+func (p *peer) post(ctx context.Context, s *stream) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, s)
 	if err != nil {
 		return err
 	}
@@ -141,6 +107,62 @@ func (p *peer) post(ctx context.Context, body io.Reader) error {
 		return errors.New(resp.Status)
 	}
 	return nil
+}
+
+// stream is the body of a POST: what is in the queue, and what comes until the stream is closed.
+// net/http's client sends at once what a Read returns.
+type stream struct {
+	queue <-chan message
+	close func()
+	over  <-chan struct{}
+
+	mu       sync.Mutex
+	rest     []byte
+	snapshot bool
+}
+
+func newStream(ctx context.Context, queue <-chan message, first message) *stream {
+	over, end := context.WithTimeout(ctx, streamFor)
+	return &stream{queue: queue, over: over.Done(), close: end, rest: first.data, snapshot: first.snapshot}
+}
+
+// Read waits for a message, and returns all that are there, or io.EOF.
+func (s *stream) Read(b []byte) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n < len(b) {
+		if len(s.rest) > 0 {
+			k := copy(b[n:], s.rest)
+			n, s.rest = n+k, s.rest[k:]
+			continue
+		}
+		if n > 0 && len(s.queue) == 0 {
+			break
+		}
+		select {
+		case m := <-s.queue:
+			s.rest, s.snapshot = m.data, s.snapshot || m.snapshot
+		case <-s.over:
+			if n == 0 {
+				return 0, io.EOF
+			}
+			return n, nil
+		}
+	}
+	return n, nil
+}
+
+// Close has a Read that waits return.
+func (s *stream) Close() error {
+	s.close()
+	return nil
+}
+
+func (s *stream) end() (snapshot bool) {
+	s.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot
 }
 
 func (n *Node) receive(w http.ResponseWriter, r *http.Request) {
