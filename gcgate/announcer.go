@@ -226,9 +226,7 @@ func (a *announcer) postLocked(n *notice) {
 }
 
 func (a *announcer) run(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	timer.Stop()
+	var again <-chan time.Time
 	var last *notice
 	pause := retryMin
 	for {
@@ -236,7 +234,7 @@ func (a *announcer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-a.posted:
-		case <-timer.C:
+		case <-again:
 		}
 		n, err := a.send(ctx)
 		if n == nil {
@@ -245,19 +243,19 @@ func (a *announcer) run(ctx context.Context) {
 		if n != last {
 			last, pause = n, retryMin
 		}
-		timer.Stop()
+		again = nil
 		switch {
 		case err != nil:
-			timer.Reset(pause)
+			again = time.After(pause)
 			pause = min(2*pause, retryMax)
 		case n.drain:
 			pause = retryMin
-			timer.Reset(drainAgain)
+			again = time.After(drainAgain)
 		}
 	}
 }
 
-// send calls the signal once. It returns nil if there is no notice, or a newer one.
+// send calls the signal once. It returns nil if there is a newer notice.
 func (a *announcer) send(ctx context.Context) (*notice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -269,9 +267,6 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 	default:
 	}
 	a.mu.Unlock()
-	if n == nil {
-		return nil, nil
-	}
 	if !isClosed(n.begun) {
 		close(n.begun)
 	}

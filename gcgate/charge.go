@@ -2,6 +2,7 @@ package gcgate
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -142,11 +143,8 @@ type growth struct {
 }
 
 func (g *growth) see(r reading) {
-	switch n := len(g.seen); {
-	case n > 0 && g.seen[n-1].cycles == r.cycles:
-		return
-	case n == growthCycles:
-		g.seen = append(g.seen[:0], g.seen[1:]...)
+	if len(g.seen) == growthCycles {
+		g.seen = slices.Delete(g.seen, 0, 1)
 	}
 	g.seen = append(g.seen, r)
 }

@@ -89,7 +89,7 @@ func (rs *rounds) run(reason Reason) {
 	rs.releaseTurn(r)
 	rs.to(StateServing, r)
 	if collected { // the next round or Stop answers the others
-		rs.heap.turns.halveAssumed()
+		rs.heap.turns.assumed /= 2
 		rs.waiters.answer(waiting, nil)
 	}
 }

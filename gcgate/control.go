@@ -92,8 +92,6 @@ func (c *control) run() {
 	}
 }
 
-func (c *control) wakeUp() { signal(c.wake) }
-
 func (c *control) interval() time.Duration {
 	if reason, due := c.due(); due && reason == ReasonHard { // the last round ended too late to pause
 		return sampleMin

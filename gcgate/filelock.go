@@ -32,11 +32,6 @@ const (
 	maxHolder    = 255
 )
 
-var (
-	_ HolderNamer = FileTurns{}
-	_ Validator   = FileTurns{}
-)
-
 // TurnCount implements [TurnCounter].
 func (t FileTurns) TurnCount() int { return min(max(t.K, 1), maxFileTurns) }
 

@@ -13,6 +13,12 @@ import (
 	"time"
 )
 
+// The gate looks for these by type.
+var (
+	_ HolderNamer = FileTurns{}
+	_ Validator   = FileTurns{}
+)
+
 const fileTurnsChild = "GCGATE_TEST_FILE_TURNS"
 
 // needsFlock skips where FileTurns says that it cannot work.

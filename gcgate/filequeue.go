@@ -46,13 +46,12 @@ func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 		return nil, fmt.Errorf("gcgate: FileTurns: cannot wait in %s: %w", t.Path+queueSuffix, err)
 	}
 	defer w.leave()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for began := time.Now(); ; {
+	pause := time.Duration(0)
+	for began := time.Now(); ; pause = min(max(time.Since(began)/looksPerWait, lookMin), lookMax) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("gcgate: FileTurns: %w", ctx.Err())
-		case <-timer.C:
+		case <-time.After(pause):
 		}
 		if next, err := w.isNext(); err != nil {
 			return nil, fmt.Errorf("gcgate: FileTurns: cannot wait in %s: %w", t.Path+queueSuffix, err)
@@ -61,7 +60,6 @@ func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 				return l, err
 			}
 		}
-		timer.Reset(min(max(time.Since(began)/looksPerWait, lookMin), lookMax))
 	}
 }
 

@@ -228,9 +228,9 @@ func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {
 	call := &waitingCall{make(chan error, 1), withoutTurn}
 	g.waiters.add(call)
 	defer g.waiters.remove(call)
-	g.control.wakeUp()
+	signal(g.control.wake)
 	if withoutTurn {
-		g.requests.wakeSleeper()
+		signal(g.requests.wake)
 	}
 	select {
 	case err := <-call.ended:

@@ -67,10 +67,9 @@ type heapWatch struct {
 
 func (h *heapWatch) begin(took time.Duration) {
 	h.step, h.timer = sampleMin, time.NewTimer(0)
-	h.predict = newPredictor()
 	h.last = readCollector(h.collector)
 	h.firstCycles = h.last.cycles
-	h.predict.seed(took, h.last.live)
+	h.predict = newPredictor(took, h.last.live)
 	h.sampled = time.Now()
 	h.began = h.sampled
 	h.requests.silentSince = h.sampled

@@ -109,16 +109,11 @@ const (
 	predictMin, predictMax = time.Millisecond, 10 * time.Second
 )
 
-func newPredictor() predictor {
+func newPredictor(took time.Duration, live uint64) predictor {
 	return predictor{
-		seconds: priorBytes * priorPerByte / float64(min(runtime.GOMAXPROCS(0), 4)),
-		bytes:   priorBytes,
+		seconds: priorBytes*priorPerByte/float64(min(runtime.GOMAXPROCS(0), 4)) + took.Seconds(),
+		bytes:   priorBytes + float64(live),
 	}
-}
-
-func (p *predictor) seed(took time.Duration, live uint64) {
-	p.seconds += took.Seconds()
-	p.bytes += float64(live)
 }
 
 func (p *predictor) learn(took time.Duration, live uint64) {

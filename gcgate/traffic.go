@@ -159,11 +159,9 @@ func (c *counter) enterKept() Ticket {
 
 func (c *counter) wakeGate() {
 	if c.watched.Swap(false) {
-		c.wakeSleeper()
+		signal(c.wake)
 	}
 }
-
-func (c *counter) wakeSleeper() { signal(c.wake) }
 
 // watch returns false if a request has entered since. Otherwise the next one wakes the gate.
 func (c *counter) watch(entered uint32) bool {

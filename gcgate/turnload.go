@@ -103,8 +103,6 @@ func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 // Envoy batches changes for a second by default.
 const lateAtMost = 1200 * time.Millisecond
 
-func (l *turnLoad) halveAssumed() { l.assumed /= 2 }
-
 func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	wait := l.longestWait(held)
 	l.mu.Lock()

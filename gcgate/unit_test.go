@@ -193,8 +193,7 @@ func TestEnoughIsEnough(t *testing.T) {
 }
 
 func TestPredictionIsSeededAndLearns(t *testing.T) {
-	p := newPredictor()
-	p.seed(200*time.Microsecond, mib) // a process that has just started
+	p := newPredictor(200*time.Microsecond, mib) // a process that has just started
 	if d := p.expect(300 * mib); d < 50*time.Millisecond || d > time.Second {
 		t.Errorf("300 MiB after a seed of 1 MiB: %v", d)
 	}

@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,9 +60,6 @@ const lingering = 3 * time.Second
 
 // Start starts a program and waits until it is ready. ctx bounds the start alone.
 func Start(ctx context.Context, o Options) (*Child, error) {
-	if len(o.Args) == 0 {
-		return nil, errors.New("child: Options.Args is empty: name a program")
-	}
 	c := &Child{
 		cmd: exec.Command(o.Args[0], o.Args[1:]...), stop: cmp.Or(o.StopTimeout, time.Minute),
 		exited: make(chan struct{}),

@@ -37,7 +37,7 @@ func main() {
 		Name: "echoserver", Flags: s.register, Check: s.check,
 		Run: func(ctx context.Context, stdout io.Writer, log *slog.Logger) error {
 			switch {
-			case s.load != "":
+			case s.load:
 				return load(ctx, s, stdout)
 			case s.tls != "":
 				return serveTLS(ctx, s, log)
@@ -52,7 +52,7 @@ type settings struct {
 	backend aio.Backend
 	tls     string // "": plain
 	n       int
-	load    string
+	load    bool
 }
 
 func (s *settings) register(fs *flag.FlagSet) {
@@ -63,8 +63,8 @@ func (s *settings) register(fs *flag.FlagSet) {
 		"speak TLS; `how` an idle connection waits: parked (without a goroutine), goroutine, or net (over package net)")
 	fs.IntVar(&s.n, "n", 0,
 		"with -tls: open so many `connections`, say what an idle one holds, and end; 0: serve until a signal")
-	fs.StringVar(&s.load, "load", "",
-		"be the client that opens -n connections and trusts this `certificate`; echoserver starts it itself")
+	fs.BoolVar(&s.load, "load", false,
+		"be the client that opens -n connections, and trusts any server; echoserver starts it itself")
 }
 
 func (s *settings) check() error {
@@ -73,7 +73,7 @@ func (s *settings) check() error {
 		return fmt.Errorf("-tls %s: it must be one of %s", s.tls, strings.Join(waits, ", "))
 	case s.n < 0 || s.n > maxConns:
 		return fmt.Errorf("-n %d: it must be 0 to %d", s.n, maxConns)
-	case s.n > 0 && s.tls == "" && s.load == "":
+	case s.n > 0 && s.tls == "" && !s.load:
 		return errors.New("-n measures connections of TLS: add -tls")
 	}
 	return nil

@@ -13,9 +13,10 @@ import (
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/aiotest"
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { program.Main(m, main) }
+func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
 
 func needs(t *testing.T, backend aio.Backend) {
 	t.Helper()
@@ -71,7 +72,6 @@ func TestEchoserver(t *testing.T) {
 		program.Refuses(t, path, 2, "-tls long: it must be one of parked, goroutine, net", "-tls", "long")
 		program.Refuses(t, path, 2, "-n -1: it must be 0 to", "-n", "-1")
 		program.Refuses(t, path, 2, "-n measures connections of TLS: add -tls", "-n", "1")
-		program.Refuses(t, path, 1, "-load: the certificate is not base64", "-load", "?")
 		p := program.Start(t, path)
 		program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
 		p.Stop(syscall.SIGTERM)

@@ -66,7 +66,7 @@ func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
 	if s.n == 0 {
 		<-ctx.Done()
 	} else {
-		err = v.measure(ctx, ln.Addr().String(), own.Leaf)
+		err = v.measure(ctx, ln.Addr().String())
 	}
 	interrupted := ctx.Err() != nil
 	ln.Close()

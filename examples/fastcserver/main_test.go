@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -30,9 +31,10 @@ func fetch(t *testing.T, p *program.Program, path string) string {
 	return string(body)
 }
 
+func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
+
 func TestFastcserver(t *testing.T) {
-	testutil.Slow(t, "builds a service")
-	path := program.Build(t)
+	path := program.Path(t)
 	t.Run("answers", func(t *testing.T) { testAnswers(t, path) })
 	t.Run("refuses", func(t *testing.T) { testRefuses(t, path) })
 	t.Run("run_once.sh", func(t *testing.T) { testRunOnce(t, path) })
@@ -77,6 +79,7 @@ func testRefuses(t *testing.T, path string) {
 }
 
 func testRunOnce(t *testing.T, path string) {
+	testutil.Slow(t, "builds evenkeel")
 	for _, tool := range []string{"bash", "go"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("needs %s: %v", tool, err)
@@ -126,5 +129,5 @@ func TestWithoutCgo(t *testing.T) {
 		t.Skip("the race detector needs cgo")
 	}
 	t.Setenv("CGO_ENABLED", "0")
-	program.Refuses(t, program.Build(t), 1, "build it with CGO_ENABLED=1")
+	program.Refuses(t, "go", 1, "build it with CGO_ENABLED=1", "run", ".")
 }

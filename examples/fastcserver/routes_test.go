@@ -14,10 +14,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/examples/fastcserver/matrix"
-	"evenkeel.dev/internal/leaks"
 )
-
-func TestMain(m *testing.M) { leaks.Main(m) }
 
 func service(t *testing.T) (http.Handler, *bytes.Buffer) {
 	t.Helper()

@@ -13,12 +13,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"evenkeel.dev/examples/internal/command"
@@ -29,39 +25,45 @@ import (
 )
 
 func main() {
-	addr := flag.String("addr", "127.0.0.1:5050", "`host:port` to listen on; port 0 lets the kernel choose")
-	var gate gateOptions
-	flag.TextVar(&gate.policy, "policy", gcgate.PolicyAuto,
-		"the gate's `policy`: auto, or through, which collects under live traffic")
-	flag.StringVar(&gate.turns, "turns", "",
-		"collect in turn with the replicas that lock the same `file`, and tell clients in the answers' headers")
-	flag.IntVar(&gate.live, "live", 0,
-		"keep so many `MiB` of small objects in memory, and replace 128 KiB of them per request")
-	var recorder record.Flags
-	recorder.Register(flag.CommandLine)
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
-	if err := run(ctx, *addr, gate, &recorder, log); err != nil {
-		log.Error("hello ends", "error", err)
-		os.Exit(1)
-	}
+	s := &service{}
+	command.Command{Name: "hello", Flags: s.flags, Check: s.check, Run: s.run}.Main()
 }
 
-func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Flags, log *slog.Logger) error {
-	if err := recorder.Check(); err != nil {
-		return err
+type service struct {
+	addr     string
+	policy   gcgate.Policy
+	turns    string // file; "": no replicas
+	live     int    // MiB
+	recorder record.Flags
+}
+
+func (s *service) flags(fs *flag.FlagSet) {
+	command.AddrFlag(fs, &s.addr, "127.0.0.1:5050")
+	fs.TextVar(&s.policy, "policy", gcgate.PolicyAuto,
+		"the gate's `policy`: auto, or through, which collects under live traffic")
+	fs.StringVar(&s.turns, "turns", "",
+		"collect in turn with the replicas that lock the same `file`, and tell clients in the answers' headers")
+	fs.IntVar(&s.live, "live", 0,
+		"keep so many `MiB` of small objects in memory, and replace 128 KiB of them per request")
+	s.recorder.Register(fs)
+}
+
+const maxLive = 4096 // MiB
+
+func (s *service) check() error {
+	if s.live < 0 || s.live > maxLive {
+		return fmt.Errorf("-live %d: choose 0 to %d", s.live, maxLive)
 	}
-	if gate.live < 0 || gate.live > maxLive {
-		return fmt.Errorf("-live %d: choose 0 to %d", gate.live, maxLive)
-	}
-	ln, err := net.Listen("tcp", addr)
+	return s.recorder.Check()
+}
+
+func (s *service) run(ctx context.Context, _ io.Writer, log *slog.Logger) error {
+	ln, err := command.Listen(s.addr)
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
-	gated := httpgate.Guard(gate.handler(), gate.options(log))
+	gated := httpgate.Guard(s.handler(), s.options(log))
 	stopGate := sync.OnceFunc(func() {
 		end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -73,49 +75,31 @@ func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Fl
 	mux := http.NewServeMux() // the gate doesn't count its own page
 	mux.Handle("GET /debug/gate", httpgate.Status(gated.Gate()))
 	mux.Handle("/", gated)
-	if err := recorder.Start(log); err != nil {
+	if err := s.recorder.Start(log); err != nil {
 		return err
 	}
-	defer recorder.Close()
-
-	// The gate stops before the server. Its balancers must put this process back, and those that
-	// poll need answers for that.
-	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer end(nil)
-	defer context.AfterFunc(ctx, func() {
-		stopGate()
-		end(context.Cause(ctx))
-	})()
-	return command.Serve(serving, ln, recorder.Around(mux), log)
+	defer s.recorder.Close()
+	return command.Server{First: stopGate}.Serve(ctx, ln, s.recorder.Around(mux), log)
 }
 
-// maxLive is the most MiB that -live keeps.
-const maxLive = 4096
-
-type gateOptions struct {
-	policy gcgate.Policy
-	turns  string // file; "": no replicas
-	live   int    // MiB
-}
-
-func (o gateOptions) options(log *slog.Logger) gcgate.Options {
-	g := gcgate.Options{Policy: o.policy, Logger: log}
-	if o.turns != "" {
-		g.Turns, g.Replicas = &gcgate.FileTurns{Path: o.turns}, 2
+func (s *service) options(log *slog.Logger) gcgate.Options {
+	g := gcgate.Options{Policy: s.policy, Logger: log}
+	if s.turns != "" {
+		g.Turns, g.Replicas = &gcgate.FileTurns{Path: s.turns}, 2
 		g.Signals = []gcgate.Signal{&httpgate.InBand{}}
 		g.DrainTimeout = time.Second // a busy machine delays the last answers
 	}
 	return g
 }
 
-func (o gateOptions) handler() http.Handler {
+func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
-	if o.live == 0 {
+	if s.live == 0 {
 		mux.HandleFunc("/", hello)
 		return mux
 	}
 	const size = 1024
-	kept := window.New("ptr", size, o.live<<20/size)
+	kept := window.New("ptr", size, s.live<<20/size)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		kept.Push(128)
 		hello(w, r)

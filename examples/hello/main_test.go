@@ -12,9 +12,10 @@ import (
 	"testing"
 
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { program.Main(m, main) }
+func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
 
 // TestHello runs the program as its user does.
 func TestHello(t *testing.T) {
@@ -57,9 +58,9 @@ func TestHello(t *testing.T) {
 			t.Errorf("the recorder's page %q: %s", path, res.Status)
 		}
 	}
-	program.Refuses(t, path, 1, "", "-addr", p.Addr)
-	program.Refuses(t, path, 1, "-admin", "-addr", "127.0.0.1:0", "-slow", "1s")
-	program.Refuses(t, path, 1, "choose 0 to", "-addr", "127.0.0.1:0", "-live", "-1")
+	program.Refuses(t, path, 1, "choose another address with -addr", "-addr", p.Addr)
+	program.Refuses(t, path, 2, "-admin", "-addr", "127.0.0.1:0", "-slow", "1s")
+	program.Refuses(t, path, 2, "choose 0 to", "-addr", "127.0.0.1:0", "-live", "-1")
 	program.Refuses(t, path, 2, "", "-policy", "none")
 	program.Refuses(t, path, 1, "Options.Slow", "-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-slow", "1h")
 	if log := p.Stop(syscall.SIGTERM); !strings.Contains(log, "gcgate") {

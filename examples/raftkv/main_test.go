@@ -33,6 +33,7 @@ import (
 	"evenkeel.dev/examples/internal/program"
 	"evenkeel.dev/examples/raftkv/kv"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -50,7 +51,7 @@ type group struct {
 
 var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
-func TestMain(m *testing.M) { program.Main(m, main) }
+func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
 
 // TestTune tests that the gate knows the number of members.
 func TestTune(t *testing.T) {

@@ -10,11 +10,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 
@@ -99,15 +99,14 @@ func serve(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if !s.serve.own {
-		return command.Serve(ctx, ln, routes(s.serve), log, "way", s.serve.name)
+	var by func(*http.Server, net.Listener) error
+	if s.serve.own {
+		by = func(srv *http.Server, ln net.Listener) error {
+			// The caller shuts srv down.
+			return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: log})
+		}
 	}
-	log.Info("listening", "url", "http://"+ln.Addr().String(), "way", s.serve.name)
-	err = httpd.Serve(ctx, command.NewServer(routes(s.serve), log), ln, httpd.Options{Logger: log})
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
+	return command.Server{By: by}.Serve(ctx, ln, routes(s.serve), log, "way", s.serve.name)
 }
 
 func routes(w *way) http.Handler {

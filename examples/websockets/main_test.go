@@ -23,6 +23,7 @@ import (
 	gorilla "github.com/gorilla/websocket"
 
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/internal/leaks"
 )
 
 const patience = 30 * time.Second
@@ -30,7 +31,7 @@ const patience = 30 * time.Second
 // messages have each form of length of a frame's header.
 var messages = []string{"", "to and fro", strings.Repeat("to and fro ", 100), strings.Repeat("to and fro ", 20_000)}
 
-func TestMain(m *testing.M) { program.Main(m, main) }
+func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
 
 func TestProgram(t *testing.T) {
 	path := program.Path(t)
@@ -183,8 +184,13 @@ func refuses(t *testing.T, path string) {
 		}
 		c.Close()
 	}
-	if res, err := http.Get("http://" + p.Addr + "/ws"); err != nil || res.StatusCode < 400 {
-		t.Errorf("no websocket: %v, %v", res, err)
+	res, err := http.Get("http://" + p.Addr + "/ws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode < 400 {
+		t.Errorf("no websocket: %s", res.Status)
 	}
 	from := http.Header{"Origin": {"http://example.com"}}
 	if _, res, err := gorilla.DefaultDialer.Dial("ws://"+p.Addr+"/ws", from); err == nil ||

@@ -18,7 +18,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -28,46 +27,41 @@ import (
 	"evenkeel.dev/contrib/prometheus/promhttpd"
 	"evenkeel.dev/contrib/prometheus/promrecorder"
 	"evenkeel.dev/examples/fastcserver/matrix"
-	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/gateflags"
+	"evenkeel.dev/examples/internal/record"
 	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/httpd"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-const stopTimeout = 10 * time.Second
-
 type program struct {
 	nethttp bool
-	admin   string
 	length  int
+	record  record.Flags
 
 	log      *slog.Logger
 	window   *window.Window
-	recorder *recorder.Recorder
 	slow     *promrecorder.Collector
 	registry *prometheus.Registry
-	page     net.Listener
-	pages    *http.Server
 }
 
 func main() { newService().Command().Main() }
 
 func newService() service.Service {
-	p := &program{}
+	p := &program{record: record.Flags{Admin: "127.0.0.1:5201", Options: recorder.Options{InProcess: true}}}
 	return service.Service{
 		Name: "wholepath", Addr: "127.0.0.1:5200",
-		Flags: p.flags, Check: p.check, Prepare: p.prepare, Serve: p.serve, Around: p.around, Handler: p.handler,
+		Flags: p.flags, Check: p.check, Prepare: p.prepare, Serve: p.serve, Handler: p.handler,
+		Around: p.record.Around, // the recorder sees the gate's waits too
 		Beside: p.beside, Close: p.close,
 	}
 }
 
 func (p *program) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&p.nethttp, "nethttp", false, "serve by net/http alone, in the place of package httpd")
-	fs.StringVar(&p.admin, "admin", "127.0.0.1:5201",
-		"`host:port` of the recorder's page and of the metrics, which those who use the service must not reach")
 	fs.IntVar(&p.length, "window", 30_000, "`readings` that live")
+	p.record.Register(fs)
 }
 
 const (
@@ -80,6 +74,9 @@ func (p *program) check() error {
 	if p.length < batch {
 		return fmt.Errorf("-window %d: write %d or more, which a request pushes", p.length, batch)
 	}
+	if p.record.Admin == "" {
+		return errors.New("-admin is empty: say where the recorder's page and the metrics are")
+	}
 	return window.Check(shape, size, p.length)
 }
 
@@ -87,14 +84,10 @@ func (p *program) check() error {
 func (p *program) prepare(log *slog.Logger) (err error) {
 	p.log = log
 	p.window = window.New(shape, size, p.length)
-	if p.page, err = net.Listen("tcp", p.admin); err != nil {
-		return fmt.Errorf("cannot listen for the recorder's page: %w; choose another address with -admin", err)
+	if err := p.record.Start(log); err != nil {
+		return err
 	}
-	if p.recorder, err = recorder.Start(context.Background(),
-		recorder.Options{InProcess: true, Logger: log}); err != nil {
-		return errors.Join(err, p.page.Close())
-	}
-	if p.slow, err = promrecorder.New(p.recorder, promrecorder.Options{}); err != nil {
+	if p.slow, err = promrecorder.New(p.record.Recorder, promrecorder.Options{}); err != nil {
 		p.close()
 		return err
 	}
@@ -112,41 +105,26 @@ func (p *program) serve(srv *http.Server, ln net.Listener) error {
 	return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: p.log}) // the caller shuts srv down
 }
 
-// around has the recorder see the gate's waits too.
-func (p *program) around(h http.Handler) http.Handler { return p.recorder.Middleware(h) }
-
 // beside adds what only operators see, at an address of its own.
 func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
 	if gate := g.Gate(); gate != nil {
 		p.registry.MustRegister(promgate.New(gate))
 	}
-	pages := http.NewServeMux()
-	pages.Handle("/debug/evenkeel/", p.recorder)
-	pages.Handle("GET /metrics", promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	p.pages = command.NewServer(pages, p.log)
-	go p.pages.Serve(p.page)
+	p.record.Pages.Handle("GET /metrics",
+		promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	by := "httpd"
 	if p.nethttp {
 		by = "net/http"
 	}
-	p.log.Info("serving", "by", by, "c", way(), "page", "http://"+p.page.Addr().String()+"/debug/evenkeel/", "metrics",
-		"http://"+p.page.Addr().String()+"/metrics")
+	p.log.Info("serving", "by", by, "c", way(), "metrics", p.record.URL+"/metrics")
 }
 
 func (p *program) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	if err := p.recorder.Stop(ctx); err != nil {
-		p.log.Warn("the recorder's end", "error", err)
-	}
+	p.record.Close()
 	if p.slow != nil {
 		p.slow.Close()
 	}
-	if p.pages != nil {
-		p.pages.Close()
-	}
-	p.page.Close()
 }
 
 const order = 8

@@ -18,7 +18,8 @@ import (
 )
 
 var (
-	serving   = regexp.MustCompile(`msg=serving by=(\S+) .* page=(\S+) metrics=(\S+)$`)
+	recording = regexp.MustCompile(`msg=recording url=(\S+)$`)
+	serving   = regexp.MustCompile(`msg=serving by=(\S+) .* metrics=(\S+)$`)
 	listening = regexp.MustCompile(`msg=listening url=http://(\S+)`)
 )
 
@@ -47,8 +48,11 @@ func TestRun(t *testing.T) {
 			var log, addr, metrics, page string
 			for lines := bufio.NewScanner(r); addr == "" && lines.Scan(); {
 				log += lines.Text() + "\n"
+				if m := recording.FindStringSubmatch(lines.Text()); m != nil {
+					page = m[1]
+				}
 				if m := serving.FindStringSubmatch(lines.Text()); m != nil {
-					page, metrics = m[2], m[3]
+					metrics = m[2]
 					if m[1] != way.by {
 						t.Errorf("it is served by %s", m[1])
 					}
@@ -58,7 +62,7 @@ func TestRun(t *testing.T) {
 				}
 			}
 			go io.Copy(io.Discard, r)
-			if addr == "" || page == "" {
+			if addr == "" || page == "" || metrics == "" {
 				t.Fatalf("it does not say where it listens and what serves:\n%s", log)
 			}
 
@@ -156,6 +160,7 @@ func TestRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"-window", "0"}, 2, "write 16 or more"},
+		{[]string{"-admin="}, 2, "-admin is empty"},
 		{[]string{"-admin", ln.Addr().String(), "-window", "100"}, 1, "choose another address with -admin"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -94,10 +94,8 @@ func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -1,32 +1,20 @@
 package haproxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/internal/polled"
-)
-
-var (
-	_ gcgate.Signal    = (*AgentCheck)(nil)
-	_ gcgate.Attacher  = (*AgentCheck)(nil)
-	_ gcgate.Checker   = (*AgentCheck)(nil)
-	_ gcgate.Confirmer = (*AgentCheck)(nil)
-	_ gcgate.Explainer = (*AgentCheck)(nil)
-	_ gcgate.Validator = (*AgentCheck)(nil)
 )
 
 const (
@@ -71,7 +59,6 @@ type AgentCheck struct {
 	// server. Default: 0, which is 1.
 	Pollers int
 
-	log    atomic.Pointer[slog.Logger] // of the gate; nil: none has started
 	peers  polled.Peers
 	access polled.Access
 }
@@ -94,7 +81,7 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 				return fmt.Errorf("haproxy: the agent-check has ended: %w", err)
 			}
 			if failed == acceptWarn {
-				refused.Began(a.logger(),
+				refused.Began(a.access.Logger(),
 					"haproxy: the agent-check cannot accept connections, so HAProxy keeps the last state "+
 						"that it got; trying again",
 					"error", err)
@@ -103,9 +90,8 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 			continue
 		}
 		failed = 0
-		refused.Over(a.logger(), "haproxy: the agent-check accepts connections again")
-		from, ok := a.access.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.logger(),
-			&agentAdvice)
+		refused.Over(a.access.Logger(), "haproxy: the agent-check accepts connections again")
+		from, ok := a.access.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, &agentAdvice)
 		if !ok {
 			conn.Close()
 			continue
@@ -119,11 +105,7 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 }
 
 // Attach implements [gcgate.Attacher].
-func (a *AgentCheck) Attach(g *gcgate.Gate) { a.log.Store(g.Logger()) }
-
-func (a *AgentCheck) logger() *slog.Logger {
-	return cmp.Or(a.log.Load(), slog.Default())
-}
+func (a *AgentCheck) Attach(g *gcgate.Gate) { a.access.Attach(g) }
 
 func passes(err error) bool {
 	return slices.ContainsFunc([]error{

@@ -23,6 +23,16 @@ import (
 	"evenkeel.dev/internal/leaks"
 )
 
+// The gate looks for these by type.
+var (
+	_ gcgate.Signal    = (*AgentCheck)(nil)
+	_ gcgate.Attacher  = (*AgentCheck)(nil)
+	_ gcgate.Checker   = (*AgentCheck)(nil)
+	_ gcgate.Confirmer = (*AgentCheck)(nil)
+	_ gcgate.Explainer = (*AgentCheck)(nil)
+	_ gcgate.Validator = (*AgentCheck)(nil)
+)
+
 // serveAgent runs a on a free port of loopback, and ends it with the test.
 func serveAgent(t *testing.T, a *AgentCheck) (addr string) {
 	t.Helper()
@@ -219,7 +229,7 @@ func TestAgentCheckOutlastsWantOfDescriptors(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var logged bytes.Buffer
 			a := &AgentCheck{}
-			a.log.Store(slog.New(slog.NewTextHandler(&logged, nil)))
+			a.access.Log.Store(slog.New(slog.NewTextHandler(&logged, nil)))
 			l := &fullListener{
 				connListener: connListener{closed: make(chan struct{})},
 				left:         10 * acceptRetry, err: kind,
@@ -282,7 +292,7 @@ func refusesOtherAddresses(t *testing.T) {
 	}
 	var log bytes.Buffer
 	a := AgentCheck{Allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
-	a.log.Store(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	a.access.Log.Store(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	l := &connListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- a.Serve(l) }()
@@ -387,7 +397,7 @@ func TestAgentCheckLogsToTheGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.access.Admit("tcp", "192.0.2.1:1", nil, a.logger(), &agentAdvice)
+	a.access.Admit("tcp", "192.0.2.1:1", nil, &agentAdvice)
 	if err := g.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}

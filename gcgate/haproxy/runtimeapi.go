@@ -15,14 +15,6 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-var (
-	_ gcgate.Signal    = (*RuntimeAPI)(nil)
-	_ gcgate.Checker   = (*RuntimeAPI)(nil)
-	_ gcgate.Explainer = (*RuntimeAPI)(nil)
-	_ gcgate.Validator = (*RuntimeAPI)(nil)
-	_ gcgate.Watcher   = (*RuntimeAPI)(nil)
-)
-
 // ErrLastServer is in the errors of [RuntimeAPI] if no other server can take requests. Other errors
 // are fs.ErrPermission (the socket is not at level admin), fs.ErrNotExist (no such backend or
 // server) and those of package net.

@@ -19,6 +19,15 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
+// The gate looks for these by type.
+var (
+	_ gcgate.Signal    = (*RuntimeAPI)(nil)
+	_ gcgate.Checker   = (*RuntimeAPI)(nil)
+	_ gcgate.Explainer = (*RuntimeAPI)(nil)
+	_ gcgate.Validator = (*RuntimeAPI)(nil)
+	_ gcgate.Watcher   = (*RuntimeAPI)(nil)
+)
+
 const (
 	drained = forcedDrain
 	maint   = forcedMaint

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,15 +15,6 @@ import (
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/internal/polled"
-)
-
-var (
-	_ gcgate.Signal    = (*Handler)(nil)
-	_ gcgate.Attacher  = (*Handler)(nil)
-	_ gcgate.Checker   = (*Handler)(nil)
-	_ gcgate.Confirmer = (*Handler)(nil)
-	_ gcgate.Explainer = (*Handler)(nil)
-	_ gcgate.Validator = (*Handler)(nil)
 )
 
 // Handler is a [gcgate.Signal] and the [http.Handler] of the path that a balancer polls
@@ -59,7 +49,6 @@ type Handler struct {
 	// httpgate.Options.EnvoyFail. It may poll slowly then. Default: false.
 	InAnswers bool
 
-	log      atomic.Pointer[slog.Logger] // of the gate; nil: none has started
 	draining atomic.Bool
 	peers    polled.Peers
 	access   polled.Access
@@ -93,7 +82,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		network = a.Network()
 	}
-	from, ok := h.access.Admit(network, r.RemoteAddr, h.Allow, h.logger(), &advice)
+	from, ok := h.access.Admit(network, r.RemoteAddr, h.Allow, &advice)
 	if !ok {
 		w.WriteHeader(http.StatusForbidden)
 		io.WriteString(w, "forbidden\n")
@@ -133,7 +122,8 @@ func (h *Handler) Ready(ctx context.Context) error {
 	err := h.with(h.Rise, defaultRise, func(d polled.Demand) error { return h.peers.Ready(ctx, d) })
 	if err == nil && h.peers.Unproven() {
 		h.warned.Do(func() {
-			h.logger().Warn("health: no proof that the balancer has this replica back, so each turn is held for longer",
+			h.access.Logger().Warn(
+				"health: no proof that the balancer has this replica back, so each turn is held for longer",
 				"at_least", polled.ProofTimeout,
 				"likely", "too few requests come by the balancer, as many come past it, or several balancers poll",
 				"fix", "set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself "+
@@ -145,11 +135,9 @@ func (h *Handler) Ready(ctx context.Context) error {
 
 // Attach implements [gcgate.Attacher].
 func (h *Handler) Attach(g *gcgate.Gate) {
-	h.log.Store(g.Logger())
+	h.access.Attach(g)
 	h.peers.Attach(g)
 }
-
-func (h *Handler) logger() *slog.Logger { return cmp.Or(h.log.Load(), slog.Default()) }
 
 // CanConfirm implements [gcgate.Confirmer].
 func (h *Handler) CanConfirm(within time.Duration) error {

@@ -22,6 +22,16 @@ import (
 	"evenkeel.dev/internal/leaks"
 )
 
+// The gate looks for these by type.
+var (
+	_ gcgate.Signal    = (*Handler)(nil)
+	_ gcgate.Attacher  = (*Handler)(nil)
+	_ gcgate.Checker   = (*Handler)(nil)
+	_ gcgate.Confirmer = (*Handler)(nil)
+	_ gcgate.Explainer = (*Handler)(nil)
+	_ gcgate.Validator = (*Handler)(nil)
+)
+
 func TestMain(m *testing.M) { leaks.Main(m) }
 
 // logBuffer is a buffer for several goroutines.
@@ -161,7 +171,7 @@ func TestHandlerTellsWhoPolls(t *testing.T) {
 func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	var log bytes.Buffer
 	h := &Handler{}
-	h.log.Store(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	h.access.Log.Store(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {

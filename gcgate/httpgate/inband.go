@@ -15,12 +15,6 @@ import (
 	"evenkeel.dev/gcgate/internal/polled"
 )
 
-var (
-	_ gcgate.Signal    = (*InBand)(nil)
-	_ gcgate.Attacher  = (*InBand)(nil)
-	_ gcgate.Describer = (*InBand)(nil)
-)
-
 // InBand is a [gcgate.Signal] to clients without a balancer. While this process is drained, each
 // answer carries the header Gcgate-Drain with the milliseconds until it is back. A
 // [client.Transport] then sends its requests elsewhere.
@@ -82,21 +76,30 @@ func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	quietFor := cmp.Or(b.quietFor, inBandQuiet)
 	_, first := gate.Requests()
 	last, since := first, time.Now()
-	tick := time.NewTicker(max(quietFor/5, time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("httpgate: %s: requests keep coming, %d since the announcement: "+
-				"their clients do not read the header, give them another signal: %w", b, last-first, ctx.Err())
-		case <-tick.C:
-		}
+	err := wait(ctx, max(quietFor/5, time.Millisecond), func() bool {
 		if _, n := gate.Requests(); n != last {
 			last, since = n, time.Now()
-		} else if time.Since(since) >= quietFor {
-			return nil
+		}
+		return time.Since(since) >= quietFor
+	})
+	if err != nil {
+		return fmt.Errorf("httpgate: %s: requests keep coming, %d since the announcement: "+
+			"their clients do not read the header, give them another signal: %w", b, last-first, err)
+	}
+	return nil
+}
+
+func wait(ctx context.Context, every time.Duration, over func() bool) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !over() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
 		}
 	}
+	return nil
 }
 
 // Ready ends the announcement, and returns nil when a probe or a request has come since, or after a
@@ -116,20 +119,15 @@ func (b *InBand) Ready(ctx context.Context) error {
 	entered, patient := b.entered, b.patient
 	b.mu.Unlock()
 
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
+	err := wait(ctx, time.Millisecond, func() bool {
 		_, n := gate.Requests()
-		if !b.announced.Load() || b.seen.Load() || n != entered || clock() > patient {
-			b.announced.Store(false)
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("httpgate: %s: no client has come back yet: %w", b, ctx.Err())
-		case <-tick.C:
-		}
+		return !b.announced.Load() || b.seen.Load() || n != entered || clock() > patient
+	})
+	if err != nil {
+		return fmt.Errorf("httpgate: %s: no client has come back yet: %w", b, err)
 	}
+	b.announced.Store(false)
+	return nil
 }
 
 var errUnattached = errors.New("httpgate: InBand: no gate: name it in gcgate.Options.Signals")

@@ -13,6 +13,13 @@ import (
 	"evenkeel.dev/gcgate/internal/inband"
 )
 
+// The gate looks for these by type.
+var (
+	_ gcgate.Signal    = (*InBand)(nil)
+	_ gcgate.Attacher  = (*InBand)(nil)
+	_ gcgate.Describer = (*InBand)(nil)
+)
+
 func newInBand(t *testing.T, quietFor time.Duration) (*InBand, *handler) {
 	h := newHandler(t, gcgate.Options{}, func(http.ResponseWriter, *http.Request) {})
 	b := withInBand(h)

@@ -168,9 +168,7 @@ func IsStream(r *http.Request) bool {
 // lists reports whether comma-separated values have item, in any case and with any parameters.
 func lists(values []string, item string) bool {
 	for _, v := range values {
-		for v != "" {
-			var part string
-			part, v, _ = strings.Cut(v, ",")
+		for part := range strings.SplitSeq(v, ",") {
 			part, _, _ = strings.Cut(part, ";")
 			if strings.EqualFold(strings.Trim(part, " \t"), item) {
 				return true

@@ -107,13 +107,23 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 // Serve answers on ln until ctx is done, then finishes what is under way. It logs where it listens,
 // with attrs.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
-	return ServeBy(ctx, (*http.Server).Serve, ln, h, log, attrs...)
+	return Server{}.Serve(ctx, ln, h, log, attrs...)
 }
 
-// ServeBy is [Serve] by another server than net/http's.
-func ServeBy(ctx context.Context, serve func(*http.Server, net.Listener) error, ln net.Listener, h http.Handler,
-	log *slog.Logger, attrs ...any,
-) error {
+// Server is for [Serve] in another way. Each field may be nil.
+type Server struct {
+	By func(*http.Server, net.Listener) error // default: net/http
+
+	// First stops a gate before the server ends, because balancers that poll need answers until
+	// they have this process back.
+	First func()
+}
+
+func (s Server) Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
+	serve := s.By
+	if serve == nil {
+		serve = (*http.Server).Serve
+	}
 	srv := NewServer(h, log)
 	served := make(chan error, 1)
 	go func() { served <- serve(srv, ln) }()
@@ -124,6 +134,9 @@ func ServeBy(ctx context.Context, serve func(*http.Server, net.Listener) error, 
 	case <-ctx.Done():
 	}
 	log.Info("stopping", "cause", context.Cause(ctx))
+	if s.First != nil {
+		s.First()
+	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	err := srv.Shutdown(end)

@@ -61,7 +61,7 @@ func TestFlagsRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-gate=stock"}, "choose one of auto, drain, through, shed, memory"},
+		{[]string{"-gate=stock"}, `"stock" is not a policy: write auto, drain, through, shed or memory`},
 		{[]string{"-haproxy", "127.0.0.1:9199,be/a"}, "-haproxy is of no use without a gate"},
 		{[]string{"-max-trigger", "1GiB"}, "-max-trigger is of no use without a gate"},
 		{[]string{"-min-trigger", "1GiB"}, "-min-trigger is of no use without a gate"},

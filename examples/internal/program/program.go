@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -16,16 +15,15 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
-	"evenkeel.dev/internal/testutil"
 )
 
 const patience = 30 * time.Second
 
 const asProgram = "EVENKEEL_TEST_AS_PROGRAM"
 
-// Main is what TestMain calls with the example's main. Processes that the tests start are the test
-// binary too, because to link a program again takes longer than most tests.
-func Main(m *testing.M, main func()) {
+// Main is what TestMain calls with the example's main and what runs the tests. Processes that the
+// tests start are the test binary too, because to link a program again takes longer than most tests.
+func Main(main, tests func()) {
 	if os.Getenv(asProgram) != "" {
 		main()
 		os.Exit(0)
@@ -33,7 +31,7 @@ func Main(m *testing.M, main func()) {
 	if err := os.Setenv(asProgram, "1"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	tests()
 }
 
 // Path returns the command's path, where TestMain calls Main.
@@ -44,17 +42,6 @@ func Path(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// Build builds the example in the current directory, without what debuggers read.
-func Build(t *testing.T) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "example")
-	build := exec.Command("go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", out, ".")
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return out
 }
 
 type Program struct {

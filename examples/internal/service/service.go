@@ -18,16 +18,17 @@ type Service struct {
 	Name string
 	Addr string
 
-	Flags   func(*flag.FlagSet) // may be nil, as all below but Handler
+	Flags   func(*flag.FlagSet)
 	Check   func() error
 	Prepare func(*slog.Logger) error              // before the gate starts
-	Tune    func(*gcgate.Options)                 // changes what the flags ask for
 	Handler func() http.Handler                   // requests that the gate counts
-	Around  func(http.Handler) http.Handler       // goes around the gate
 	Beside  func(*http.ServeMux, *gateflags.Gate) // what the gate does not count
 	Close   func()                                // the end of what Prepare began
 
-	Serve func(*http.Server, net.Listener) error // nil: net/http's own
+	// These may be nil.
+	Tune   func(*gcgate.Options)                  // changes what the flags ask for
+	Around func(http.Handler) http.Handler        // goes around the gate
+	Serve  func(*http.Server, net.Listener) error // default: net/http's own
 }
 
 func (s Service) Command() command.Command {
@@ -37,16 +38,12 @@ func (s Service) Command() command.Command {
 		Name: s.Name,
 		Flags: func(fs *flag.FlagSet) {
 			command.AddrFlag(fs, &addr, s.Addr)
-			if s.Flags != nil {
-				s.Flags(fs)
-			}
+			s.Flags(fs)
 			gate.Register(fs)
 		},
 		Check: func() error {
-			if s.Check != nil {
-				if err := s.Check(); err != nil {
-					return err
-				}
+			if err := s.Check(); err != nil {
+				return err
 			}
 			return gate.Check()
 		},
@@ -62,14 +59,10 @@ func (s Service) Command() command.Command {
 }
 
 func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.Flags, log *slog.Logger) error {
-	if s.Prepare != nil {
-		if err := s.Prepare(log); err != nil {
-			return err
-		}
+	if err := s.Prepare(log); err != nil {
+		return err
 	}
-	if s.Close != nil {
-		defer s.Close()
-	}
+	defer s.Close()
 	flags.Tune = s.Tune
 	g, err := flags.Start(ln.Addr().String(), log)
 	if err != nil {
@@ -83,20 +76,6 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 	mux := http.NewServeMux()
 	mux.Handle("/", counted)
 	g.Register(mux)
-	if s.Beside != nil {
-		s.Beside(mux, g)
-	}
-	serve := s.Serve
-	if serve == nil {
-		serve = (*http.Server).Serve
-	}
-	// The gate stops first, because balancers that poll need answers until they have this process
-	// back.
-	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer end(nil)
-	defer context.AfterFunc(ctx, func() {
-		g.Close()
-		end(context.Cause(ctx))
-	})()
-	return command.ServeBy(serving, serve, ln, mux, log)
+	s.Beside(mux, g)
+	return command.Server{By: s.Serve, First: g.Close}.Serve(ctx, ln, mux, log)
 }

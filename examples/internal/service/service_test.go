@@ -43,6 +43,8 @@ func example() (Service, *int) {
 			return nil
 		},
 		Handler: func() http.Handler { return http.HandlerFunc(ok) },
+		Beside:  func(*http.ServeMux, *gateflags.Gate) {},
+		Close:   func() {},
 	}, n
 }
 

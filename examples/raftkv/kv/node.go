@@ -3,6 +3,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,10 +27,10 @@ const (
 )
 
 type Config struct {
-	ID      uint64       // of this member, from 1
-	Members []string     // base URLs, in the order of ids
-	Applied func()       // at each write that is applied; may be nil
-	Log     *slog.Logger // nil: slog.Default()
+	ID      uint64   // of this member, from 1
+	Members []string // base URLs, in the order of ids
+	Applied func()   // at each write that is applied; may be nil
+	Log     *slog.Logger
 
 	// SnapshotEvery is after how many entries the log loses its older half. 0: 65,536.
 	SnapshotEvery uint64
@@ -50,15 +51,7 @@ type Node struct {
 }
 
 func Start(c Config) (*Node, error) {
-	if c.ID < 1 || c.ID > uint64(len(c.Members)) {
-		return nil, fmt.Errorf("member %d of %d: number them from 1", c.ID, len(c.Members))
-	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
-	if c.SnapshotEvery == 0 {
-		c.SnapshotEvery = 1 << 16
-	}
+	c.SnapshotEvery = cmp.Or(c.SnapshotEvery, 1<<16)
 	n := &Node{
 		config: c, storage: raft.NewMemoryStorage(), voters: &raftpb.ConfState{}, store: newStore(),
 		peers: map[uint64]*peer{},

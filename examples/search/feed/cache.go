@@ -116,26 +116,22 @@ func (c *Cache) refreshLocked() {
 	// The request that starts a fetch may leave, and others wait for the same fetch.
 	ctx, cancel := context.WithTimeout(context.Background(), c.opts.Timeout)
 	c.cancel, c.running = cancel, make(chan struct{})
+	start := time.Now()
 	if c.opts.HoldLock {
-		start := time.Now()
 		items, err := c.fetch(ctx)
-		c.fetchedLocked(items, err, start, time.Now())
+		c.fetchedLocked(items, err, start)
 		return
 	}
-	go c.refresh(ctx)
+	go func() {
+		items, err := c.fetch(ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.fetchedLocked(items, err, start)
+	}()
 }
 
-func (c *Cache) refresh(ctx context.Context) {
-	start := time.Now()
-	items, err := c.fetch(ctx)
+func (c *Cache) fetchedLocked(items []Item, err error, start time.Time) {
 	now := time.Now()
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fetchedLocked(items, err, start, now)
-}
-
-func (c *Cache) fetchedLocked(items []Item, err error, start, now time.Time) {
 	defer close(c.running)
 	c.cancel()
 	c.running = nil

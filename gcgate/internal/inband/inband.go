@@ -4,6 +4,7 @@ package inband
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -28,17 +29,12 @@ const MaxProbePause = 500 * time.Millisecond
 // ok is false for anything else, and for more than one value.
 func ParseMillis(h http.Header, name string) (d time.Duration, ok bool) {
 	v := h[name]
-	if len(v) != 1 || len(v[0]) == 0 || len(v[0]) > 6 || v[0][0] == '0' {
+	if len(v) != 1 || strings.HasPrefix(v[0], "0") {
 		return 0, false
 	}
-	for _, c := range []byte(v[0]) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		d = d*10 + time.Duration(c-'0')
-	}
-	d *= time.Millisecond
-	return d, d <= MaxDrain
+	n, err := strconv.ParseUint(v[0], 10, 32)
+	d = time.Duration(n) * time.Millisecond
+	return d, err == nil && d <= MaxDrain
 }
 
 func FormatMillis(d time.Duration) string {

@@ -1,16 +1,22 @@
 package polled
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync/atomic"
+
+	"evenkeel.dev/gcgate"
 )
 
 // Access decides who may poll, and explains the errors of [Peers]. Any goroutine may call its
 // methods.
-type Access struct{ refused atomic.Uint64 }
+type Access struct {
+	Log     atomic.Pointer[slog.Logger] // of the gate; nil: none has started
+	refused atomic.Uint64
+}
 
 // Advice is what a signal's log and errors tell its user.
 type Advice struct {
@@ -20,13 +26,16 @@ type Advice struct {
 	Slow    string // what makes it poll often
 }
 
+func (a *Access) Attach(g *gcgate.Gate) { a.Log.Store(g.Logger()) }
+
+// Logger is that of the gate, or slog.Default() before Attach.
+func (a *Access) Logger() *slog.Logger { return cmp.Or(a.Log.Load(), slog.Default()) }
+
 // Admit is [Allowed], and logs the first refused poll at Debug.
-func (a *Access) Admit(network, remote string, allow []netip.Prefix, log *slog.Logger,
-	advice *Advice,
-) (from netip.Addr, ok bool) {
+func (a *Access) Admit(network, remote string, allow []netip.Prefix, advice *Advice) (from netip.Addr, ok bool) {
 	from, ok = Allowed(network, remote, allow)
 	if !ok && a.refused.Add(1) == 1 {
-		log.Debug(advice.Check+" refused a poll; later ones are not logged", "from", remote,
+		a.Logger().Debug(advice.Check+" refused a poll; later ones are not logged", "from", remote,
 			"fix", "if that is a balancer, add its address to "+advice.Allow)
 	}
 	return from, ok
