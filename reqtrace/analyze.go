@@ -380,6 +380,10 @@ type packed []byte
 func (p *packed) put(ns int64) { *p = binary.AppendUvarint(*p, uint64(max(ns, 0))) }
 
 func (p *packed) next() int64 {
+	if b := (*p)[0]; b < 0x80 { // most are short
+		*p = (*p)[1:]
+		return int64(b)
+	}
 	v, n := binary.Uvarint(*p)
 	*p = (*p)[n:]
 	return int64(v)

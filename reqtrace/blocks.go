@@ -75,11 +75,11 @@ type blocker struct {
 	a       *analysis
 	sites   *sites
 	names   []string
-	classes map[siteID]uint8 // index of names
+	classes []uint8 // indexes of names by siteID
 	slow    int
 	weight  int
 
-	found map[row]*placed
+	found [][]placed // by class and wait
 
 	// first one for each class and cause, without a place
 	rows []row
@@ -87,18 +87,19 @@ type blocker struct {
 
 func (a *analysis) newBlocker(m *model) *blocker {
 	x := &blocker{
-		a: a, sites: m.sites, weight: max(a.kept.oneIn, 1), classes: map[siteID]uint8{}, found: map[row]*placed{},
+		a: a, sites: m.sites, weight: max(a.kept.oneIn, 1), classes: make([]uint8, len(m.sites.places)),
 	}
 	x.slow, _ = a.edges(.99, 1)
 	x.fold()
+	for range x.names {
+		x.found = append(x.found, make([]placed, len(x.sites.waits)))
+	}
 	for i := range a.requests {
 		class := x.classes[a.requests[i].class]
 		for _, s := range a.detailsOf(&a.requests[i]).waits {
-			r := x.rowOf(class, s)
-			if x.found[r] == nil {
-				x.found[r] = &placed{row: r}
-			}
-			x.found[r].add(s.ns, i >= x.slow)
+			p := &x.found[class][s.wait]
+			p.row = x.rowOf(class, s)
+			p.add(s.ns, i >= x.slow)
 		}
 	}
 	x.choose()
@@ -155,7 +156,7 @@ func (x *blocker) blocks(length int64) []Block {
 func blockAt(start, length int64) int { return min(int(start*numBlocks/length), numBlocks-1) }
 
 func (x *blocker) row(class uint8, s spent) int {
-	p := x.found[x.rowOf(class, s)]
+	p := &x.found[class][s.wait]
 	if p.in != 0 {
 		return p.in
 	}
@@ -241,7 +242,14 @@ func (x *blocker) choose() {
 			x.rows = append(x.rows, row{class: uint8(class), cause: c})
 		}
 	}
-	places := slices.Collect(maps.Values(x.found))
+	var places []*placed
+	for _, waits := range x.found {
+		for i := range waits {
+			if waits[i].wait != 0 {
+				places = append(places, &waits[i])
+			}
+		}
+	}
 	first := map[[2]string]waitID{} // places with the same site and holder share a row
 	for _, by := range []func(*placed) int64{
 		func(p *placed) int64 { return p.slow },
