@@ -2,6 +2,7 @@ package aio
 
 import (
 	"context"
+	"math"
 	"net"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,7 @@ func (w *Watcher) end() (leaked uint64) {
 		w.serve()
 	}
 	w.ending.closed = true
+	w.conns.Store(math.MaxInt32) // Spread chooses another
 	w.cleanup.Stop()
 	w.table.leaving = nil
 	w.swap.buf = nil // connections that are still referenced keep the watcher
@@ -64,6 +66,7 @@ func (w *Watcher) refuse() {
 	w.subs.mu.Lock()
 	w.subs.closed = true
 	w.subs.mu.Unlock()
+	w.awaitSend(nil)
 }
 
 // Shutdown refuses new operations, closes the listeners, ends pending reads, accepts and dials with
@@ -172,20 +175,32 @@ func (c *Conn) Detach() (net.Conn, error) {
 	defer w.mu.Unlock()
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
-	switch {
-	case d.Released != proactor.None:
-		return nil, errOf(d.Released)
-	case d.Closed:
-		return nil, ErrClosed
-	case atomic.LoadInt32(&d.Queued) > 0:
-		return nil, ErrPending
+	if err := w.leaves(d); err != nil {
+		return nil, err
 	}
 	conn, err := w.backend.Detach(d)
 	if err != nil {
 		return nil, err
 	}
-	d.Closed = true
+	w.left(d)
+	return conn, nil
+}
+
+// leaves returns why d cannot leave the watcher. The caller holds mu and subs.mu, here and in left.
+func (w *Watcher) leaves(d *proactor.Desc) error {
+	switch {
+	case d.Released != proactor.None:
+		return errOf(d.Released)
+	case d.State&proactor.Closed != 0:
+		return ErrClosed
+	case atomic.LoadInt32(&d.Queued) > 0 || d.State&proactor.Sending != 0:
+		return ErrPending
+	}
+	return nil
+}
+
+func (w *Watcher) left(d *proactor.Desc) {
+	d.State |= proactor.Closed
 	w.forget(d, proactor.ConnClosed)
 	w.wakeLocked() // an accept may wait for room
-	return conn, nil
 }

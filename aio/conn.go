@@ -64,11 +64,15 @@ func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	if err := w.take(conn, &c.desc, c); err != nil {
 		return err
 	}
+	c.at = w.placeAt(local)
+	return nil
+}
+
+func (w *Watcher) placeAt(local net.Addr) *place {
 	if w.table.last == nil || !sameAddr(w.table.last.local, local) {
 		w.table.last = &place{w, local}
 	}
-	c.at = w.table.last
-	return nil
+	return w.table.last
 }
 
 // take duplicates the descriptor of source. The caller holds mu.
@@ -88,7 +92,11 @@ func (w *Watcher) connsFull() bool { return len(w.table.descs)-w.table.listeners
 func (w *Watcher) enter(d *proactor.Desc, owner any) {
 	d.Owner, d.Index = owner, int32(len(w.table.descs))
 	w.table.descs = append(w.table.descs, d)
+	w.countConns()
 }
+
+// countConns is for Spread, which does not take mu.
+func (w *Watcher) countConns() { w.conns.Store(int32(len(w.table.descs) - w.table.listeners)) }
 
 func (c *Conn) setRemote(a proactor.Addr) {
 	if tcp, ok := a.Other.(*net.TCPAddr); ok && tcp != nil {
@@ -208,8 +216,9 @@ func (w *Watcher) closeDesc(d *proactor.Desc) {
 		return
 	}
 	w.subs.mu.Lock()
-	d.Closed = true
+	d.State |= proactor.Closed
 	w.subs.mu.Unlock()
+	w.awaitSend(d)
 	w.intakeOf(d)
 	w.runAll(d)
 	w.settle(d)
@@ -270,5 +279,6 @@ func (w *Watcher) forget(d *proactor.Desc, cause proactor.Cause) {
 	w.table.descs[d.Index], last.Index = last, d.Index
 	w.table.descs[len(w.table.descs)-1] = nil
 	w.table.descs = w.table.descs[:len(w.table.descs)-1]
+	w.countConns()
 	w.accepts.until = 0 // there is room now
 }

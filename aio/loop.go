@@ -131,17 +131,20 @@ func (w *Watcher) wait() error {
 		timeout = rest
 	}
 	w.stats.Waits++
+	w.loop.asleep = w.now()
 	w.mu.Unlock()
 	err := w.backend.Wait(timeout)
+	awake := w.now()
 	w.subs.mu.Lock()
-	w.subs.asleep = false
+	w.subs.asleep, w.subs.awake = false, awake
 	submitted := w.subs.descs.len() > 0
 	w.subs.mu.Unlock()
 	if submitted { // Others may be about to submit too. Let them, and begin all of it together
 		w.loop.passing.pass()
 	}
 	w.mu.Lock()
-	w.loop.moved = 0
+	w.stats.Waited += awake - w.loop.asleep
+	w.loop.asleep, w.loop.moved = 0, 0
 	return err
 }
 
@@ -181,6 +184,9 @@ func (w *Watcher) collect() []Result {
 		bytes += written
 		if op.Kind == proactor.Sendv {
 			w.recycle(op)
+		}
+		if op.Kind == proactor.ShutWrite && op.Mode != proactor.Rejected {
+			w.endCloseWrite(op.Desc)
 		}
 		w.loop.results = append(w.loop.results, r)
 		atomic.AddInt32(&op.Desc.Queued, -1)

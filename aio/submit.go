@@ -44,13 +44,16 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 		w.wakeLocked()
 		return nil
 	}
-	if o.Kind == proactor.Closing {
-		d.Closed = true
+	switch o.Kind {
+	case proactor.Closing:
+		d.State |= proactor.Closed
+	case proactor.ShutWrite:
+		d.State |= proactor.CloseWrite
 	}
 	d.Bytes.Add(n)
 	w.subs.bytes += n
 	if d.Subs.Head == nil {
-		w.subs.descs.push(d)
+		w.subs.list(d)
 	}
 	d.Subs.Push(op)
 	w.subs.count++
@@ -58,11 +61,20 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	return nil
 }
 
+// list makes the loop take the submissions of d, after a send.
+func (s *submissions) list(d *proactor.Desc) {
+	if d.State&proactor.Sending != 0 {
+		d.State |= proactor.Waiting
+	} else {
+		s.descs.push(d)
+	}
+}
+
 // refusal returns why o, with n bytes to send, cannot be queued. The caller holds subs.mu.
 func (w *Watcher) refusal(o *proactor.Op, n int64, waits bool) error {
 	d := o.Desc
 	switch {
-	case d.Closed:
+	case d.State&proactor.Closed != 0:
 		return ErrClosed
 	case o.Kind == proactor.Closing:
 	case waits: // see proactor.Waits
@@ -125,6 +137,10 @@ func (w *Watcher) intake() {
 		w.subs.mu.Lock()
 		for left > 0 && n < intakeLock && w.subs.descs.len() > 0 {
 			d := w.subs.descs.pop()
+			if d.State&proactor.Sending != 0 {
+				d.State |= proactor.Waiting
+				continue
+			}
 			for k := 0; k < intakeConn && d.Subs.Head != nil; k++ {
 				taken.Push(d.Subs.Pop())
 				n++

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/aio/internal/proactor"
@@ -51,19 +52,23 @@ type Stats struct {
 	SwapFull      uint64 // reads that waited for the next WaitIO
 	Leaked        uint64 // operations whose memory the kernel kept. See Close
 	Polls, Waits  uint64 // times the kernel was asked for events, and waited for
+	// time of these waits. In the rest of the time the goroutine in WaitIO was busy
+	Waited time.Duration
 }
 
 // Watcher carries out operations on its connections. Any goroutine may call its methods, but only
 // one at a time is in WaitIO. Close or Shutdown ends it. The garbage collector closes a forgotten
 // Watcher, and Logger gets a Warn.
 //
-// Lock order: waiting, mu, subs.mu.
+// Lock order: waiting, mu (of two Watchers by id), subs.mu.
 type Watcher struct {
 	options Options
 	backend proactor.Backend
 	start   time.Time
+	id      uint64 // the lock order of two Watchers
 	cleanup runtime.Cleanup
 	posts   proactor.Desc // of Post. It has no descriptor
+	conns   atomic.Int32  // open, and for a moment a new listener
 
 	waiting sync.Mutex // held in WaitIO
 	loop    struct {   // guarded by waiting
@@ -72,6 +77,7 @@ type Watcher struct {
 		yielded time.Duration // when other goroutines last ran
 		skipped bool          // the last turn did not ask the kernel
 		passing passing
+		asleep  time.Duration // when the wait began, or 0. Guarded by mu
 	}
 
 	mu        sync.Mutex     // guards the rest, without subs
@@ -130,10 +136,13 @@ type submissions struct {
 	count   int
 	refused proactor.Queue // with an error
 	bytes   int64          // of writes that were not returned
+	sending int            // descriptors with a TryWrite
+	sent    uint64         // bytes of TryWrites
 	spare   proactor.Queue
 	spares  int
 	vecs    []*proactor.Vec
-	asleep  bool // WaitIO has to be woken
+	asleep  bool          // WaitIO has to be woken
+	awake   time.Duration // when the last wait ended
 	closed  bool
 }
 
@@ -152,8 +161,10 @@ func New(o Options) (*Watcher, error) {
 	return newWatcher(o, b), nil
 }
 
+var watchers atomic.Uint64 // made so far
+
 func newWatcher(o Options, b proactor.Backend) *Watcher {
-	w := &Watcher{options: o, backend: b, start: time.Now()}
+	w := &Watcher{options: o, backend: b, start: time.Now(), id: watchers.Add(1)}
 	if !b.Recycle() {
 		w.swap.buf = make([]byte, o.SwapSize)
 	}
@@ -197,8 +208,14 @@ func (w *Watcher) Stats() Stats {
 	s.Listeners = w.table.listeners
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
+	if from := w.loop.asleep; from > 0 && w.subs.awake > from {
+		s.Waited += w.subs.awake - from
+	} else if from > 0 {
+		s.Waited += w.now() - from
+	}
 	s.Pending += w.subs.count
 	s.QueuedBytes = w.subs.bytes
+	s.BytesWritten += w.subs.sent
 	return s
 }
 

@@ -1,6 +1,7 @@
 package aio
 
 import (
+	"runtime"
 	"syscall"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 // saves a hand-off for long answers. Submit the rest by Write. The caller keeps buf.
 //
 // It sends nothing, and returns no error, if a pending operation writes or ends writing, or if
-// WaitIO or another call holds the lock. So bytes stay in order. It fails with ErrEmptyBuffer,
-// ErrClosed, ErrWatcherClosed or a syscall.Errno such as EPIPE.
+// another TryWrite sends. So bytes stay in order. WaitIO does not keep it waiting. It fails with
+// ErrEmptyBuffer, ErrClosed, ErrWatcherClosed or a syscall.Errno such as EPIPE.
 func (c *Conn) TryWrite(buf []byte) (n int, err error) {
 	w, d := c.watcher(), &c.desc
 	switch {
@@ -21,11 +22,11 @@ func (c *Conn) TryWrite(buf []byte) (n int, err error) {
 	case len(buf) == 0:
 		return 0, ErrEmptyBuffer
 	}
-	if free, err := w.lockToWrite(d); !free {
+	if free, err := w.beginSend(d); !free {
 		return 0, err
 	}
-	defer w.mu.Unlock()
-	return w.wrote(w.backend.Send(d, buf[:min(len(buf), proactor.MaxTransfer)]))
+	n, err = w.backend.Send(d, buf[:min(len(buf), proactor.MaxTransfer)])
+	return w.endSend(d, n, err)
 }
 
 // TryWritev is TryWrite of up to 1,024 buffers by one system call. It allocates as Writev does.
@@ -39,54 +40,75 @@ func (c *Conn) TryWritev(bufs [][]byte) (n int, err error) {
 	if v.Set(bufs) == 0 {
 		return 0, ErrEmptyBuffer
 	}
-	if free, err := w.lockToWrite(d); !free {
+	if free, err := w.beginSend(d); !free {
 		return 0, err
 	}
-	defer w.mu.Unlock()
-	return w.wrote(w.backend.Sendv(d, v))
+	n, err = w.backend.Sendv(d, v)
+	return w.endSend(d, n, err)
 }
 
-// lockToWrite takes mu and returns true if a write may be tried. Otherwise it does not hold mu. err
-// is nil if the write would only have to wait.
-func (w *Watcher) lockToWrite(d *proactor.Desc) (free bool, err error) {
-	if !w.mu.TryLock() {
+// beginSend keeps d for a send by this goroutine, until endSend. err is nil if the send would only
+// have to wait.
+func (w *Watcher) beginSend(d *proactor.Desc) (free bool, err error) {
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	switch {
+	case w.subs.closed:
+		return false, ErrWatcherClosed
+	case d.State&proactor.Closed != 0:
+		return false, ErrClosed
+	case d.State != 0 || d.Bytes.Load() > 0:
 		return false, nil
 	}
-	if d.Released != proactor.None {
-		err = errOf(d.Released)
-	} else if free, err = w.writable(d); free {
-		return true, nil
-	}
-	w.mu.Unlock()
-	return false, err
+	d.State |= proactor.Sending
+	w.subs.sending++
+	return true, nil
 }
 
-func (w *Watcher) wrote(n int, err error) (int, error) {
-	w.stats.BytesWritten += uint64(n)
+// endSend lets the loop take what was submitted for d meanwhile.
+func (w *Watcher) endSend(d *proactor.Desc, n int, err error) (int, error) {
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	w.subs.sending--
+	w.subs.sent += uint64(n)
+	waits := d.State&proactor.Waiting != 0
+	if d.State &^= proactor.Sending | proactor.Waiting; waits {
+		w.subs.descs.push(d)
+		w.wakeLocked()
+	}
 	if err == syscall.EAGAIN || err == syscall.ENOBUFS { // a Write would wait
 		err = nil
 	}
 	return n, err
 }
 
-// writable reports whether no operation of d comes before a write. The caller holds mu.
-func (w *Watcher) writable(d *proactor.Desc) (bool, error) {
+// endCloseWrite lets TryWrite send again, which then fails, if no other CloseWrite is pending. The
+// caller holds mu.
+func (w *Watcher) endCloseWrite(d *proactor.Desc) {
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
-	switch {
-	case w.subs.closed:
-		return false, ErrWatcherClosed
-	case d.Closed:
-		return false, ErrClosed
-	case d.Queues[proactor.Out].Head != nil:
-		return false, nil
-	}
-	for op := d.Subs.Head; op != nil; op = op.Next {
-		if op.Kind.Dir() == proactor.Out {
-			return false, nil
+	for _, q := range []proactor.Queue{d.Queues[proactor.Out], d.Subs} {
+		for op := q.Head; op != nil; op = op.Next {
+			if op.Kind == proactor.ShutWrite {
+				return
+			}
 		}
 	}
-	return true, nil
+	d.State &^= proactor.CloseWrite
+}
+
+// awaitSend waits until no send keeps d, or any descriptor if d is nil. No other send may begin. A
+// send does not block, so the caller may hold mu.
+func (w *Watcher) awaitSend(d *proactor.Desc) {
+	for {
+		w.subs.mu.Lock()
+		sends := w.subs.sending > 0 && (d == nil || d.State&proactor.Sending != 0)
+		w.subs.mu.Unlock()
+		if !sends {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 // Lists of buffers that are kept for reuse, and the most buffers of one.

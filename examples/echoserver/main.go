@@ -1,9 +1,11 @@
 //go:build unix
 
-// Command echoserver sends back what it receives, to any number of connections, with one goroutine
-// and one buffer per connection. It also does so over TLS, and says what an idle connection holds:
+// Command echoserver sends back what it receives, to any number of connections, with one goroutine,
+// or a few, and one buffer per connection. It also does so over TLS, and says what an idle
+// connection holds:
 //
 //	go run ./echoserver                          # from examples/; then: nc 127.0.0.1 7000
+//	go run ./echoserver -loops 4                 # on four cores
 //	go run ./echoserver -tls parked              # then: openssl s_client -connect 127.0.0.1:7000
 //	go run ./echoserver -tls parked -n 10000     # 10,000 connections of its own, then it ends
 //
@@ -29,6 +31,7 @@ const (
 	bufferSize = 16 << 10
 	lastWords  = 3 * time.Second
 	maxConns   = 1 << 20
+	maxLoops   = 256
 )
 
 func main() {
@@ -50,6 +53,7 @@ func main() {
 type settings struct {
 	addr    string
 	backend aio.Backend
+	loops   int
 	tls     string // "": plain
 	n       int
 	load    bool
@@ -59,6 +63,7 @@ func (s *settings) register(fs *flag.FlagSet) {
 	command.AddrFlag(fs, &s.addr, "127.0.0.1:7000")
 	fs.TextVar(&s.backend, "backend", aio.BackendAuto,
 		"how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
+	fs.IntVar(&s.loops, "loops", 1, "how many `goroutines` have the connections, one for each core; without -tls")
 	fs.StringVar(&s.tls, "tls", "",
 		"speak TLS; `how` an idle connection waits: parked (without a goroutine), goroutine, or net (over package net)")
 	fs.IntVar(&s.n, "n", 0,
@@ -69,6 +74,8 @@ func (s *settings) register(fs *flag.FlagSet) {
 
 func (s *settings) check() error {
 	switch {
+	case s.loops < 1 || s.loops > maxLoops:
+		return fmt.Errorf("-loops %d: it must be 1 to %d", s.loops, maxLoops)
 	case s.tls != "" && !slices.Contains(waits, s.tls):
 		return fmt.Errorf("-tls %s: it must be one of %s", s.tls, strings.Join(waits, ", "))
 	case s.n < 0 || s.n > maxConns:
@@ -88,42 +95,59 @@ func newWatcher(s settings, log *slog.Logger) (*aio.Watcher, error) {
 }
 
 func serve(ctx context.Context, s settings, log *slog.Logger) error {
-	w, err := newWatcher(s, log)
-	if err != nil {
-		return err
+	var watchers []*aio.Watcher
+	for range s.loops {
+		w, err := newWatcher(s, log)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		watchers = append(watchers, w)
 	}
-	defer w.Close()
-	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
+	l, err := watchers[0].Listen("tcp", s.addr, aio.ListenOptions{})
 	if err != nil {
 		return command.CannotListen(err)
 	}
-	log.Info("listening", "addr", l.Addr(), "backend", w.Stats().Backend)
+	log.Info("listening", "addr", l.Addr(), "backend", watchers[0].Stats().Backend, "loops", s.loops)
+	_ = l.AcceptMultishot(nil)
 
-	stopped := make(chan error, 1)
-	go func() {
-		<-ctx.Done()
-		end, cancel := context.WithTimeout(context.Background(), lastWords)
-		defer cancel()
-		stopped <- w.Shutdown(end) // echo finishes its writes until then
-	}()
-	if err := echo(w, l); err != aio.ErrWatcherClosed {
-		return fmt.Errorf("cannot serve: %w", err)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	failed := make(chan error, s.loops)
+	for _, w := range watchers {
+		go func() {
+			failed <- echo(w, watchers)
+			stop()
+		}()
 	}
-	if err := <-stopped; err != nil {
-		log.Warn("echoes that peers did not read were cut off", "after", lastWords)
+	<-ctx.Done()
+	end, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	var total aio.Stats
+	for _, w := range watchers { // echo finishes its writes until then
+		if err := w.Shutdown(end); err != nil {
+			log.Warn("echoes that peers did not read were cut off", "after", lastWords)
+		}
 	}
-	stats := w.Stats()
-	log.Info("stopped", "operations", stats.Operations, "read", stats.BytesRead, "written", stats.BytesWritten)
+	for _, w := range watchers {
+		if err := <-failed; err != aio.ErrWatcherClosed {
+			return fmt.Errorf("cannot serve: %w", err)
+		}
+		stats := w.Stats()
+		total.Operations += stats.Operations
+		total.BytesRead += stats.BytesRead
+		total.BytesWritten += stats.BytesWritten
+	}
+	log.Info("stopped", "operations", total.Operations, "read", total.BytesRead, "written", total.BytesWritten)
 	return nil
 }
 
-// echo is the whole service, until WaitIO fails. A connection's buffer is either read into or
-// written. So the service does not read from a peer that does not read its echo, and no other peer
-// waits for it.
+// echo is the whole service, until WaitIO fails. The first of all loops accepts, and spreads the
+// connections. A connection's buffer is either read into or written. So the service does not read
+// from a peer that does not read its echo, and no other peer waits for it.
 //
 // Each operation has one result, also one that is refused.
-func echo(w *aio.Watcher, l *aio.Listener) error {
-	_ = l.AcceptMultishot(nil)
+func echo(w *aio.Watcher, all []*aio.Watcher) error {
 	for {
 		results, err := w.WaitIO()
 		if err != nil {
@@ -132,7 +156,11 @@ func echo(w *aio.Watcher, l *aio.Listener) error {
 		for _, r := range results {
 			switch {
 			case r.Op == aio.OpAccept && r.More:
-				_ = r.Conn.Read(nil, make([]byte, bufferSize), aio.NoDeadline)
+				if c, err := r.Conn.Spread(all...); err == nil {
+					_ = c.Read(nil, make([]byte, bufferSize), aio.NoDeadline)
+				} else {
+					r.Conn.Close()
+				}
 			case r.Op == aio.OpAccept: // the last one
 				if r.Error != aio.ErrWatcherClosed {
 					return fmt.Errorf("no more connections are accepted: %w", r.Error)

@@ -29,10 +29,13 @@ func needs(t *testing.T, backend aio.Backend) {
 
 func TestEchoserver(t *testing.T) {
 	path := program.Path(t)
-	for _, backend := range []aio.Backend{aio.BackendAuto, aio.BackendIOUring, aio.BackendEpoll} {
-		t.Run(backend.String(), func(t *testing.T) {
-			needs(t, backend)
-			p := program.Start(t, path, "-backend", backend.String())
+	for _, tt := range []struct {
+		backend aio.Backend
+		loops   string
+	}{{aio.BackendAuto, "1"}, {aio.BackendIOUring, "3"}, {aio.BackendEpoll, "3"}} {
+		t.Run(tt.backend.String(), func(t *testing.T) {
+			needs(t, tt.backend)
+			p := program.Start(t, path, "-backend", tt.backend.String(), "-loops", tt.loops)
 			var clients sync.WaitGroup
 			for i := range 20 {
 				c := p.Dial()
@@ -70,6 +73,7 @@ func TestEchoserver(t *testing.T) {
 		program.Refuses(t, path, 2,
 			`"iocp" is not a backend: write auto, io_uring, epoll or kqueue`, "-backend", "iocp")
 		program.Refuses(t, path, 2, "-tls long: it must be one of parked, goroutine, net", "-tls", "long")
+		program.Refuses(t, path, 2, "-loops 0: it must be 1 to 256", "-loops", "0")
 		program.Refuses(t, path, 2, "-n -1: it must be 0 to", "-n", "-1")
 		program.Refuses(t, path, 2, "-n measures connections of TLS: add -tls", "-n", "1")
 		p := program.Start(t, path)
@@ -84,7 +88,7 @@ func TestEchoserver(t *testing.T) {
 }
 
 func TestWaitFails(t *testing.T) {
-	testOccupied(t, echo)
+	testOccupied(t, func(w *aio.Watcher, _ *aio.Listener) error { return echo(w, nil) })
 }
 
 // testOccupied calls run with a Watcher that another goroutine waits on. run has to end with

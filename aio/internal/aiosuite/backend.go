@@ -198,6 +198,28 @@ func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
 }
 
+func (b *Backend) Move(d *proactor.Desc, to proactor.Backend, moved *proactor.Desc) bool {
+	other, ok := to.(*Backend)
+	if !ok {
+		return false
+	}
+	b.mu.Lock()
+	f := b.fd(d, "Move")
+	if f == nil || f.socket == nil {
+		b.mu.Unlock()
+		return false
+	}
+	if slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f }) {
+		b.violation("Move of descriptor %d with an operation in flight", d.Num)
+	}
+	b.fds[d.Num], d.Num = nil, -1
+	b.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	other.enter(f, moved)
+	return true
+}
+
 // There is no descriptor.
 func (b *Backend) Control(*proactor.Desc, func(fd uintptr)) bool { return false }
 

@@ -89,6 +89,13 @@ func (f *fakeKqueue) Change(changes []sys.Kevent) error {
 	f.open("Change")
 	for _, c := range changes {
 		fd, events := f.epoll(c.Filter)
+		if c.Flags&sys.EV_DELETE != 0 {
+			if err := syscall.EpollCtl(fd, syscall.EPOLL_CTL_DEL, c.Ident, nil); err != nil {
+				return err
+			}
+			delete(f.knotes, knote{c.Ident, c.Filter})
+			continue
+		}
 		if c.Flags&sys.EV_CLEAR != 0 {
 			events |= syscall.EPOLLET & 0xffffffff
 		}

@@ -67,6 +67,7 @@ var tests = []test{
 
 	{"TryWritev", tryWritev},
 	{"TryWriteBehind", tryWriteBehind},
+	{"TryWriteBeside", tryWriteBeside},
 	{"TryWriteInParts", tryWriteInParts},
 	{"TryWriteToAccepted", tryWriteToAccepted},
 	{"TryWriteRefused", tryWriteRefused},
@@ -97,6 +98,10 @@ var tests = []test{
 	{"CancelWrite", cancelWrite},
 	{"CancelRace", cancelRace},
 	{"SetDeadline", setDeadline},
+
+	{"Move", move},
+	{"MoveRefused", moveRefused},
+	{"Spread", spread},
 
 	{"Wakes", wakes},
 	{"ConcurrentWaitIO", concurrentWaitIO},

@@ -230,6 +230,36 @@ func tryWriteBehind(r *rig) {
 	_ = conn.Close()
 }
 
+// tryWriteBeside: a busy WaitIO keeps no TryWrite waiting, and takes in what is submitted meanwhile.
+func tryWriteBeside(r *rig) {
+	r.rough = true
+	conn, peer := r.pair()
+	const n = 200
+	looped := make(chan struct{})
+	go func() {
+		defer close(looped)
+		for posts := 0; posts < n; posts++ {
+			r.until(r.must(ticket{op: aio.OpPost}))
+		}
+	}()
+	all, got := pattern(6, 0, n), make([]byte, n)
+	var reads []*ticket
+	for i := range all {
+		reads = append(reads, r.read(conn, 1))
+		if sent := r.sendNow(conn, all[i:i+1]); sent == 0 && !r.sys.Faulty {
+			r.t.Fatal("TryWrite has sent nothing")
+		} else if _, err := io.ReadFull(peer, got[i:i+sent]); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	<-looped
+	if !r.sys.Faulty {
+		r.same("at the peer", got, all)
+	}
+	r.send(peer, all)
+	r.until(reads...)
+}
+
 // tryWriteInParts: Write sends what TryWrite found no room for.
 func tryWriteInParts(r *rig) {
 	conn, peer := r.pair()

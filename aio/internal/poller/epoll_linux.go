@@ -1,6 +1,7 @@
 package poller
 
 import (
+	"sync"
 	"syscall"
 	"time"
 
@@ -12,12 +13,13 @@ import (
 // epoll descriptors may be nested.
 type epoll struct {
 	Sockets
-	fd      int
-	wakeFd  int
-	waiter  *sys.Waiter
-	raw     [batch]sys.EpollEvent
-	message sys.Message // guarded by the watcher's mu
+	fd     int
+	wakeFd int
+	waiter *sys.Waiter
+	raw    [batch]sys.EpollEvent
 }
+
+var messages = sync.Pool{New: func() any { return new(sys.Message) }}
 
 // NewEpoll returns a backend over edge-triggered epoll. It fails with a MissingError.
 func NewEpoll() (*Poller, error) {
@@ -64,12 +66,14 @@ func (k *epoll) add(d *proactor.Desc) error {
 
 // remove matters if the socket has other descriptors, as in a child. Only the last one's close
 // would end the registration.
-func (k *epoll) remove(d *proactor.Desc) { _ = sys.EpollDelete(k.fd, int(d.Num)) }
+func (k *epoll) remove(d *proactor.Desc, _ bool) { _ = sys.EpollDelete(k.fd, int(d.Num)) }
 
 func (k *epoll) Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
-	k.message.Set(bufs)
-	defer k.message.Clear()
-	return sys.Sendmsg(fd, &k.message)
+	m := messages.Get().(*sys.Message)
+	defer messages.Put(m)
+	m.Set(bufs)
+	defer m.Clear()
+	return sys.Sendmsg(fd, m)
 }
 
 func (k *epoll) poll(events []event) (int, error) {

@@ -96,9 +96,17 @@ func (k *kqueue) add(d *proactor.Desc) error {
 	return k.Change(k.changes[:])
 }
 
-// remove has nothing to do, because close(2) removes the knotes of a descriptor, even if the socket
-// has others. Events that were fetched before have the old generation.
-func (k *kqueue) remove(*proactor.Desc) {}
+// remove has nothing to do before close(2), which removes the knotes of a descriptor, even if the
+// socket has others. Events that were fetched before have the old generation.
+func (k *kqueue) remove(d *proactor.Desc, closing bool) {
+	if closing {
+		return
+	}
+	for i, filter := range []int16{sys.EVFILT_READ, sys.EVFILT_WRITE} {
+		k.changes[i] = sys.Kevent{Ident: int(d.Num), Filter: filter, Flags: sys.EV_DELETE}
+	}
+	_ = k.Change(k.changes[:])
+}
 
 // yield leaves the network to sysmon while others can run.
 func (k *kqueue) yield() { runtime.Gosched() }

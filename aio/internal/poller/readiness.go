@@ -46,9 +46,10 @@ type sockets interface {
 type kernel interface {
 	sockets
 	name() string
-	// add begins to report the edges of d, and remove ends that.
+	// add begins to report the edges of d, and remove ends that. closing says that the descriptor is
+	// closed next.
 	add(d *proactor.Desc) error
-	remove(d *proactor.Desc)
+	remove(d *proactor.Desc, closing bool)
 	// poll does not block.
 	poll(events []event) (int, error)
 	// wait blocks until Poller.fetched returns true, at the start and after each edge, or the
@@ -259,25 +260,17 @@ func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
+// Send leaves d.Ready to the loop. After a short one the next Start tries in vain.
 func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
-	if d.Gen != 0 && d.Ready&proactor.CanWrite == 0 { // one that is not watched has no edge
-		return 0, syscall.EAGAIN
-	}
-	n, errno := p.kernel.Send(int(d.Num), buf)
-	return sentNow(d, n, len(buf), errno)
+	return sentNow(p.kernel.Send(int(d.Num), buf))
 }
 
 func (p *Poller) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
-	if d.Gen != 0 && d.Ready&proactor.CanWrite == 0 {
-		return 0, syscall.EAGAIN
-	}
-	bufs, room := v.Next()
-	n, errno := p.kernel.Sendv(int(d.Num), bufs)
-	return sentNow(d, n, room, errno)
+	bufs, _ := v.Next()
+	return sentNow(p.kernel.Sendv(int(d.Num), bufs))
 }
 
-func sentNow(d *proactor.Desc, n, room int, errno syscall.Errno) (int, error) {
-	Moved(d, proactor.Out, n, room, errno)
+func sentNow(n int, errno syscall.Errno) (int, error) {
 	if errno != 0 {
 		return 0, errno
 	}
@@ -376,12 +369,31 @@ func (p *Poller) Detach(d *proactor.Desc) (net.Conn, error) {
 }
 
 func (p *Poller) drop(d *proactor.Desc) {
-	if d.Gen != 0 {
-		p.remove(d)
-	}
-	p.table[d.Num] = nil // before the number can be reused
-	p.held.Remove(d.Num)
+	p.leave(d, true) // before the number can be reused
 	p.CloseFd(int(d.Num))
+}
+
+func (p *Poller) leave(d *proactor.Desc, closing bool) {
+	if d.Gen != 0 {
+		p.remove(d, closing)
+	}
+	p.table[d.Num] = nil
+	p.held.Remove(d.Num)
+}
+
+// Base returns p, also for a backend that embeds it.
+func (p *Poller) Base() *Poller { return p }
+
+// Move keeps what is known of the readiness. A state that is there is an edge for the other kernel.
+func (p *Poller) Move(d *proactor.Desc, to proactor.Backend, moved *proactor.Desc) bool {
+	other, ok := to.(interface{ Base() *Poller })
+	if !ok || other.Base().name() != p.name() {
+		return false
+	}
+	p.leave(d, false)
+	other.Base().enter(int(d.Num), d.Stream, moved)
+	moved.Ready = d.Ready
+	return true
 }
 
 func (p *Poller) Control(d *proactor.Desc, f func(fd uintptr)) bool {

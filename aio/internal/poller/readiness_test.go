@@ -80,7 +80,7 @@ func (k *oneNumber) Send(int, []byte) (int, syscall.Errno)    { return 0, syscal
 func (k *oneNumber) Sendv(int, [][]byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
 func (k *oneNumber) ShutWrite(int) syscall.Errno              { return 0 }
 func (k *oneNumber) add(*proactor.Desc) error                 { return nil }
-func (k *oneNumber) remove(*proactor.Desc)                    { k.calls = append(k.calls, "remove") }
+func (k *oneNumber) remove(*proactor.Desc, bool)              { k.calls = append(k.calls, "remove") }
 func (k *oneNumber) poll(events []event) (int, error)         { return copy(events, k.events), nil }
 func (k *oneNumber) wait(time.Duration) error                 { return nil }
 func (k *oneNumber) yield()                                   {}

@@ -150,12 +150,12 @@ type Desc struct {
 	Ready  Ready
 	Stream bool // a short transfer means that there is no more
 
-	// Of the watcher, under its mu except Closed and Subs.
+	// Of the watcher, under its mu except State and Subs.
 	Released Cause        // why it was released
 	Starved  [2]bool      // by Dir: waits for memory
 	Waited   bool         // it comes first if it is starved again
 	Listed   bool         // in a line for its turn
-	Closed   bool         // under subs.mu: no more submissions
+	State    State        // under subs.mu
 	Queued   int32        // atomic: operations not yet returned
 	Index    int32        // in the table
 	Queues   [2]Queue     // by Dir. Only the head may be in flight
@@ -165,6 +165,15 @@ type Desc struct {
 	// the tag of a Readable that waits without an Op (see [Sleeper])
 	Dormant any
 }
+
+type State uint8
+
+const (
+	Closed     State = 1 << iota // no more submissions
+	Sending                      // a TryWrite sends: the loop takes no submissions
+	Waiting                      // there are submissions for the end of Sending
+	CloseWrite                   // a ShutWrite is pending
+)
 
 type Ready uint8
 
@@ -215,6 +224,10 @@ type Backend interface {
 	// Detach gives the connection back. No operation is pending. On an error nothing has changed.
 	Detach(d *Desc) (net.Conn, error)
 
+	// Move hands the descriptor of d to another backend, as moved. No operation is pending. It
+	// returns false if the backends differ. The caller holds the mu of both watchers.
+	Move(d *Desc, to Backend, moved *Desc) bool
+
 	// Control calls f with the descriptor, or returns false if there is none.
 	Control(d *Desc, f func(fd uintptr)) bool
 
@@ -225,7 +238,8 @@ type Backend interface {
 	// Recv receives what is there, or fails with EAGAIN or io.EOF.
 	Recv(d *Desc, buf []byte) (int, error)
 
-	// Send sends what there is room for, or fails with EAGAIN. No write of d is pending.
+	// Send sends what there is room for, or fails with EAGAIN. No write of d is pending. Any
+	// goroutine calls it and Sendv, without the watcher's mu, while d is Sending.
 	Send(d *Desc, buf []byte) (int, error)
 
 	Sendv(d *Desc, v *Vec) (int, error)

@@ -45,6 +45,8 @@ var figures = []figure.Figure[aio.Stats]{
 		func(s *aio.Stats) float64 { return float64(s.Polls) }),
 	figure.Counter("evenkeel_aio_waits_total", "How often the kernel was waited for.",
 		func(s *aio.Stats) float64 { return float64(s.Waits) }),
+	figure.Counter("evenkeel_aio_waited_seconds_total", "Time of these waits. In the rest the loop was busy.",
+		func(s *aio.Stats) float64 { return s.Waited.Seconds() }),
 	figure.Gauge("evenkeel_aio_late_max_seconds",
 		"The longest time after its deadline at which an operation was ended.",
 		func(s *aio.Stats) float64 { return s.LateMax.Seconds() }),
