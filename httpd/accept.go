@@ -35,10 +35,10 @@ func (s *server) startAccepting() {
 	case *net.TCPListener, *net.UnixListener:
 		probe(s.real)
 		ln := s.real.(socket)
-		if l, err := s.watcher.AttachListener(kept{ln}); err == nil {
+		if l, err := s.first.watcher.AttachListener(kept{ln}); err == nil {
 			s.mu.Lock()
 			s.accepting.loop = l
-			closed := s.accepting.closed
+			closed := s.closed.Load()
 			s.more()
 			s.mu.Unlock()
 			if closed {
@@ -47,11 +47,22 @@ func (s *server) startAccepting() {
 			if raw, err := ln.SyscallConn(); err == nil {
 				s.look(raw)
 			}
-			go s.drive()
+			s.begin()
 			return
 		}
 	}
 	go s.accept()
+}
+
+// begin drives the first loop, and balances it with others.
+func (s *server) begin() {
+	s.first.relief.began = time.Since(s.start)
+	go s.first.drive()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bounds.Loops > 1 {
+		s.balances = time.AfterFunc(quietEvery, s.balance)
+	}
 }
 
 // probe turns on keep-alive probes and TCP_NODELAY, as package net does. aio's connections inherit
@@ -87,8 +98,8 @@ func (s *server) look(raw syscall.RawConn) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.accepting.closed {
-		s.conns.looks = time.AfterFunc(closedLook, func() { s.look(raw) })
+	if !s.closed.Load() {
+		s.looks = time.AfterFunc(closedLook, func() { s.look(raw) })
 	}
 }
 
@@ -100,47 +111,48 @@ func (s *server) acceptError(err error) error {
 // fail ends the accepting. Serve returns err.
 func (s *server) fail(err error) {
 	s.mu.Lock()
-	if !s.accepting.closed {
+	if !s.closed.Load() {
 		s.accepting.failed = err
 	}
 	s.mu.Unlock()
 	_ = (*listener)(s).Close()
 }
 
-// arrived takes a connection from the loop. The loop does not wait for the user's ConnState.
+// arrived takes a connection from the first loop. The loop does not wait for the user's ConnState.
 func (s *server) arrived(r *aio.Result) {
 	if r.Error == nil && !s.inherited {
 		s.inherited = inherits(r.Conn)
 	}
-	switch c := (&conn{server: s, handle: r.Conn, traffic: &noTraffic}); {
+	switch {
 	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
 		return
 	case r.Error != nil: // aio retries errors of one connection and a lack of descriptors
 		s.fail(s.acceptError(r.Error))
 		return
-	default:
-		s.mu.Lock()
-		s.accepting.pending--
-		s.conns.open++
-		if s.more(); s.accepting.pending == 0 {
-			s.counts.AcceptStalls++
-		}
-		s.mu.Unlock()
-		if s.hooks.connState != nil {
-			go s.serveConn(c)
-		} else {
-			s.serveConn(c)
-		}
+	}
+	s.mu.Lock()
+	s.accepting.pending--
+	s.open++
+	if s.more(); s.accepting.pending == 0 {
+		s.counts.AcceptStalls++
+	}
+	s.mu.Unlock()
+	c := s.first.place(r.Conn)
+	if s.hooks.connState != nil {
+		go s.serveConn(c)
+	} else {
+		s.serveConn(c)
 	}
 }
 
+// more accepts up to MaxConns. The caller holds mu.
 func (s *server) more() {
 	a := &s.accepting
-	for a.loop != nil && !a.closed && a.pending < acceptTurn && s.conns.open+a.pending < s.most {
-		if s.accepting.loop.Accept(nil, aio.NoDeadline) != nil {
+	for a.loop != nil && !s.closed.Load() && a.pending < acceptTurn && s.open+a.pending < s.bounds.MaxConns {
+		if a.loop.Accept(nil, aio.NoDeadline) != nil {
 			return
 		}
-		s.accepting.pending++
+		a.pending++
 	}
 }
 
@@ -162,10 +174,10 @@ func (s *server) accept() {
 			s.fail(err)
 			return
 		}
-		c := &conn{server: s, traffic: &noTraffic}
+		var h *aio.Conn
 		switch nc.(type) {
 		case *net.TCPConn, *net.UnixConn:
-			c.handle, err = s.watcher.Attach(nc)
+			h, err = s.first.watcher.Attach(nc)
 		default:
 			err = aio.ErrNoDescriptor
 		}
@@ -173,24 +185,24 @@ func (s *server) accept() {
 		case err == nil:
 			if !driven { // not earlier: without descriptors all may be in a bubble of testing/synctest
 				driven = true
-				go s.drive()
+				s.begin()
 			}
 			s.mu.Lock()
-			s.conns.open++
+			s.open++
 			s.mu.Unlock()
-			s.serveConn(c)
+			s.serveConn(s.first.place(h))
 		case errors.Is(err, aio.ErrNoDescriptor):
 			if s.config != nil {
 				nc = tls.Server(nc, s.config)
 			}
 			s.mu.Lock()
-			if s.accepting.closed {
-				s.callbacks.later = append(s.callbacks.later, func() { _ = nc.Close() })
+			if s.closed.Load() {
+				go func() { _ = nc.Close() }()
 			} else {
-				s.conns.others = append(s.conns.others, nc)
-				s.work.needed.Signal()
+				s.others = append(s.others, nc)
+				s.needed.Signal()
 			}
-			s.unlock()
+			s.mu.Unlock()
 		default:
 			s.mu.Lock()
 			s.counts.Unattached++
@@ -208,28 +220,29 @@ func (s *server) accept() {
 func (s *server) room() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conns.open >= s.most {
+	if s.open >= s.bounds.MaxConns {
 		s.counts.AcceptStalls++
 	}
-	for s.conns.open >= s.most && !s.accepting.closed {
-		s.conns.ended.Wait()
+	for s.open >= s.bounds.MaxConns && !s.closed.Load() {
+		s.ended.Wait()
 	}
 }
 
 // serveConn begins to serve a connection, which is counted already.
 func (s *server) serveConn(c *conn) {
-	s.mu.Lock()
-	defer s.unlock()
-	s.counts.Accepted++
+	l := c.loop() // it does not move before it is parked
+	l.mu.Lock()
+	defer l.unlock()
+	l.counts.Accepted++
 	if s.hooks.connState != nil {
-		s.mu.Unlock()
+		l.mu.Unlock()
 		s.hooks.state(c, http.StateNew)
-		s.mu.Lock()
+		l.mu.Lock()
 	}
 	switch {
 	case c.ended:
 		return
-	case s.accepting.closed:
+	case s.closed.Load():
 		c.end()
 		return
 	}
@@ -240,6 +253,6 @@ func (s *server) serveConn(c *conn) {
 	if d > 0 {
 		c.until = s.sinceStart(time.Now().Add(d))
 	}
-	s.park(c)
+	l.park(c)
 	c.read()
 }

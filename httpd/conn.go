@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,20 +25,21 @@ var flushLimit = 30 * time.Second // tests change it
 // pieces are buffers for unread bytes and for queued answers.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// conn is a real connection. ConnState and ConnContext get it as a net.Conn. The server's mu guards
-// all but handle. An idle connection costs this and aio's part, so both are small.
+// conn is a real connection. ConnState and ConnContext get it as a net.Conn. The mu of its loop guards
+// it. An idle connection costs this and aio's part, so both are small.
 //
 //	state            worker, flags       what it waits for
 //	parked           nil, parked         bytes (moved), its deadline (expire)
 //	parked, held     nil, parked, held   the rest of its next header
-//	ready            nil                 a worker: it is in server.work.ready
+//	ready            nil                 a worker: it is in loop.work.ready
+//	leaving a loop   nil                 delivery to another loop (balance.go)
 //	served           set                 its worker reads it
 //	hijacked         set, hijacked       the user. With Conn.Park, worker.parkFunc is set
 //	ended            any, ended          aio's OpClose, and then gone
 type conn struct {
-	server *server
-	handle *aio.Conn
-	ctx    context.Context // of ConnContext; nil: not called yet
+	home   atomic.Pointer[loop]
+	aio    atomic.Pointer[aio.Conn] // another one after each move
+	ctx    context.Context          // of ConnContext; nil: not called yet
 	tls    *tls.Conn
 	remote string
 
@@ -57,6 +59,31 @@ type conn struct {
 
 	now    bool // a Read of tls does not wait (readNow)
 	ending bool // tls.Close was or will be called
+
+	period uint8  // of reads
+	reads  uint16 // since the beginning of a period of the loop's relief
+}
+
+func newConn(l *loop, h *aio.Conn) *conn {
+	c := &conn{traffic: &noTraffic}
+	c.home.Store(l)
+	c.aio.Store(h)
+	return c
+}
+
+func (c *conn) loop() *loop       { return c.home.Load() }
+func (c *conn) handle() *aio.Conn { return c.aio.Load() }
+
+// lock locks the mu of c's loop, and returns the loop.
+func (c *conn) lock() *loop {
+	for {
+		l := c.loop()
+		l.mu.Lock()
+		if l == c.loop() {
+			return l
+		}
+		l.mu.Unlock()
+	}
 }
 
 // traffic is the state of a connection that is not idle.
@@ -97,7 +124,7 @@ var errForHooks = errors.New("httpd: a connection is served by its server: it ca
 // remoteAddr is RemoteAddr of a request. Only the request's goroutine calls it.
 func (c *conn) remoteAddr() string {
 	if c.remote == "" {
-		if ip := c.handle.RemoteAddrPort(); ip.IsValid() {
+		if ip := c.handle().RemoteAddrPort(); ip.IsValid() {
 			c.remote = ip.String()
 		} else if ra := c.RemoteAddr(); ra != nil {
 			c.remote = ra.String()
@@ -106,26 +133,53 @@ func (c *conn) remoteAddr() string {
 	return c.remote
 }
 
-func (c *conn) LocalAddr() net.Addr              { return c.handle.LocalAddr() }
-func (c *conn) RemoteAddr() net.Addr             { return c.handle.RemoteAddr() }
+func (c *conn) LocalAddr() net.Addr              { return c.handle().LocalAddr() }
+func (c *conn) RemoteAddr() net.Addr             { return c.handle().RemoteAddr() }
 func (c *conn) Read([]byte) (int, error)         { return 0, errForHooks }
 func (c *conn) Write([]byte) (int, error)        { return 0, errForHooks }
 func (c *conn) SetDeadline(time.Time) error      { return errForHooks }
 func (c *conn) SetReadDeadline(time.Time) error  { return errForHooks }
 func (c *conn) SetWriteDeadline(time.Time) error { return errForHooks }
 
-func (c *conn) SyscallConn() (syscall.RawConn, error) { return c.handle.SyscallConn() }
-
 func (c *conn) Close() error {
-	c.server.mu.Lock()
-	defer c.server.unlock()
+	l := c.lock()
+	defer l.unlock()
 	c.end()
 	return nil
 }
 
+// SyscallConn implements syscall.Conn, for socket options.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	raw, err := c.handle().SyscallConn()
+	return control{raw, c}, err
+}
+
+// control finds the descriptor of a connection that moves meanwhile.
+type control struct {
+	syscall.RawConn
+	conn *conn
+}
+
+func (r control) Control(f func(fd uintptr)) error {
+	for {
+		h := r.conn.handle()
+		raw, err := h.SyscallConn()
+		if err == nil {
+			err = raw.Control(f)
+		}
+		if err != aio.ErrClosed {
+			return err
+		}
+		r.conn.lock().unlock() // the move is over then
+		if h == r.conn.handle() {
+			return err
+		}
+	}
+}
+
 // ProactorReadLimit implements proactor.Limiter, without mu.
 func (c *conn) ProactorReadLimit() int {
-	if c.server.full() {
+	if c.loop().server.full() {
 		return pieceSize
 	}
 	return 0
@@ -136,14 +190,14 @@ type sender conn
 func cost(b []byte) int { return max(len(b), pieceSize) }
 
 func (c *conn) read() {
-	limit := max(c.server.bounds.MaxUnreadBytes, peeked) // net/http peeks them before its handler asks
-	if c.server.full() {
+	limit := max(c.loop().server.bounds.MaxUnreadBytes, peeked) // net/http peeks them before its handler asks
+	if c.loop().server.full() {
 		limit = min(limit, pieceSize)
 	}
 	if c.reading || c.ended || c.leaving || c.err != nil || int64(len(c.in)) >= limit {
 		return
 	}
-	if err := c.handle.Read(c, nil, aio.NoDeadline); err != nil {
+	if err := c.handle().Read(c, nil, aio.NoDeadline); err != nil {
 		c.moving().err = err
 		return
 	}
@@ -172,22 +226,22 @@ func (c *conn) done(r *aio.Result) {
 			}
 		}
 		c.out -= over
-		c.server.bytes.queued -= over
+		c.loop().bytes.queued -= over
 		if !lent {
-			c.server.holds(-over)
+			c.loop().holds(-over)
 		}
 		if !lent && cap(r.Buffer) == pieceSize {
 			pieces.Put((*[pieceSize]byte)(r.Buffer[:pieceSize]))
 		}
 		if r.Error != nil && c.outErr == nil {
 			if errors.Is(r.Error, aio.ErrDeadline) && !c.hijacked {
-				c.server.counts.Unsent++
+				c.loop().counts.Unsent++
 			}
 			c.moving().outErr = r.Error
-			c.handle.Cancel((*sender)(c)) // bytes are missing before what is queued
+			c.handle().Cancel((*sender)(c)) // bytes are missing before what is queued
 		}
 		if c.flushes && r.Error == nil {
-			c.handle.SetDeadline(c, time.Now().Add(flushLimit))
+			c.handle().SetDeadline(c, time.Now().Add(flushLimit))
 		}
 		switch {
 		case c.worker != nil:
@@ -197,7 +251,7 @@ func (c *conn) done(r *aio.Result) {
 		}
 	case aio.OpClose:
 		if errors.Is(r.Error, aio.ErrDeadline) && c.outErr == nil {
-			c.server.counts.Unsent++
+			c.loop().counts.Unsent++
 		}
 		c.gone()
 	}
@@ -227,8 +281,8 @@ func (c *conn) keep(b []byte) {
 
 func (c *conn) own(in []byte) {
 	c.in, c.memory = in, cap(in)
-	c.server.bytes.unread += c.memory
-	c.server.holds(c.memory)
+	c.loop().bytes.unread += c.memory
+	c.loop().holds(c.memory)
 }
 
 func (c *conn) take(p []byte) int {
@@ -244,8 +298,8 @@ func (c *conn) drop() {
 	if c.in == nil {
 		return
 	}
-	c.server.bytes.unread -= c.memory
-	c.server.holds(-c.memory)
+	c.loop().bytes.unread -= c.memory
+	c.loop().holds(-c.memory)
 	c.in, c.memory = nil, 0
 	if c.piece != nil {
 		pieces.Put(c.piece)
@@ -262,9 +316,9 @@ func (c *conn) moved() {
 		c.worker.wake()
 	case !c.parked:
 	case len(c.in) > 0 && (c.err == nil || !c.short()):
-		if !c.server.hold(c) {
-			c.server.unpark(c)
-			c.server.offer(c)
+		if !c.loop().hold(c) {
+			c.loop().unpark(c)
+			c.loop().offer(c)
 		}
 	case c.err != nil:
 		c.fail(c.err)
@@ -274,20 +328,20 @@ func (c *conn) moved() {
 // short reports whether c's next request has fewer bytes than peeked. If the connection then ends,
 // net/http answers only if it is the connection's first request. A worker's first request is not
 // c's.
-func (c *conn) short() bool { return c.served && c.server.config == nil && len(c.in) < peeked }
+func (c *conn) short() bool { return c.served && c.loop().server.config == nil && len(c.in) < peeked }
 
 // end closes the connection after the queued bytes, or at once if a Write waits.
 func (c *conn) end() {
 	if c.ended {
 		return
 	}
-	s := c.server
+	l := c.loop()
 	if c.parked {
-		s.unpark(c)
+		l.unpark(c)
 	}
 	if c.tls != nil && !c.ending {
 		c.ending = true
-		s.callbacks.later = append(s.callbacks.later, func() { _ = c.tls.Close() })
+		l.callbacks.later = append(l.callbacks.later, func() { _ = c.tls.Close() })
 		return
 	}
 	c.ended = true
@@ -307,37 +361,40 @@ func (c *conn) end() {
 		} else {
 			c.flushes = true
 		}
-		if c.handle.CloseAfterWrites(c, until) == nil {
+		if c.handle().CloseAfterWrites(c, until) == nil {
 			return
 		}
 	}
-	_ = c.handle.Close()
+	_ = c.handle().Close()
 	c.gone()
 }
 
 func (c *conn) away() {
 	c.hijacked = true
-	if !c.dropped {
-		c.server.conns.hijacked++
-		c.server.checkEmpty()
+	if s := c.loop().server; !c.dropped {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hijacked++
+		s.checkEmpty()
 	}
 }
 
 func (c *conn) gone() {
-	s := c.server
 	if c.dropped {
 		return
 	}
 	c.dropped = true
-	s.conns.open--
-	s.conns.ended.Signal()
-	s.more()
-	switch {
-	case c.hijacked:
-		s.conns.hijacked--
-	case c.worker == nil: // otherwise net/http reports the worker's end
+	if !c.hijacked && c.worker == nil { // otherwise net/http reports the worker's end
 		c.reportEnd()
 	}
+	s := c.loop().server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	if c.hijacked {
+		s.hijacked--
+	}
+	s.more()
 	s.checkEmpty()
 }
 
@@ -345,6 +402,6 @@ func (c *conn) gone() {
 func (c *conn) reportEnd() {
 	if !c.reported {
 		c.reported = true
-		c.server.after(func() { c.server.hooks.state(c, http.StateClosed) })
+		c.loop().after(func() { c.loop().server.hooks.state(c, http.StateClosed) })
 	}
 }

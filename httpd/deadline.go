@@ -8,8 +8,8 @@ func (w *worker) SetDeadline(t time.Time) error {
 }
 
 func (w *worker) SetReadDeadline(t time.Time) error {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
+	w.loop.mu.Lock()
+	defer w.loop.mu.Unlock()
 	w.readUntil(t)
 	return nil
 }
@@ -20,7 +20,7 @@ func (w *worker) readUntil(t time.Time) {
 	switch {
 	case w.conn == nil:
 	case w.parkFunc != nil:
-		w.conn.handle.SetDeadline(w.conn, t)
+		w.conn.handle().SetDeadline(w.conn, t)
 	case w.phase == answered:
 		w.phase = between
 		if before.Equal(aborts) { // by a handler; net/http resets its own
@@ -36,8 +36,8 @@ func (w *worker) readUntil(t time.Time) {
 // SetWriteDeadline makes Writes fail at t. A later t also holds for queued bytes. net/http's own
 // bytes are in the kernel already, without a deadline.
 func (w *worker) SetWriteDeadline(t time.Time) error {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
+	w.loop.mu.Lock()
+	defer w.loop.mu.Unlock()
 	w.writeUntil(t)
 	return nil
 }
@@ -52,10 +52,10 @@ func (w *worker) writeUntil(t time.Time) {
 	switch {
 	case c == nil:
 	case w.output.writing > 0:
-		c.handle.SetDeadline((*sender)(c), t)
+		c.handle().SetDeadline((*sender)(c), t)
 		w.wake()
 	// net/http's zero must not keep an answer that nobody reads
 	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && (w.handling.Load() || c.hijacked)):
-		c.handle.SetDeadline((*sender)(c), t)
+		c.handle().SetDeadline((*sender)(c), t)
 	}
 }

@@ -14,6 +14,9 @@
 // has bytes. A handler may block for as long as it likes, because there are always a few more
 // workers than running handlers. So net/http decides what a request means and what an answer is.
 //
+// One loop has all connections while the load is low. A busy loop gives connections to others, up to
+// [Options.Loops], so that all cores serve. A connection has one loop at a time.
+//
 // # What works as in net/http
 //
 // Shutdown, Close, RegisterOnShutdown, SetKeepAlivesEnabled, timeouts, ConnState, ConnContext and
@@ -69,11 +72,11 @@
 // Write waits until the kernel has its bytes, and 4 KiB of a connection are read at a time. Beyond
 // MaxConns or the process's descriptors, clients wait in the kernel's accept queue.
 //
-// If 64 workers wait for the rest of a header, further connections wait without one, with up to
-// 4 KiB each. So thousands of slow clients cost little. net/http sees such a request when its header
-// is complete, and a late one gets no answer. With TLS, pipelined requests, or headers from 4 KiB
-// on, a slow client has a worker. Set the http.Server's ReadHeaderTimeout and IdleTimeout, because
-// without them a client may take for ever.
+// If 64 workers wait for the rest of a header, or their share of a loop, further connections wait
+// without one, with up to 4 KiB each. So thousands of slow clients cost little. net/http sees such a
+// request when its header is complete, and a late one gets no answer. With TLS, pipelined requests,
+// or headers from 4 KiB on, a slow client has a worker. Set the http.Server's ReadHeaderTimeout and
+// IdleTimeout, because without them a client may take for ever.
 //
 // [StatsOf] returns counters, including what was refused and why.
 package httpd

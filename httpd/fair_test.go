@@ -73,10 +73,10 @@ func testOthersFirst(t *testing.T, b aio.Backend, secret bool) {
 		if secret {
 			srv.TLSConfig = configured(t)
 			srv.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){} // no HTTP/2
-			ended <- ServeTLS(t.Context(), srv, ln, "", "", Options{Backend: b})
+			ended <- ServeTLS(t.Context(), srv, ln, "", "", Options{Backend: b, Loops: 1})
 			return
 		}
-		ended <- Serve(t.Context(), srv, ln, Options{Backend: b})
+		ended <- Serve(t.Context(), srv, ln, Options{Backend: b, Loops: 1})
 	}()
 	defer func() {
 		_ = srv.Close()
@@ -118,7 +118,7 @@ func testOthersFirst(t *testing.T, b aio.Backend, secret bool) {
 	<-done
 
 	wrapping.Lock()
-	s := srv.Handler.(*hooks).serving[0]
+	s := srv.Handler.(*hooks).serving[0].all()[0]
 	wrapping.Unlock()
 	is := func(what string, f func() bool) {
 		t.Helper()
@@ -196,7 +196,7 @@ func asked(t *testing.T, addr, request string) (net.Conn, *http.Response) {
 // reaches waits until so many bytes are written: the loop may have to do it.
 func reaches(w *worker, want uint64) bool {
 	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(time.Millisecond) {
-		if n := w.server.watcher.Stats().BytesWritten; n >= want {
+		if n := w.loop.watcher.Stats().BytesWritten; n >= want {
 			return n == want
 		}
 	}
@@ -212,7 +212,7 @@ type halves struct {
 
 func (h *halves) Write(p []byte) (int, error) {
 	n, err := h.worker.Write(p[:pieceSize])
-	h.sent = h.worker.server.watcher.Stats().BytesWritten
+	h.sent = h.worker.loop.watcher.Stats().BytesWritten
 	if err != nil || len(p) == pieceSize {
 		return n, err
 	}
@@ -229,7 +229,7 @@ func TestSentTogether(t *testing.T) {
 		w := rw.(*writer)
 		h := &halves{response: w.response, worker: w.worker}
 		w.response = h
-		stats := w.worker.server.watcher.Stats
+		stats := w.worker.loop.watcher.Stats
 		before := stats().BytesWritten
 		if n, err := w.Write(raw[:8192]); n != 8192 || err != nil {
 			wrong <- fmt.Sprint(n, err)

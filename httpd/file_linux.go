@@ -82,9 +82,9 @@ func (w *worker) sendFile(src io.Reader) (n int64, err error, sent bool) { //nol
 // duplicate waits until all is sent, and returns a duplicate of the connection's descriptor. Both
 // results are nil with TLS and for want of descriptors.
 func (w *worker) duplicate() (*os.File, error) {
-	s := w.server
-	s.mu.Lock()
-	defer s.unlock()
+	l := w.loop
+	l.mu.Lock()
+	defer l.unlock()
 	c := w.conn
 	if c == nil || c.tls != nil || w.closed {
 		return nil, nil
@@ -94,7 +94,7 @@ func (w *worker) duplicate() (*os.File, error) {
 	if err := c.room(w, true); err != nil {
 		return nil, err
 	}
-	to, err := c.handle.File()
+	to, err := c.handle().File()
 	if err != nil {
 		return nil, nil
 	}
@@ -107,8 +107,8 @@ func (w *worker) duplicate() (*os.File, error) {
 }
 
 func (w *worker) sentFile(to *os.File) {
-	w.server.mu.Lock()
+	w.loop.mu.Lock()
 	w.output.file = nil
-	w.server.mu.Unlock()
+	w.loop.mu.Unlock()
 	_ = to.Close()
 }

@@ -43,9 +43,9 @@ func (w *writer) SetReadDeadline(t time.Time) error { return w.until(t, w.worker
 func (w *writer) SetWriteDeadline(t time.Time) error { return w.until(t, w.worker.writeUntil) }
 
 func (w *writer) until(t time.Time, set func(time.Time)) error {
-	s := w.worker.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	l := w.worker.loop
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if w.worker.conn != w.conn {
 		return net.ErrClosed
 	}
@@ -78,9 +78,9 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nc, rw, err
 	}
-	s := w.worker.server
-	s.mu.Lock()
-	defer s.unlock()
+	l := w.worker.loop
+	l.mu.Lock()
+	defer l.unlock()
 	switch c := w.worker.conn; {
 	case w.stays:
 	case c.tls != nil:
@@ -106,15 +106,15 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 func (w *worker) detach() net.Conn {
 	c := w.conn
 	c.leaving = true
-	c.handle.Cancel(c)
+	c.handle().Cancel(c)
 	if c.out > 0 {
-		c.handle.SetDeadline((*sender)(c), time.Now().Add(flushLimit))
+		c.handle().SetDeadline((*sender)(c), time.Now().Add(flushLimit))
 	}
 	for (c.reading || c.out > 0) && !c.ended {
 		w.moves.Wait()
 	}
 	if !c.ended && c.outErr == nil {
-		if nc, err := c.handle.Detach(); err == nil {
+		if nc, err := c.handle().Detach(); err == nil {
 			c.ended = true
 			return nc
 		}

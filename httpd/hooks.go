@@ -131,7 +131,7 @@ func (h *hooks) count(nc net.Conn, to http.ConnState) {
 }
 
 func (h *hooks) mayBeHTTP2(nc net.Conn) bool {
-	if workerOf(nc) != nil {
+	if _, ok := nc.(*standIn); ok || workerOf(nc) != nil {
 		return false
 	}
 	if t, ok := nc.(*tls.Conn); ok {
@@ -181,6 +181,10 @@ func (h *hooks) state(c *conn, to http.ConnState) {
 
 func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	h.count(nc, to)
+	if i, ok := nc.(*standIn); ok {
+		i.changed(to)
+		return
+	}
 	w := workerOf(nc)
 	if w == nil { // of another Serve, or HTTP/2
 		if c := givenOf(nc); c != nil {
@@ -188,9 +192,9 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 			case http.StateNew:
 				return
 			case http.StateHijacked: // HTTP/1 that began like HTTP/2
-				c.server.mu.Lock()
+				l := c.lock()
 				c.away()
-				c.server.unlock()
+				l.unlock()
 			}
 			nc = c
 		}
@@ -199,17 +203,13 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		}
 		return
 	}
-	s := w.server
-	s.live(w, to)
-	if w.standIn {
-		if to == http.StateActive {
-			w.keep()
-		}
-		return
-	}
-	s.mu.Lock()
+	l := w.loop
+	l.server.live(w, to)
+	l.mu.Lock()
 	c := w.conn
 	switch {
+	case to == http.StateNew:
+		l.work.count++
 	case c == nil:
 	case to == http.StateActive:
 		c.served, c.held, c.until = true, false, 0
@@ -224,10 +224,10 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 			c.reported = true
 		}
 	case to == http.StateHijacked:
-		s.work.count--
+		l.work.count--
 		c.away()
 	}
-	s.unlock()
+	l.unlock()
 	if c != nil && to != http.StateNew {
 		w.enterUser()
 		defer w.leaveUser()
@@ -237,6 +237,9 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 
 func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
 	h.mark(ctx)
+	if i, ok := nc.(*standIn); ok {
+		return context.WithValue(ctx, workerKey{}, i)
+	}
 	w := workerOf(nc)
 	if w == nil {
 		if c := givenOf(nc); c != nil {
@@ -300,10 +303,9 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if next == nil {
 		next = http.DefaultServeMux
 	}
-	if w, ok := r.Context().Value(workerKey{}).(*worker); ok {
-		if w.standIn {
-			return
-		}
+	switch w := r.Context().Value(workerKey{}).(type) {
+	case *standIn:
+	case *worker:
 		w.enterUser()
 		defer w.leaveUser()
 		c := w.servedConn()
@@ -345,13 +347,13 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.handling.Store(false)
 		returned = true
 		if own.Err() != nil && w.base.Err() == nil { // cancelled by a read, not by the user's BaseContext
-			w.server.mu.Lock()
+			w.loop.mu.Lock()
 			w.pool.spoilt = true
-			w.server.mu.Unlock()
+			w.loop.mu.Unlock()
 		}
-		return
+	default:
+		next.ServeHTTP(rw, r)
 	}
-	next.ServeHTTP(rw, r)
 }
 
 // recovered handles a panic as net/http does, which does not know the client's address.
@@ -375,7 +377,7 @@ func (h *hooks) panicked(c *conn, err any) {
 	if to := h.srv.ErrorLog; to != nil {
 		to.Print(text)
 	} else {
-		c.server.log.Error(text)
+		c.loop().server.log.Error(text)
 	}
 }
 

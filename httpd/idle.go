@@ -10,7 +10,7 @@ import (
 
 const (
 	tick  = 100 * time.Millisecond // the most that a parked connection's timeout may be late
-	ticks = 4096
+	ticks = 1024
 )
 
 // list has the connections in the order in which they were parked.
@@ -107,60 +107,59 @@ func (w *wheel) next() time.Duration {
 }
 
 // park keeps a silent connection. The caller holds mu, here and below.
-func (s *server) park(c *conn) {
-	if c.until > 0 && c.until/tick < s.parked.swept {
-		s.expired(c)
+func (l *loop) park(c *conn) {
+	if c.until > 0 && c.until/tick < l.parked.swept {
+		l.expired(c)
 		return
 	}
 	c.parked = true
 	c.dropTraffic()
-	if c.served && !s.standIns.asked {
-		s.standIns.asked = true
-		s.work.needed.Signal()
+	if c.served && !l.server.guarded.Load() {
+		l.server.askGuard()
 	}
-	s.parked.n++
-	s.parked.list(c).push(c)
+	l.parked.n++
+	l.parked.list(c).push(c)
 	if c.until > 0 {
-		s.expireAt((c.until/tick + 1) * tick)
+		l.expireAt((c.until/tick + 1) * tick)
 	}
 }
 
-func (s *server) unpark(c *conn) {
+func (l *loop) unpark(c *conn) {
 	c.parked = false
-	s.parked.n--
-	s.parked.list(c).remove(c)
+	l.parked.n--
+	l.parked.list(c).remove(c)
 }
 
-func (s *server) expireAt(t time.Duration) {
-	if s.expiry.timer != nil {
-		if t >= s.expiry.at {
+func (l *loop) expireAt(t time.Duration) {
+	if l.expiry.timer != nil {
+		if t >= l.expiry.at {
 			return
 		}
-		s.expiry.timer.Stop()
+		l.expiry.timer.Stop()
 	}
-	s.expiry.at = t
-	s.expiry.timer = time.AfterFunc(t-time.Since(s.start), s.expire)
+	l.expiry.at = t
+	l.expiry.timer = time.AfterFunc(t-time.Since(l.server.start), l.expire)
 }
 
-func (s *server) expire() {
-	s.mu.Lock()
-	defer s.unlock()
-	s.expiry.timer = nil
-	for c := range s.parked.over(time.Since(s.start)) {
-		s.expired(c)
+func (l *loop) expire() {
+	l.mu.Lock()
+	defer l.unlock()
+	l.expiry.timer = nil
+	for c := range l.parked.over(time.Since(l.server.start)) {
+		l.expired(c)
 	}
-	if next := s.parked.next(); next > 0 {
-		s.expireAt(next)
+	if next := l.parked.next(); next > 0 {
+		l.expireAt(next)
 	}
 }
 
-func (s *server) expired(c *conn) {
+func (l *loop) expired(c *conn) {
 	if c.served && !c.held {
-		s.counts.IdleTimeouts++
+		l.counts.IdleTimeouts++
 		c.end()
 		return
 	}
-	s.counts.HeaderTimeouts++
+	l.counts.HeaderTimeouts++
 	c.fail(&net.OpError{
 		Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(),
 		Err: os.ErrDeadlineExceeded,
@@ -169,9 +168,9 @@ func (s *server) expired(c *conn) {
 
 // hold keeps a connection that has sent part of a header parked, or returns false if a worker may
 // read it.
-func (s *server) hold(c *conn) bool {
-	free := s.work.heading+len(s.work.ready) < headers
-	if s.config != nil || c.err != nil || !c.short() && (free || hasWholeHeader(c.in)) {
+func (l *loop) hold(c *conn) bool {
+	free := l.work.heading+len(l.work.ready) < max(headers/l.server.bounds.Loops, 1)
+	if l.server.config != nil || c.err != nil || !c.short() && (free || hasWholeHeader(c.in)) {
 		return false
 	}
 	if c.piece != nil {
@@ -180,12 +179,12 @@ func (s *server) hold(c *conn) bool {
 		c.own(b)
 	}
 	if c.served && !c.held && len(c.in) >= peeked { // net/http does not count it as idle any more
-		s.unpark(c)
+		l.unpark(c)
 		c.held, c.until = true, 0
-		if d := s.hooks.headerTimeout(); d > 0 {
-			c.until = s.sinceStart(time.Now().Add(d))
+		if d := l.server.hooks.headerTimeout(); d > 0 {
+			c.until = l.server.sinceStart(time.Now().Add(d))
 		}
-		s.park(c)
+		l.park(c)
 	}
 	return true
 }
@@ -195,27 +194,25 @@ func hasWholeHeader(b []byte) bool {
 	return len(b) >= readSize || bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
 }
 
-// endIdle ends the connections between requests, as net/http closes idle ones.
-func (s *server) endIdle() {
-	for c := range s.parked.all() {
-		if c.served || s.accepting.closed {
+// endIdle is server.endIdle for a loop.
+func (l *loop) endIdle() {
+	closed := l.server.closed.Load()
+	for c := range l.parked.all() {
+		if c.served || closed {
 			c.end()
 		}
 	}
 	var fresh []*conn
-	for _, c := range s.work.ready {
-		if c.served || s.accepting.closed {
+	for _, c := range l.work.ready {
+		if c.served || closed {
 			c.end()
 		} else {
 			fresh = append(fresh, c)
 		}
 	}
-	s.work.ready = fresh
-	clear(s.work.few[:])
-	if s.standIns.guard != nil {
-		s.standIns.guard.wake()
-	}
-	for _, w := range s.work.idle {
+	l.work.ready = fresh
+	clear(l.work.few[:])
+	for _, w := range l.work.idle {
 		w.wake()
 	}
 }

@@ -3,6 +3,7 @@ package httpd
 import (
 	"log/slog"
 	"net/http"
+	"runtime"
 
 	"evenkeel.dev"
 	"evenkeel.dev/aio"
@@ -20,6 +21,11 @@ type Options struct {
 	// Backend is aio.Options.Backend. Default: aio.BackendAuto.
 	Backend aio.Backend
 
+	// Loops is how many event loops may serve the connections, each on one core at a time. The first
+	// serves a low load alone. If a loop is busy, connections move to others. Default: half of
+	// GOMAXPROCS, at least 1. Limit: 256.
+	Loops int
+
 	// MaxConns is how many connections with a descriptor may be open. Others wait in the kernel's
 	// accept queue, and Stats.AcceptStalls counts that. Set the http.Server's ReadHeaderTimeout and
 	// IdleTimeout to end silent ones. Default: 2^20. Limit: 2^24.
@@ -34,9 +40,10 @@ type Options struct {
 	// read may add 64 KiB. Default: 64 KiB. Limit: 2^40.
 	MaxUnreadBytes int64
 
-	// MaxBytes bounds the queued and unread bytes of all connections of a Serve. Beyond it a Write
-	// waits until the kernel has its bytes, and a connection is read 4 KiB at a time. net/http's
-	// memory for running requests is not included. Default: 32 MiB. Limit: 2^40.
+	// MaxBytes bounds the queued and unread bytes of all connections of a Serve, to about 3% if there
+	// may be several loops. Beyond it a Write waits until the kernel has its bytes, and a connection
+	// is read 4 KiB at a time. net/http's memory for running requests is not included. Default: 32
+	// MiB. Limit: 2^40.
 	MaxBytes int64
 
 	// Logger gets a Warn that needs an operator. Messages about a request go to
@@ -46,6 +53,7 @@ type Options struct {
 }
 
 const (
+	limitLoops      = 256
 	defaultMaxConns = 1 << 20
 	limitMaxConns   = 1 << 24
 
@@ -70,6 +78,10 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 		return o, evenkeel.NewOptionError("httpd.Options", "Backend",
 			"%d is not a backend: write a constant of package aio, such as aio.BackendAuto", int(o.Backend))
 	}
+	if o.Loops < 0 || o.Loops > limitLoops {
+		return o, evenkeel.NewOptionError("httpd.Options", "Loops",
+			"%d is not a number of loops: write 1 to %d, or 0 for half of GOMAXPROCS", o.Loops, limitLoops)
+	}
 	if o.MaxConns < 0 || o.MaxConns > limitMaxConns {
 		return o, evenkeel.NewOptionError("httpd.Options", "MaxConns",
 			"%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, limitMaxConns,
@@ -92,6 +104,9 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 		if *b.bytes == 0 {
 			*b.bytes = b.preset
 		}
+	}
+	if o.Loops == 0 {
+		o.Loops = min(max(runtime.GOMAXPROCS(0)/2, 1), limitLoops)
 	}
 	if o.MaxConns == 0 {
 		o.MaxConns = defaultMaxConns

@@ -90,8 +90,8 @@ func (c *Conn) parks(f func()) bool {
 		}()
 		return true
 	}
-	w.server.mu.Lock()
-	defer w.server.unlock()
+	w.loop.mu.Lock()
+	defer w.loop.unlock()
 	if w.conn.tls != nil {
 		var b [1]byte
 		n, _, some := w.conn.readNow(w, b[:])
@@ -115,7 +115,7 @@ func (w *worker) setParkFunc(f func()) bool {
 	}
 	w.parkFunc = f
 	if !w.deadlines.in.IsZero() {
-		c.handle.SetDeadline(c, w.deadlines.in)
+		c.handle().SetDeadline(c, w.deadlines.in)
 	}
 	return true
 }

@@ -122,7 +122,7 @@ func testWaitRefused(t *testing.T, b aio.Backend) {
 		}
 	})
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(t.Context(), srv, ln, Options{Backend: b}) }()
+	go func() { ended <- Serve(t.Context(), srv, ln, Options{Backend: b, Loops: 1}) }()
 	ask := func(path string) {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
@@ -150,7 +150,7 @@ func testWaitRefused(t *testing.T, b aio.Backend) {
 	}
 
 	wrapping.Lock()
-	s := srv.Handler.(*hooks).serving[0] // before the loop can end it
+	s := srv.Handler.(*hooks).serving[0].all()[0] // before the loop can end it
 	wrapping.Unlock()
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -15,15 +15,6 @@ import (
 	"evenkeel.dev/aio"
 )
 
-const (
-	spare = 4           // fewest spare workers
-	decay = time.Second // after it half of the unused workers end
-
-	// fewEvents bounds the events of a turn. With each read a system call, handlers that sleep
-	// would otherwise all begin after the last of many reads.
-	fewEvents = 32
-)
-
 // ListenAndServe listens and then calls [Serve].
 func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 	ln, o, err := listen(ctx, srv, o)
@@ -73,10 +64,13 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		})
 		return alone(ctx, srv, ln, config)
 	}
-	w, err := aio.New(aio.Options{
-		Backend: o.Backend, Logger: o.Logger, MaxConns: o.MaxConns, MaxEvents: fewEvents,
-		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40,
-	})
+	s := &server{
+		real: ln, config: config, log: o.Logger, start: time.Now(), bounds: o, most: o.Loops,
+		alive: map[*worker]struct{}{},
+	}
+	s.needed.L, s.ended.L = &s.mu, &s.mu
+	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
+	s.first, err = s.newLoop()
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
 		return alone(ctx, srv, ln, config)
 	}
@@ -84,17 +78,8 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		_ = ln.Close()
 		return err
 	}
-	s := &server{
-		watcher: w, hooks: wrap(srv, o.Logger), real: ln, config: config,
-		most: o.MaxConns, log: o.Logger, start: time.Now(), bounds: o,
-	}
-	if w.Stats().Backend == aio.BackendIOUring.String() { // one call sends all that is queued
-		s.batches = true
-	}
-	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
-	s.work.needed.L, s.conns.ended.L = &s.mu, &s.mu
-	s.work.alive = map[*worker]struct{}{}
-	s.work.ready = s.work.few[:0]
+	s.loops = []*loop{s.first}
+	s.hooks = wrap(srv, o.Logger)
 	s.hooks.addServe(s)
 	defer s.hooks.endServe(s)
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
@@ -116,135 +101,81 @@ func alone(ctx context.Context, srv *http.Server, ln net.Listener, config *tls.C
 	return srv.Serve(ln)
 }
 
-// server is what one Serve has. A connection goes round like this:
+// server is what one Serve has. Its first loop accepts. A connection has one loop at a time, and
+// goes round in it like this:
 //
 //	aio -> arrived -> serveConn -> park  <---------------------------- release
 //	                                |                                    ^
 //	             bytes (moved)      v                                    |
 //	                              offer -> work.ready -> next -> worker.swap -> net/http -> handler
+//
+// If the loop is busy, the connection may go to another one when it gets bytes (balance.go). A
+// request touches nothing that is shared by the loops and changes.
+//
+// Lock order: loop.mu (one at a time), server.mu, aio's.
 type server struct {
-	watcher *aio.Watcher
-	hooks   *hooks
-	real    net.Listener
-	config  *tls.Config // nil: without TLS
-	most    int
-	log     *slog.Logger
-	start   time.Time // deadlines of connections count from it
-	begun   bool      // belongs to net/http's goroutine that accepts
-
-	batches     bool // the loop sends short answers together, if there are many
-	unencrypted bool // HTTP/2 is served without TLS
-	inherited   bool // this and all later connections came after the probe; belongs to drive
-
-	leaving atomic.Bool // awaitWorkers waits
-
+	hooks  *hooks
+	real   net.Listener
+	config *tls.Config // nil: without TLS
+	log    *slog.Logger
+	start  time.Time // deadlines of connections count from it
 	bounds Options
-	memory atomic.Int64 // bytes that only httpd keeps; changed under mu
+	first  *loop
+	begun  bool // belongs to net/http's goroutine that accepts
 
-	mu     sync.Mutex // guards the rest, the connections and the workers
-	counts Stats
-	parked wheel    // silent, or with part of a header, and without a worker
-	expiry struct { // the first deadline of parked; timer is nil without one
-		timer *time.Timer
-		at    time.Duration
-	}
+	unencrypted bool // HTTP/2 is served without TLS
+	inherited   bool // this and all later connections came after the probe; belongs to first.drive
+
+	memory  atomic.Int64 // bytes that only httpd keeps, but for less than a step of each loop
+	closed  atomic.Bool  // the listener is. Set under mu
+	leaving atomic.Bool  // awaitWorkers waits
+	spread  atomic.Bool  // manyLoops have work. Set by balance
+	guarded atomic.Bool  // the guard is there, or asked for. Set under mu
+
+	mu        sync.Mutex // guards the rest
+	loops     []*loop    // only added to
+	counts    Stats      // of accepting
 	accepting struct {
 		loop    *aio.Listener // accepts from real; nil: real does
-		pending int           // accepts in the loop
-		closed  bool
-		failed  error // why accepting ended by itself
+		pending int           // accepts in the first loop
+		failed  error         // why accepting ended by itself
 	}
-	conns struct {
-		open     int
-		hijacked int
-		others   []net.Conn    // without a descriptor: net/http serves them
-		ended    sync.Cond     // a connection ended, or the listener is closed
-		empty    chan struct{} // closed when only hijacked connections are left; nil: Serve does not wait
-		over     bool          // empty is closed
-		looks    *time.Timer   // of look
-	}
-	work struct {
-		ready   []*conn // have bytes, and no worker
-		few     [8]*conn
-		idle    []*worker            // wait for ready; the last one is taken first
-		count   int                  // all workers
-		alive   map[*worker]struct{} // net/http has reported no end of these
-		heading int                  // workers that wait for the rest of a header
-		waking  bool                 // a worker was woken or asked for, and has not looked yet
-		needed  sync.Cond
-		asked   bool        // needed asks for a worker
-		unused  int         // the fewest idle workers since the last decay
-		decays  *time.Timer // nil: no worker is idle
-	}
-	// standIns are workers that serve nobody. The guard is idle for net/http while connections are
-	// parked, and its Close ends these. The keeper is active for net/http from the listener's close to
-	// the last connection's end, so Shutdown waits.
-	standIns struct {
-		guard  *worker
-		keeper *worker
-		asked  bool // the guard is there, or asked for
-	}
-	slice struct {
-		began time.Time
-		given int // connections since then
-	}
-	bytes struct {
-		direct int // a worker sends a Write of this length or more by itself
-		queued int
-		unread int // memory of bytes that no handler has read
-	}
-	callbacks struct {
-		later   []func() // unlock calls these, and hooked
-		hooked  []func() // the user's code
-		running int      // of hooked
-	}
+	open     int
+	hijacked int
+	others   []net.Conn           // without a descriptor: net/http serves them
+	running  int                  // calls of the user's ConnState that are due
+	ended    sync.Cond            // a connection ended, or the listener is closed
+	empty    chan struct{}        // closed when only hijacked connections are left; nil: Serve does not wait
+	over     bool                 // empty is closed
+	looks    *time.Timer          // of look
+	balances *time.Timer          // of balance; nil with one loop
+	most     int                  // of loops; belongs to balance
+	needed   sync.Cond            // Accept has something to return
+	asking   []*loop              // need a worker
+	alive    map[*worker]struct{} // workers of which net/http has not reported the end
+	guard    *standIn
+	keeper   *standIn
+	standIns int // of net/http, ended ones too until it reports that
 }
 
-// drive gives aio's results to their connections, until the watcher is closed.
-func (s *server) drive() {
-	for {
-		results, err := s.watcher.WaitIO()
-		if errors.Is(err, aio.ErrWatcherClosed) {
-			return
-		}
-		if err != nil {
-			s.log.Warn("httpd: the operating system refused to wait for connections: nothing is served any more",
-				"error", err)
-			s.fail(err)
-			_ = s.watcher.Close() // ends what workers and Serve wait for
-			continue
-		}
-		for i := range results {
-			if results[i].Op == aio.OpAccept {
-				s.arrived(&results[i])
-			}
-		}
-		s.mu.Lock()
-		for i := range results {
-			switch c := results[i].Tag.(type) {
-			case *conn:
-				c.done(&results[i])
-			case *sender:
-				(*conn)(c).done(&results[i])
-			}
-		}
-		s.unlock()
-	}
+// all returns the loops of now.
+func (s *server) all() []*loop {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loops
 }
-
-func (s *server) holds(bytes int) { s.memory.Add(int64(bytes)) }
 
 // full reports whether the connections use all allowed memory. Then handlers wait instead of
 // queueing copies, and a connection is read in pieces.
 func (s *server) full() bool { return s.memory.Load() >= s.bounds.MaxBytes }
 
-// await returns when only hijacked connections are left. The watcher ends with the last of these.
+// await returns when only hijacked connections are left. The watchers end with the last of these.
 func (s *server) await() {
 	s.mu.Lock()
-	s.conns.empty = make(chan struct{})
+	s.empty = make(chan struct{})
 	s.checkEmpty()
-	s.unlock()
-	<-s.conns.empty
+	s.mu.Unlock()
+	<-s.empty
 }
 
 // awaitWorkers returns when net/http has ended all workers without the user's code. The http.Server
@@ -254,7 +185,10 @@ func (s *server) awaitWorkers() {
 	defer s.mu.Unlock()
 	s.leaving.Store(true)
 	ends := func() bool {
-		for w := range s.work.alive {
+		if s.standIns > 0 {
+			return true
+		}
+		for w := range s.alive {
 			if w.running.Load() == 0 {
 				return true
 			}
@@ -262,26 +196,35 @@ func (s *server) awaitWorkers() {
 		return false
 	}
 	for ends() {
-		s.conns.ended.Wait()
+		s.ended.Wait()
 	}
 }
 
+// live notes which workers net/http has.
 func (s *server) live(w *worker, to http.ConnState) {
+	if to == http.StateActive || to == http.StateIdle {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch to {
-	case http.StateNew:
-		s.work.alive[w] = struct{}{}
-	case http.StateClosed, http.StateHijacked:
-		delete(s.work.alive, w)
-		s.conns.ended.Broadcast()
+	if to == http.StateNew {
+		s.alive[w] = struct{}{}
+		return
 	}
+	delete(s.alive, w)
+	s.ended.Broadcast()
 }
 
 func (s *server) stopTimers() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range []*time.Timer{s.work.decays, s.expiry.timer, s.conns.looks} {
+	timers := []*time.Timer{s.looks, s.balances}
+	s.mu.Unlock()
+	for _, l := range s.all() {
+		l.mu.Lock()
+		timers = append(timers, l.work.decays, l.expiry.timer)
+		l.mu.Unlock()
+	}
+	for _, t := range timers {
 		if t != nil {
 			t.Stop()
 		}
@@ -298,53 +241,47 @@ func (s *server) sinceStart(t time.Time) time.Duration {
 
 // checkEmpty ends what waits for the last connection. The caller holds mu.
 func (s *server) checkEmpty() {
-	if s.standIns.keeper != nil {
-		s.standIns.keeper.wake()
-	}
-	if s.conns.empty == nil {
+	s.ended.Broadcast() // for the keeper
+	if s.empty == nil {
 		return
 	}
-	if s.conns.open == s.conns.hijacked && s.callbacks.running == 0 && !s.conns.over {
-		s.conns.over = true
-		s.callbacks.later = append(s.callbacks.later, func() { close(s.conns.empty) })
+	if s.open == s.hijacked && s.running == 0 && !s.over {
+		s.over = true
+		close(s.empty)
 	}
-	if s.conns.open == 0 {
-		s.callbacks.later = append(s.callbacks.later, func() { _ = s.watcher.Close() })
-	}
-}
-
-// after calls f, the user's code, when mu is released.
-func (s *server) after(f func()) {
-	if s.hooks.connState != nil {
-		s.callbacks.running++
-		s.callbacks.hooked = append(s.callbacks.hooked, f)
+	if s.open == 0 {
+		go s.closeWatchers()
 	}
 }
 
-// unlock releases mu, and then calls the functions that must not run under it.
-func (s *server) unlock() {
-	later, hooked := s.callbacks.later, s.callbacks.hooked
-	s.callbacks.later, s.callbacks.hooked = nil, nil
-	s.mu.Unlock()
-	if len(later) > 0 {
-		go call(later)
-	}
-	if len(hooked) > 0 {
-		go func() {
-			// elsewhere, because this goroutine may hold the user's locks, or net/http's
-			call(hooked)
-			s.mu.Lock()
-			defer s.unlock()
-			if s.callbacks.running -= len(hooked); s.callbacks.running == 0 {
-				s.checkEmpty()
-			}
-		}()
+func (s *server) closeWatchers() {
+	for _, l := range s.all() {
+		_ = l.watcher.Close()
 	}
 }
 
-func call(functions []func()) {
-	for _, f := range functions {
-		f()
+// call calls the user's code, which was counted in running, in a goroutine of its own. The caller's
+// goroutine may hold the user's locks, or net/http's.
+func (s *server) call(functions []func()) {
+	go func() {
+		for _, f := range functions {
+			f()
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.running -= len(functions); s.running == 0 {
+			s.checkEmpty()
+		}
+	}()
+}
+
+// endIdle ends the connections between requests, as net/http closes idle ones. The caller holds no
+// lock.
+func (s *server) endIdle() {
+	for _, l := range s.all() {
+		l.mu.Lock()
+		l.endIdle()
+		l.unlock()
 	}
 }
 
@@ -359,32 +296,28 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	hasGuard := func() bool { return !s.standIns.asked || s.standIns.guard != nil }
-	for !s.work.asked && !s.accepting.closed && hasGuard() && len(s.conns.others) == 0 {
-		s.work.needed.Wait()
+	hasGuard := func() bool { return !s.guarded.Load() || s.guard != nil }
+	for len(s.asking) == 0 && !s.closed.Load() && hasGuard() && len(s.others) == 0 {
+		s.needed.Wait()
 	}
 	switch {
-	case len(s.conns.others) > 0: // even after the listener failed
-		nc := s.conns.others[0]
-		s.conns.others = s.conns.others[1:]
+	case len(s.others) > 0: // even after the listener failed
+		nc := s.others[0]
+		s.others = s.others[1:]
 		return nc, nil
-	case s.accepting.closed && s.standIns.keeper == nil && s.conns.open > s.conns.hijacked:
-		s.standIns.keeper = newWorker(s)
-		s.standIns.keeper.pool.woken, s.standIns.keeper.standIn = false, true
-		return secured{copying{s.standIns.keeper}}, nil
+	case s.closed.Load() && s.keeper == nil && s.open > s.hijacked:
+		s.keeper = newStandIn(s)
+		return s.keeper, nil
 	case s.accepting.failed != nil:
 		return nil, s.accepting.failed
-	case s.accepting.closed:
+	case s.closed.Load():
 		return nil, net.ErrClosed
+	case !hasGuard():
+		s.guard = newStandIn(s)
+		return s.guard, nil
 	}
-	if s.standIns.asked && s.standIns.guard == nil {
-		s.standIns.guard = newWorker(s)
-		s.standIns.guard.pool.woken, s.standIns.guard.standIn = false, true
-		return secured{copying{s.standIns.guard}}, nil
-	}
-	s.work.asked = false
-	s.work.count++
-	w := newWorker(s)
+	w := newWorker(s.asking[0])
+	s.asking = s.asking[1:]
 	if s.config != nil {
 		return secured{copying{w}}, nil
 	}
@@ -397,22 +330,25 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) Close() error {
 	s := (*server)(l)
 	s.mu.Lock()
-	first := !s.accepting.closed
-	s.accepting.closed = true
-	s.work.needed.Broadcast()
-	s.conns.ended.Broadcast()
+	first := !s.closed.Swap(true)
+	s.needed.Broadcast()
+	s.ended.Broadcast()
 	if s.accepting.failed == nil {
-		for _, nc := range s.conns.others {
-			s.callbacks.later = append(s.callbacks.later, func() { _ = nc.Close() })
-			if c := givenOf(nc); c != nil { // net/http cannot report it
-				s.after(func() { s.hooks.state(c, http.StateClosed) })
+		for _, nc := range s.others {
+			go func() { _ = nc.Close() }()
+			if c := givenOf(nc); c != nil && s.hooks.connState != nil { // net/http cannot report it
+				s.running++
+				s.call([]func(){func() { s.hooks.state(c, http.StateClosed) }})
 			}
 		}
-		s.conns.others = nil
+		s.others = nil
 	}
-	s.endIdle()
+	if s.guard != nil {
+		s.guard.moves.Broadcast()
+	}
 	loop := s.accepting.loop
-	s.unlock()
+	s.mu.Unlock()
+	s.endIdle()
 	if !first {
 		return nil
 	}

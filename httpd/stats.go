@@ -9,6 +9,7 @@ import (
 // Stats describes the connections with a descriptor of all Serves of an http.Server.
 type Stats struct {
 	Conns       int   // open
+	Loops       int   // event loops that serve them. See Options.Loops
 	Parked      int   // idle, or in the middle of a header, without a goroutine
 	Hijacked    int   // hijacked by Parkable, and still in aio
 	Workers     int   // net/http's goroutines for all other connections, and spare ones
@@ -16,6 +17,7 @@ type Stats struct {
 	UnreadBytes int64 // memory of bytes that no handler has read
 
 	Accepted uint64 // connections
+	Moved    uint64 // moves of connections from a busy loop to another
 	// pauses of accepting at Options.MaxConns, and every 10 ms while descriptors or memory are
 	// missing
 	AcceptStalls uint64
@@ -62,31 +64,45 @@ func (h *hooks) endServe(s *server) {
 	defer wrapping.Unlock()
 	h.serving = slices.DeleteFunc(h.serving, func(other *server) bool { return other == s })
 	last := s.stats()
-	last.Conns, last.Parked, last.Hijacked, last.Workers, last.QueuedBytes, last.UnreadBytes = 0, 0, 0, 0, 0, 0
+	last.Conns, last.Loops, last.Parked, last.Hijacked, last.Workers = 0, 0, 0, 0, 0
+	last.QueuedBytes, last.UnreadBytes = 0, 0
 	h.account.past.add(last)
 	h.serves--
 	h.unwrap()
 }
 
 func (s *server) stats() Stats {
-	stalls := s.watcher.Stats().AcceptStalls
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.counts
-	n.Conns, n.Parked, n.Hijacked, n.Workers = s.conns.open, s.parked.n, s.conns.hijacked, s.work.count
-	n.QueuedBytes, n.UnreadBytes = int64(s.bytes.queued), int64(s.bytes.unread)
+	loops, all := s.loops, s.counts
+	all.Conns, all.Hijacked = s.open, s.hijacked
+	s.mu.Unlock()
+	for _, l := range loops {
+		all.add(l.stats())
+	}
+	return all
+}
+
+func (l *loop) stats() Stats {
+	stalls := l.watcher.Stats().AcceptStalls
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.counts
+	n.Loops, n.Parked, n.Workers = 1, l.parked.n, l.work.count
+	n.QueuedBytes, n.UnreadBytes = int64(l.bytes.queued), int64(l.bytes.unread)
 	n.AcceptStalls += stalls
 	return n
 }
 
 func (a *Stats) add(b Stats) {
 	a.Conns += b.Conns
+	a.Loops += b.Loops
 	a.Parked += b.Parked
 	a.Hijacked += b.Hijacked
 	a.Workers += b.Workers
 	a.QueuedBytes += b.QueuedBytes
 	a.UnreadBytes += b.UnreadBytes
 	a.Accepted += b.Accepted
+	a.Moved += b.Moved
 	a.AcceptStalls += b.AcceptStalls
 	a.IdleTimeouts += b.IdleTimeouts
 	a.HeaderTimeouts += b.HeaderTimeouts

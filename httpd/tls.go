@@ -90,8 +90,8 @@ func (w wire) Read(p []byte) (int, error) {
 		return real.Read(p)
 	}
 	c := w.conn
-	c.server.mu.Lock()
-	defer c.server.unlock()
+	l := c.lock()
+	defer l.unlock()
 	switch {
 	case c.worker == nil:
 		return 0, net.ErrClosed
@@ -108,8 +108,8 @@ func (w wire) Write(p []byte) (int, error) {
 		return real.Write(p)
 	}
 	c := w.conn
-	c.server.mu.Lock()
-	defer c.server.unlock()
+	l := c.lock()
+	defer l.unlock()
 	if c.worker == nil {
 		return c.say(p)
 	}
@@ -117,8 +117,8 @@ func (w wire) Write(p []byte) (int, error) {
 }
 
 func (w wire) real() net.Conn {
-	w.conn.server.mu.Lock()
-	defer w.conn.server.mu.Unlock()
+	l := w.conn.lock()
+	defer l.mu.Unlock()
 	return w.conn.real
 }
 
@@ -126,8 +126,8 @@ func (w wire) Close() error {
 	if real := w.real(); real != nil {
 		return real.Close()
 	}
-	w.conn.server.mu.Lock()
-	defer w.conn.server.unlock()
+	l := w.conn.lock()
+	defer l.unlock()
 	w.conn.ending = true
 	w.conn.end()
 	return nil
@@ -148,8 +148,8 @@ func (w wire) SetReadDeadline(t time.Time) error {
 	if real := w.real(); real != nil {
 		return real.SetReadDeadline(t)
 	}
-	w.conn.server.mu.Lock()
-	defer w.conn.server.mu.Unlock()
+	l := w.conn.lock()
+	defer l.mu.Unlock()
 	if to := w.conn.worker; to != nil {
 		to.readUntil(t)
 	}
@@ -160,8 +160,8 @@ func (w wire) SetWriteDeadline(t time.Time) error {
 	if real := w.real(); real != nil {
 		return real.SetWriteDeadline(t)
 	}
-	w.conn.server.mu.Lock()
-	defer w.conn.server.mu.Unlock()
+	l := w.conn.lock()
+	defer l.mu.Unlock()
 	if to := w.conn.worker; to != nil {
 		to.writeUntil(t)
 	}
@@ -171,11 +171,11 @@ func (w wire) SetWriteDeadline(t time.Time) error {
 // readNow reads what c has for net/http without waiting, and returns false if there is nothing.
 // crypto/tls keeps part of a record. The caller holds mu, which readNow releases for a while.
 func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //nolint:revive // as the callers read it
-	s := c.server
+	l := c.loop()
 	c.now = true
 	func() {
-		s.mu.Unlock()
-		defer s.mu.Lock() // even after a panic, which net/http recovers
+		l.mu.Unlock()
+		defer l.mu.Lock() // even after a panic, which net/http recovers
 		n, err = c.tls.Read(p)
 	}()
 	c.now = false
@@ -185,7 +185,7 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 	w.phase = inRequest
 	w.request.got = max(w.request.got, peeked) // plain bytes may be fewer; deadlines.in limits them
 	if c.served && c.until > 0 {
-		w.deadlines.in = s.start.Add(c.until)
+		w.deadlines.in = l.server.start.Add(c.until)
 	}
 	return n, err, true
 }
@@ -193,21 +193,21 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 // greet does the handshake of a new connection. It returns false if the handshake failed, or if
 // net/http serves HTTP/2. The caller holds mu, which greet releases for a while.
 func (c *conn) greet(w *worker) bool {
-	s := c.server
-	c.tls = tls.Server(wire{c}, s.config)
+	l := c.loop()
+	c.tls = tls.Server(wire{c}, l.server.config)
 	w.hello = &hello{from: readerFunc(w.read)}
 	if c.until > 0 {
-		w.deadlines.out = s.start.Add(c.until)
+		w.deadlines.out = l.server.start.Add(c.until)
 	}
 	protocol, err := c.shake(w)
 	w.hello, w.deadlines.out = nil, time.Time{}
-	if err != nil || s.accepting.closed {
+	if err != nil || l.server.closed.Load() {
 		if err != nil {
 			c.ending = true
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				s.counts.HeaderTimeouts++
+				l.counts.HeaderTimeouts++
 			} else {
-				s.counts.Handshakes++
+				l.counts.Handshakes++
 			}
 		}
 		c.worker = nil // net/http does not report its end
@@ -218,8 +218,8 @@ func (c *conn) greet(w *worker) bool {
 		return false
 	}
 	c.until = 0
-	if d := s.hooks.headerTimeout(); d > 0 {
-		c.until = s.sinceStart(time.Now().Add(d))
+	if d := l.server.hooks.headerTimeout(); d > 0 {
+		c.until = l.server.sinceStart(time.Now().Add(d))
 	}
 	if protocol == "" || protocol == "http/1.1" {
 		return true
@@ -231,19 +231,19 @@ func (c *conn) greet(w *worker) bool {
 var errPanicked = errors.New("httpd: a callback of the handshake has panicked")
 
 func (c *conn) shake(w *worker) (protocol string, err error) {
-	s := c.server
-	s.mu.Unlock()
-	defer s.mu.Lock()
+	l := c.loop()
+	l.mu.Unlock()
+	defer l.mu.Lock()
 	w.enterUser()
 	defer w.leaveUser()
 	defer func() {
 		if p := recover(); p != nil {
-			s.hooks.panicked(c, p)
+			l.server.hooks.panicked(c, p)
 			err = errPanicked
 		}
 	}()
-	if err = c.tls.HandshakeContext(s.hooks.handshakeContext(w, c)); err != nil {
-		s.blame(c, err)
+	if err = c.tls.HandshakeContext(l.server.hooks.handshakeContext(w, c)); err != nil {
+		l.blame(c, err)
 		return "", err
 	}
 	return c.tls.ConnectionState().NegotiatedProtocol, nil
@@ -251,24 +251,24 @@ func (c *conn) shake(w *worker) (protocol string, err error) {
 
 // fail ends a connection without a worker. It first logs a silent TLS connection.
 func (c *conn) fail(err error) {
-	s := c.server
-	if s.config == nil || c.tls != nil {
+	l := c.loop()
+	if l.server.config == nil || c.tls != nil {
 		c.end()
 		return
 	}
 	if c.parked {
-		s.unpark(c)
+		l.unpark(c)
 	}
-	s.callbacks.later = append(s.callbacks.later, func() {
-		s.blame(c, err)
-		s.mu.Lock()
-		defer s.unlock()
+	l.callbacks.later = append(l.callbacks.later, func() {
+		l.blame(c, err)
+		l.mu.Lock()
+		defer l.unlock()
 		c.end()
 	})
 }
 
 // blame logs a failed handshake, and answers plain HTTP.
-func (s *server) blame(c *conn, err error) {
+func (l *loop) blame(c *conn, err error) {
 	var re tls.RecordHeaderError
 	if errors.As(err, &re) && re.Conn != nil && slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"},
 		string(re.RecordHeader[:])) {
@@ -276,10 +276,10 @@ func (s *server) blame(c *conn, err error) {
 			"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 		err = errors.New("client sent an HTTP request to an HTTPS server")
 	}
-	if to := s.hooks.srv.ErrorLog; to != nil {
+	if to := l.server.hooks.srv.ErrorLog; to != nil {
 		to.Printf("http: TLS handshake error from %s: %v", c.RemoteAddr(), err)
 	} else {
-		s.log.Warn("http: TLS handshake error", "remote", c.RemoteAddr(), "error", err)
+		l.server.log.Warn("http: TLS handshake error", "remote", c.RemoteAddr(), "error", err)
 	}
 }
 
@@ -293,13 +293,21 @@ func (c *conn) prefaced() bool {
 
 // give lets net/http serve the connection as HTTP/2, with its own goroutines.
 func (c *conn) give(nc net.Conn) {
-	s := c.server
-	own := newWorker(s)
+	own := newWorker(c.loop())
 	own.phase, own.fresh, own.pool.woken, own.request.got, own.conn = inRequest, false, false, peeked, c
 	c.worker, c.served, c.until = own, true, 0
-	c.reported = true // net/http reports from here on
-	s.conns.others = append(s.conns.others, nc)
-	s.work.needed.Signal()
+	s := c.loop().server
+	s.mu.Lock()
+	closed := s.closed.Load() // nobody may look at others any more
+	if !closed {
+		s.others = append(s.others, nc)
+		s.needed.Signal()
+	}
+	s.mu.Unlock()
+	if c.reported = !closed; closed { // otherwise net/http reports from here on
+		c.worker = nil
+		c.end()
+	}
 }
 
 func givenOf(nc net.Conn) *conn {

@@ -29,10 +29,10 @@ var errAborted error = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineE
 const readSize = 4096
 
 // worker is a connection in memory that net/http serves, over its current real connection. The
-// server's mu guards it. One request:
+// mu of its loop guards it. One request:
 //
 //  1. Read        net/http asks for the first bytes of a request (phase between)
-//  2. swap        the connection goes, and one with bytes comes (server.next)
+//  2. swap        the connection goes, and one with bytes comes (loop.next)
 //  3. read        net/http gets the bytes (phase inRequest)
 //  4. ServeHTTP   the handler gets the real connection's address and context
 //  5. Write       the answer is sent or queued
@@ -40,21 +40,20 @@ const readSize = 4096
 //
 // The flags of its pool:
 //
-//	resting    it is in server.work.idle, and waits on moves
-//	woken      wake took it out of there, and it has not looked at server.work.ready yet
+//	resting    it is in loop.work.idle, and waits on moves
+//	woken      wake took it out of there, and it has not looked at loop.work.ready yet
 //	surplus    decay wants it to end
 //	spoilt     it ends after this request
 type worker struct {
-	server *server
-	moves  sync.Cond
-	conn   *conn           // the real one; nil: it waits for one
-	base   context.Context // of ConnContext; set before net/http serves it
-	hello  *hello
+	loop  *loop
+	moves sync.Cond
+	conn  *conn           // the real one; nil: it waits for one
+	base  context.Context // of ConnContext; set before net/http serves it
+	hello *hello
 
-	phase   phase
-	standIn bool // it is one of the server's standIns; set once
-	fresh   bool // it has had no connection
-	closed  bool
+	phase  phase
+	fresh  bool // it has had no connection
+	closed bool
 
 	deadlines struct {
 		in, out time.Time
@@ -101,10 +100,10 @@ const (
 	between // the next Read is for the first bytes of a request
 )
 
-func newWorker(s *server) *worker {
-	w := &worker{server: s, phase: between, fresh: true}
+func newWorker(l *loop) *worker {
+	w := &worker{loop: l, phase: between, fresh: true}
 	w.pool.woken = true
-	w.moves.L = &s.mu
+	w.moves.L = &l.mu
 	return w
 }
 
@@ -112,12 +111,9 @@ func (w *worker) wake() { w.moves.Broadcast() }
 
 // Read reads from the real connection, or from the next one if net/http asks for a new request.
 func (w *worker) Read(p []byte) (int, error) {
-	s := w.server
-	s.mu.Lock()
-	defer s.unlock()
-	if w.standIn {
-		return w.readAsStandIn(p)
-	}
+	l := w.loop
+	l.mu.Lock()
+	defer l.unlock()
 	n, err := w.fill(p)
 	if err != nil && !errors.Is(err, errAborted) {
 		w.pool.spoilt = true
@@ -133,7 +129,7 @@ func (w *worker) Read(p []byte) (int, error) {
 }
 
 func (w *worker) fill(p []byte) (int, error) {
-	s := w.server
+	l := w.loop
 	if w.phase == between {
 		if len(p) == readSize || w.fresh { // HTTP/2's preface of a new one is read in part
 			return w.swap(p)
@@ -141,40 +137,16 @@ func (w *worker) fill(p []byte) (int, error) {
 		w.setReadingHeader(w.conn != nil) // net/http has its first byte, which came during the answer before
 	}
 	if c := w.conn; c != nil && c.tls != nil {
-		s.mu.Unlock()
-		defer s.mu.Lock()
+		l.mu.Unlock()
+		defer l.mu.Lock()
 		return c.tls.Read(p)
 	}
 	return w.read(p)
 }
 
-func (w *worker) readAsStandIn(p []byte) (int, error) {
-	if w.fresh {
-		w.fresh = false
-		return copy(p, "GET / HTTP/1.1\r\nHost: guard\r\n\r\n"), nil
-	}
-	for !w.closed && !w.server.accepting.closed {
-		if w.deadlines.in.Equal(aborts) {
-			return 0, os.ErrDeadlineExceeded
-		}
-		w.moves.Wait()
-	}
-	return 0, io.EOF
-}
-
-// keep waits until all connections have ended, or for Close. So Shutdown waits.
-func (w *worker) keep() {
-	s := w.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for w == s.standIns.keeper && !w.closed && s.conns.open > s.conns.hijacked {
-		w.moves.Wait()
-	}
-}
-
 // swap reads the first bytes of a request, from the current connection or from the next one.
 func (w *worker) swap(p []byte) (int, error) {
-	s := w.server
+	l := w.loop
 	w.setReadingHeader(false)
 	began := w.fresh // net/http's time for its first request runs
 	for first := true; ; first = false {
@@ -183,7 +155,7 @@ func (w *worker) swap(p []byte) (int, error) {
 			switch {
 			case c.ended || w.closed:
 				return 0, net.ErrClosed
-			case first && len(s.work.ready) > 0 && len(c.in) > 0 && c.err == nil: // others waited longer
+			case first && len(l.work.ready) > 0 && len(c.in) > 0 && c.err == nil: // others waited longer
 			case c.tls != nil:
 				if n, err, some := c.readNow(w, w.afterBlankLines(p)); some {
 					w.setReadingHeader(n > 0)
@@ -195,14 +167,14 @@ func (w *worker) swap(p []byte) (int, error) {
 				return w.remember(p, n), err
 			}
 			if first { // the time of the others goes on
-				c.until = s.sinceStart(w.deadlines.in)
+				c.until = l.server.sinceStart(w.deadlines.in)
 			}
 			w.release()
 			if began { // there was only a handshake
 				return 0, io.EOF
 			}
 		}
-		c, err := s.next(w)
+		c, err := l.next(w)
 		if err != nil {
 			return 0, err
 		}
@@ -212,8 +184,8 @@ func (w *worker) swap(p []byte) (int, error) {
 			w.request.blank = len(blankLines)
 		}
 		switch {
-		case s.config != nil && c.tls == nil && !c.greet(w):
-		case s.unencrypted && !c.served && c.prefaced():
+		case l.server.config != nil && c.tls == nil && !c.greet(w):
+		case l.server.unencrypted && !c.served && c.prefaced():
 			c.give(wire{c})
 		default:
 			continue
@@ -251,9 +223,9 @@ func (w *worker) remember(p []byte, n int) int {
 func (w *worker) setReadingHeader(now bool) {
 	switch {
 	case now && !w.request.heading:
-		w.server.work.heading++
+		w.loop.work.heading++
 	case !now && w.request.heading:
-		w.server.work.heading--
+		w.loop.work.heading--
 	}
 	w.request.heading = now
 }
@@ -263,15 +235,15 @@ func (w *worker) timedOut() {
 	switch {
 	case !w.request.heading:
 	case w.conn.served && w.request.got < peeked:
-		w.server.counts.IdleTimeouts++
+		w.loop.counts.IdleTimeouts++
 	default:
-		w.server.counts.HeaderTimeouts++
+		w.loop.counts.HeaderTimeouts++
 	}
 	w.setReadingHeader(false)
 }
 
 func (w *worker) release() {
-	s, c := w.server, w.conn
+	l, c := w.loop, w.conn
 	c.worker = nil
 	w.conn, w.deadlines.in, w.deadlines.out = nil, time.Time{}, time.Time{} // crypto/tls may have set one
 	switch {
@@ -280,16 +252,16 @@ func (w *worker) release() {
 			// net/http does not know c any more
 			c.reportEnd()
 		}
-	case s.accepting.closed || c.outErr != nil:
+	case l.server.closed.Load() || c.outErr != nil:
 		c.end()
 	case len(c.in) > 0 && !c.short(): // others waited longer, or it arrived while mu was free
-		s.offer(c)
+		l.offer(c)
 	case c.err != nil:
 		c.end()
 	default:
-		s.park(c)
+		l.park(c)
 		if c.parked && len(c.in) > 0 {
-			s.hold(c)
+			l.hold(c)
 		}
 	}
 }
@@ -302,11 +274,11 @@ func (w *worker) read(p []byte) (int, error) {
 		switch {
 		case c == nil || c.ended || w.closed:
 			return 0, net.ErrClosed
-		case (!c.served || c.held) && c.until > 0 && (until.IsZero() || w.server.sinceStart(until) > c.until):
-			until = w.server.start.Add(c.until) // the first request's time begins at the accept
+		case (!c.served || c.held) && c.until > 0 && (until.IsZero() || w.loop.server.sinceStart(until) > c.until):
+			until = w.loop.server.start.Add(c.until) // the first request's time begins at the accept
 		case c.served && w.request.got < peeked:
 			if until = (time.Time{}); c.until > 0 {
-				until = w.server.start.Add(c.until) // its idle timeout
+				until = w.loop.server.start.Add(c.until) // its idle timeout
 			}
 		}
 		late := !until.IsZero() && !until.After(time.Now())
@@ -337,8 +309,8 @@ func (w *worker) read(p []byte) (int, error) {
 			d := time.Until(until)
 			if w.deadlines.timer == nil {
 				w.deadlines.timer = time.AfterFunc(d, func() {
-					w.server.mu.Lock()
-					defer w.server.mu.Unlock()
+					w.loop.mu.Lock()
+					defer w.loop.mu.Unlock()
 					w.wake()
 				})
 			} else {
@@ -368,38 +340,36 @@ func (w *worker) pad(p []byte) int {
 // Close ends the worker and its connection. net/http closes a waiting worker for the idle
 // connections.
 func (w *worker) Close() error {
-	s := w.server
-	s.mu.Lock()
-	defer s.unlock()
+	l := w.loop
+	l.mu.Lock()
 	if w.closed {
+		l.unlock()
 		return net.ErrClosed
 	}
 	w.closed = true
 	w.setReadingHeader(false)
 	if w.request.unasked {
-		s.counts.BadRequests++
+		l.counts.BadRequests++
 	}
-	if !w.standIn && (w.conn == nil || !w.conn.hijacked) {
-		s.work.count--
+	if w.conn == nil || !w.conn.hijacked {
+		l.work.count--
 	}
 	if w.deadlines.timer != nil {
 		w.deadlines.timer.Stop()
 	}
-	switch {
-	case w == s.standIns.keeper:
-	case w.standIn:
-		s.endIdle()
-		s.standIns.asked, s.standIns.guard = false, nil
-	case w.conn != nil:
+	if w.conn != nil {
 		w.conn.end()
-	case w.pool.resting && !w.pool.surplus:
-		s.endIdle()
 	}
+	idle := w.conn == nil && w.pool.resting && !w.pool.surplus
 	if w.pool.woken {
-		w.pool.woken, s.work.waking = false, false
-		s.wake()
+		w.pool.woken, l.work.waking = false, false
+		l.wake()
 	}
 	w.wake()
+	l.unlock()
+	if idle {
+		l.server.endIdle()
+	}
 	return nil
 }
 
@@ -407,7 +377,7 @@ func (w *worker) LocalAddr() net.Addr {
 	if c := w.current(); c != nil {
 		return c.LocalAddr()
 	}
-	return w.server.real.Addr()
+	return w.loop.server.real.Addr()
 }
 
 func (w *worker) RemoteAddr() net.Addr {
@@ -418,14 +388,14 @@ func (w *worker) RemoteAddr() net.Addr {
 }
 
 func (w *worker) current() *conn {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
+	w.loop.mu.Lock()
+	defer w.loop.mu.Unlock()
 	return w.conn
 }
 
 func (w *worker) servedConn() *conn {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
+	w.loop.mu.Lock()
+	defer w.loop.mu.Unlock()
 	w.request.unasked = false
 	return w.conn
 }
@@ -433,9 +403,9 @@ func (w *worker) servedConn() *conn {
 // enterUser notes that the user's code runs, until leaveUser.
 func (w *worker) enterUser() {
 	w.running.Add(1)
-	if s := w.server; s.leaving.Load() {
+	if s := w.loop.server; s.leaving.Load() {
 		s.mu.Lock()
-		s.conns.ended.Broadcast()
+		s.ended.Broadcast()
 		s.mu.Unlock()
 	}
 }

@@ -19,24 +19,32 @@ import (
 	"evenkeel.dev/aio"
 )
 
+// loopOf returns the only loop of s, without a Watcher.
+func loopOf(s *server) *loop {
+	s.bounds.Loops = 1
+	s.needed.L, s.ended.L = &s.mu, &s.mu
+	l := &loop{server: s}
+	l.work.ready = l.work.few[:0]
+	s.loops = []*loop{l}
+	return l
+}
+
 // TestDispatchAllocatesNothing: a request that comes alone, or with a few, needs no memory to find its worker.
 func TestDispatchAllocatesNothing(t *testing.T) {
-	s := &server{}
-	s.slice.began = time.Now().Add(time.Hour) // no other slice begins
-	s.work.ready = s.work.few[:0]
-	s.work.needed.L, s.conns.ended.L = &s.mu, &s.mu
-	w := newWorker(s)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range []int{1, len(s.work.few)} {
+	l := loopOf(&server{})
+	l.slice.began = time.Now().Add(time.Hour) // no other slice begins
+	w := newWorker(l)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range []int{1, len(l.work.few)} {
 		conns := make([]conn, n)
 		allocs := testing.AllocsPerRun(100, func() {
 			for i := range conns {
-				s.offer(&conns[i])
+				l.offer(&conns[i])
 			}
 			for i := range conns {
 				w.pool.woken = true // as who makes or wakes it says
-				if c, err := s.next(w); c != &conns[i] || err != nil {
+				if c, err := l.next(w); c != &conns[i] || err != nil {
 					t.Fatal("not the connection that has waited for longest: ", err)
 				}
 			}
@@ -45,7 +53,7 @@ func TestDispatchAllocatesNothing(t *testing.T) {
 			t.Errorf("%v allocations for %d requests, want 0", allocs, n)
 		}
 	}
-	for _, c := range s.work.few {
+	for _, c := range l.work.few {
 		if c != nil {
 			t.Error("a connection is kept that does not wait any more")
 		}
@@ -55,21 +63,20 @@ func TestDispatchAllocatesNothing(t *testing.T) {
 // TestWhoSends: the loop sends short answers together where requests come fast, and else their
 // workers do, who need not wait for it.
 func TestWhoSends(t *testing.T) {
-	s := &server{batches: true}
-	s.work.ready = s.work.few[:0]
-	s.work.needed.L, s.conns.ended.L = &s.mu, &s.mu
-	w := newWorker(s)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	l := loopOf(&server{})
+	l.batches = true
+	w := newWorker(l)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, tt := range []struct{ given, direct int }{{10 * batchRate, pieceSize}, {10, 0}} {
-		s.slice.began, s.slice.given = time.Now().Add(-time.Second), tt.given
-		s.offer(new(conn))
+		l.slice.began, l.slice.given = time.Now().Add(-time.Second), tt.given
+		l.offer(new(conn))
 		w.pool.woken = true
-		if _, err := s.next(w); err != nil {
+		if _, err := l.next(w); err != nil {
 			t.Fatal(err)
 		}
-		if s.bytes.direct != tt.direct {
-			t.Errorf("after %d requests in a second workers send from %d bytes on, want %d", tt.given, s.bytes.direct,
+		if l.bytes.direct != tt.direct {
+			t.Errorf("after %d requests in a second workers send from %d bytes on, want %d", tt.given, l.bytes.direct,
 				tt.direct)
 		}
 	}
@@ -79,20 +86,18 @@ func TestWhoSends(t *testing.T) {
 // which the scheduler would take the processor from it.
 func TestGivesWay(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	s := &server{}
-	s.work.ready = s.work.few[:0]
-	s.work.needed.L, s.conns.ended.L = &s.mu, &s.mu
-	w := newWorker(s)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	l := loopOf(&server{})
+	w := newWorker(l)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for range 20 { // a P looks at the queue of all Ps first at each 61st goroutine that it begins
 		var other atomic.Bool
 		go other.Store(true)
-		s.slice.began = time.Now().Add(-time.Second)
-		s.offer(new(conn))
-		s.offer(new(conn))
+		l.slice.began = time.Now().Add(-time.Second)
+		l.offer(new(conn))
+		l.offer(new(conn))
 		w.pool.woken = true
-		if _, err := s.next(w); err != nil {
+		if _, err := l.next(w); err != nil {
 			t.Fatal(err)
 		}
 		if other.Load() {
@@ -106,16 +111,15 @@ func TestGivesWay(t *testing.T) {
 // is called although nothing else moves.
 func TestNothingIsKeptBackByRest(t *testing.T) {
 	called, ended := make(chan bool, 1), make(chan error, 1)
-	s := &server{}
-	s.work.decays = time.NewTimer(time.Hour) // none decays
-	s.work.needed.L, s.conns.ended.L = &s.mu, &s.mu
-	w := newWorker(s)
+	l := loopOf(&server{})
+	l.work.decays = time.NewTimer(time.Hour) // none decays
+	w := newWorker(l)
 	w.fresh, w.pool.woken = false, false
-	s.callbacks.later = append(s.callbacks.later, func() { called <- true })
+	l.callbacks.later = append(l.callbacks.later, func() { called <- true })
 	go func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		_, err := s.next(w)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		_, err := l.next(w)
 		ended <- err
 	}()
 	select {
@@ -123,10 +127,10 @@ func TestNothingIsKeptBackByRest(t *testing.T) {
 	case <-time.After(time.Minute): // a hang
 		t.Error("it is not called")
 	}
-	s.mu.Lock()
+	l.mu.Lock()
 	w.closed = true
 	w.wake()
-	s.mu.Unlock()
+	l.mu.Unlock()
 	if err := <-ended; err == nil {
 		t.Error("a closed worker goes on")
 	}
@@ -158,21 +162,23 @@ func operations(t *testing.T, b aio.Backend, size, requests int) uint64 {
 	}
 	body := make([]byte, size)
 	srv := &http.Server{}
-	stats := func() aio.Stats {
+	watcher := func() *aio.Watcher {
 		wrapping.Lock()
 		defer wrapping.Unlock()
-		return srv.Handler.(*hooks).serving[0].watcher.Stats()
+		return srv.Handler.(*hooks).serving[0].first.watcher
 	}
 	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(size))
 		// The next read was submitted before this request was given to a worker. The loop waits when that has begun.
-		for s := stats(); s.Operations-s.Results < uint64(s.Pending) && r.Context().Err() == nil; s = stats() {
+		loop := watcher()
+		begun := func() bool { s := loop.Stats(); return s.Operations-s.Results >= uint64(s.Pending) }
+		for !begun() && r.Context().Err() == nil {
 			time.Sleep(10 * time.Microsecond)
 		}
 		_, _ = w.Write(body)
 	})
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(t.Context(), srv, ln, Options{Backend: b}) }()
+	go func() { ended <- Serve(t.Context(), srv, ln, Options{Backend: b, Loops: 1}) }()
 	c, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -197,13 +203,14 @@ func operations(t *testing.T, b aio.Backend, size, requests int) uint64 {
 			t.Fatal(n, err)
 		}
 	}
-	s := stats()
-	if s.BytesWritten < uint64(requests*size) {
-		t.Errorf("%d bytes were written, want %d and more", s.BytesWritten, requests*size)
-	}
+	loop := watcher()
 	_ = srv.Close()
 	if err := <-ended; err != http.ErrServerClosed {
 		t.Error(err)
+	}
+	s := loop.Stats() // the last send is counted after the client has its bytes
+	if s.BytesWritten < uint64(requests*size) {
+		t.Errorf("%d bytes were written, want %d and more", s.BytesWritten, requests*size)
 	}
 	return s.Operations
 }
@@ -324,23 +331,26 @@ func (leaving) Read([]byte) (int, error) { return 0, io.EOF }
 // other one, also where more came on that than its end, and it is let go for others that wait.
 func TestSpoiltByTLS(t *testing.T) {
 	s := &server{hooks: &hooks{}, config: &tls.Config{}}
-	s.conns.open, s.work.count = 2, 1
-	c := &conn{server: s, handle: new(aio.Conn), traffic: &traffic{in: []byte("junk")}, served: true}
+	l := loopOf(s)
+	s.open, l.work.count = 2, 1
+	c := newConn(l, new(aio.Conn))
+	c.traffic, c.served = &traffic{in: []byte("junk")}, true
 	c.tls = tls.Server(leaving{wire{c}}, s.config)
-	other := &conn{server: s, handle: new(aio.Conn), traffic: &traffic{in: []byte("GET "), err: io.EOF}}
+	other := newConn(l, new(aio.Conn))
+	other.traffic = &traffic{in: []byte("GET "), err: io.EOF}
 	other.tls = tls.Server(wire{other}, s.config)
-	w := newWorker(s)
+	w := newWorker(l)
 	w.conn, w.fresh, w.pool.woken, w.phase = c, false, false, inRequest
 	c.worker = w
 	if n, err := w.Read(make([]byte, 1)); n != 0 || err != io.EOF { // while the handler runs
 		t.Fatalf("%d bytes, %v; want the end", n, err)
 	}
 	w.phase = between
-	s.work.ready = []*conn{other}
+	l.work.ready = []*conn{other}
 	if n, err := w.Read(make([]byte, readSize)); n != 0 || err != io.EOF {
 		t.Errorf("%d bytes, %v; want the end", n, err)
 	}
-	if other.worker != nil || len(s.work.ready) != 2 {
+	if other.worker != nil || len(l.work.ready) != 2 {
 		t.Error("another connection was taken")
 	}
 }
@@ -350,10 +360,12 @@ func TestSpoiltByTLS(t *testing.T) {
 // worker.
 func TestEndingWhileReadNow(t *testing.T) {
 	s := &server{hooks: &hooks{}, config: &tls.Config{}}
-	s.conns.open, s.work.count = 1, 1
-	c := &conn{server: s, handle: new(aio.Conn), traffic: &noTraffic, served: true}
+	l := loopOf(s)
+	s.open, l.work.count = 1, 1
+	c := newConn(l, new(aio.Conn))
+	c.served = true
 	c.tls = tls.Server(wire{c}, s.config)
-	w := newWorker(s)
+	w := newWorker(l)
 	w.conn, w.fresh, w.pool.woken, w.pool.surplus = c, false, false, true
 	c.worker = w
 	_ = wire{c}.SetWriteDeadline(aborts) // as tls.Close does before it closes its wire
@@ -373,16 +385,18 @@ func TestClosedWhileReadNow(t *testing.T) {
 	s := &server{
 		hooks: &hooks{connState: func(_ net.Conn, to http.ConnState) { told <- to }}, config: &tls.Config{},
 	}
-	s.conns.open, s.work.count = 1, 1
-	c := &conn{server: s, handle: new(aio.Conn), traffic: &noTraffic, served: true}
+	l := loopOf(s)
+	s.open, l.work.count = 1, 1
+	c := newConn(l, new(aio.Conn))
+	c.served = true
 	c.tls = tls.Server(ending{wire{c}}, s.config)
-	w := newWorker(s)
+	w := newWorker(l)
 	w.conn, w.fresh, w.pool.woken, w.pool.surplus = c, false, false, true // it ends when it has let c go
 	c.worker = w
 	if n, err := w.Read(make([]byte, readSize)); n != 0 || err != io.EOF {
 		t.Fatalf("%d bytes, %v; want the worker's end", n, err)
 	}
-	if !c.dropped || s.conns.open != 0 {
+	if !c.dropped || s.open != 0 {
 		t.Fatal("the connection is not forgotten")
 	}
 	select {

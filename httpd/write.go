@@ -11,11 +11,8 @@ import (
 )
 
 func (w *worker) Write(p []byte) (int, error) {
-	w.server.mu.Lock()
-	defer w.server.unlock()
-	if w.standIn {
-		return len(p), nil
-	}
+	w.loop.mu.Lock()
+	defer w.loop.unlock()
 	if w.conn == nil || w.closed {
 		return 0, net.ErrClosed
 	}
@@ -23,8 +20,8 @@ func (w *worker) Write(p []byte) (int, error) {
 		w.refuses()
 	}
 	if t := w.conn.tls; t != nil {
-		w.server.mu.Unlock()
-		defer w.server.mu.Lock()
+		w.loop.mu.Unlock()
+		defer w.loop.mu.Lock()
 		return t.Write(p)
 	}
 	n, err := w.conn.write(w, p)
@@ -39,23 +36,23 @@ func (w *worker) Write(p []byte) (int, error) {
 func (w *worker) refuses() {
 	w.request.unasked = true
 	if !w.conn.served {
-		w.server.mu.Unlock()
-		defer w.server.mu.Lock()
-		w.server.hooks.changed(w, http.StateActive)
+		w.loop.mu.Unlock()
+		defer w.loop.mu.Lock()
+		w.loop.server.hooks.changed(w, http.StateActive)
 	}
 }
 
 // gather lets what fills net/http's buffer be sent with the next Write within the handler's.
 func (w *worker) gather() {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
+	w.loop.mu.Lock()
+	defer w.loop.mu.Unlock()
 	w.output.gathers = w.conn != nil && w.conn.tls == nil // crypto/tls makes records of each Write
 }
 
 // gathered ends that, and sends what is kept.
 func (w *worker) gathered() {
-	w.server.mu.Lock()
-	defer w.server.unlock()
+	w.loop.mu.Lock()
+	defer w.loop.unlock()
 	w.output.gathers = false
 	if w.output.kept != nil {
 		if _, err := w.conn.write(w, nil); err != nil && w.conn.outErr == nil {
@@ -65,25 +62,25 @@ func (w *worker) gathered() {
 }
 
 func (w *worker) CloseWrite() error {
-	w.server.mu.Lock()
-	defer w.server.unlock()
+	w.loop.mu.Lock()
+	defer w.loop.unlock()
 	if w.conn == nil || w.conn.ended {
 		return net.ErrClosed
 	}
 	if t := w.conn.tls; t != nil {
-		w.server.mu.Unlock()
-		defer w.server.mu.Lock()
+		w.loop.mu.Unlock()
+		defer w.loop.mu.Lock()
 		return t.CloseWrite()
 	}
-	return w.conn.handle.CloseWrite(nil, time.Time{})
+	return w.conn.handle().CloseWrite(nil, time.Time{})
 }
 
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	if c.hijacked { // net/http and crypto/tls write one at a time
-		c.server.mu.Unlock()
+		c.loop().mu.Unlock()
 		w.output.mu.Lock()
 		defer w.output.mu.Unlock()
-		c.server.mu.Lock()
+		c.loop().mu.Lock()
 	}
 	w.output.writing++
 	defer func() { w.output.writing-- }()
@@ -102,13 +99,13 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 			return n, err
 		}
 		raceRelease()
-		if len(p) >= c.server.bytes.direct && c.out == 0 {
+		if len(p) >= c.loop().bytes.direct && c.out == 0 {
 			if k := c.send(p); k > 0 || c.outErr != nil {
 				n, p = n+k, p[k:]
 				continue
 			}
 		}
-		full := c.server.full()
+		full := c.loop().server.full()
 		if full && c.out > 0 && len(p) < bigWrite {
 			continue
 		}
@@ -128,12 +125,12 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 }
 
 func (c *conn) lend(w *worker, p []byte) (n int) {
-	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
+	if err := c.handle().Write((*sender)(c), p, w.deadlines.out); err != nil {
 		c.moving().outErr = err
 		return 0
 	}
 	c.out += cost(p)
-	c.server.bytes.queued += cost(p)
+	c.loop().bytes.queued += cost(p)
 	w.output.lent = p
 	for c.out > 0 {
 		w.moves.Wait()
@@ -146,7 +143,7 @@ func (c *conn) lend(w *worker, p []byte) (n int) {
 }
 
 func (c *conn) queue(w *worker, p []byte) error {
-	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
+	if err := c.handle().Write((*sender)(c), p, w.deadlines.out); err != nil {
 		return err
 	}
 	c.queued(p)
@@ -155,8 +152,8 @@ func (c *conn) queue(w *worker, p []byte) error {
 
 func (c *conn) queued(p []byte) {
 	c.out += cost(p)
-	c.server.bytes.queued += cost(p)
-	c.server.holds(cost(p))
+	c.loop().bytes.queued += cost(p)
+	c.loop().holds(cost(p))
 }
 
 // together sends a piece and as much of p as there is room for, by one call or by the loop. It
@@ -176,13 +173,13 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 	case k > 0 || len(p) < bigWrite:
 		return 0, c.queue(w, piece[:copy(piece[:], piece[k:])])
 	default:
-		if err := c.handle.Writev((*sender)(c), [][]byte{piece[:], p}, w.deadlines.out); err != nil {
+		if err := c.handle().Writev((*sender)(c), [][]byte{piece[:], p}, w.deadlines.out); err != nil {
 			pieces.Put(piece)
 			return 0, err
 		}
 		w.output.joint = pieceSize + len(p)
 		c.out += w.output.joint
-		c.server.bytes.queued += w.output.joint
+		c.loop().bytes.queued += w.output.joint
 		for c.out > 0 {
 			w.moves.Wait()
 		}
@@ -197,14 +194,14 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 // send sends what there is room for from the worker's goroutine. The caller holds mu, which send
 // releases for a while.
 func (c *conn) send(bufs ...[]byte) (n int) {
-	c.server.mu.Unlock()
+	c.loop().mu.Unlock()
 	var err error
 	if len(bufs) == 1 {
-		n, err = c.handle.TryWrite(bufs[0])
+		n, err = c.handle().TryWrite(bufs[0])
 	} else {
-		n, err = c.handle.TryWritev(bufs)
+		n, err = c.handle().TryWritev(bufs)
 	}
-	c.server.mu.Lock()
+	c.loop().mu.Lock()
 	if err != nil && c.outErr == nil {
 		c.moving().outErr = err
 	}
@@ -216,7 +213,7 @@ func (c *conn) say(p []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	part := bytes.Clone(p)
-	if err := c.handle.Write((*sender)(c), part, time.Now().Add(flushLimit)); err != nil {
+	if err := c.handle().Write((*sender)(c), part, time.Now().Add(flushLimit)); err != nil {
 		return 0, err
 	}
 	c.queued(part)
@@ -226,8 +223,8 @@ func (c *conn) say(p []byte) (int, error) {
 // room waits until a Write may go on, or until all is sent.
 func (c *conn) room(w *worker, all bool) error {
 	for {
-		limit := c.server.bounds.MaxQueuedBytes
-		if all || c.server.full() {
+		limit := c.loop().server.bounds.MaxQueuedBytes
+		if all || c.loop().server.full() {
 			limit = 0
 		}
 		switch {
@@ -243,8 +240,8 @@ func (c *conn) room(w *worker, all bool) error {
 			w.moves.Wait()
 		default:
 			late := time.AfterFunc(time.Until(w.deadlines.out), func() {
-				c.server.mu.Lock()
-				defer c.server.mu.Unlock()
+				w.loop.mu.Lock()
+				defer w.loop.mu.Unlock()
 				w.wake()
 			})
 			w.moves.Wait()

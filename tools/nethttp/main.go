@@ -1,6 +1,6 @@
 // Command nethttp runs net/http's own tests, those of GOROOT, with package httpd serving:
 //
-//	nethttp [-backends epoll,io_uring] [-short] [-run REGEXP]
+//	nethttp [-backends epoll,io_uring] [-loops N] [-short] [-run REGEXP]
 //
 // An overlay (go help build) makes Server.Serve and ServeTLS httpd's. It fails if a test fails that
 // known.txt does not have, or if a known one passes. Start it in module tools.
@@ -37,12 +37,13 @@ const bound = "20m"
 
 func main() {
 	backends := flag.String("backends", "epoll,io_uring", "run them on each of these `BACKENDS`")
+	loops := flag.Int("loops", 2, "let so many `LOOPS` serve, with connections that move all the time")
 	short := flag.Bool("short", false, "run less, and what there is side by side")
 	run := flag.String("run", "", "run only the tests that match `REGEXP`, as of go test, the known ones too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	wrong, err := suite(ctx, strings.Split(*backends, ","), *short, *run)
+	wrong, err := suite(ctx, strings.Split(*backends, ","), *loops, *short, *run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "nethttp:", err)
 	}
@@ -51,7 +52,7 @@ func main() {
 	}
 }
 
-func suite(ctx context.Context, backends []string, short bool, run string) (wrong bool, err error) {
+func suite(ctx context.Context, backends []string, loops int, short bool, run string) (wrong bool, err error) {
 	list, err := parseKnown(known)
 	if err != nil {
 		return false, err
@@ -67,7 +68,7 @@ func suite(ctx context.Context, backends []string, short bool, run string) (wron
 	}
 	b := binary{
 		path: filepath.Join(dir, "http.test"), races: filepath.Join(dir, "race"),
-		dir: filepath.Join(goroot, "src", "net", "http"), short: short,
+		dir: filepath.Join(goroot, "src", "net", "http"), loops: loops, short: short,
 	}
 	if err := b.build(ctx, dir); err != nil {
 		return false, err
@@ -167,6 +168,7 @@ func pattern(test string) string { return "^" + strings.ReplaceAll(test, "/", "$
 
 type binary struct {
 	path, dir, backend string
+	loops              int
 	races              string // prefix of the race detector's reports
 	short              bool
 }
@@ -197,7 +199,8 @@ func (b *binary) run(ctx context.Context, args ...string) (*results, error) {
 	cmd.Dir, cmd.Stderr = b.dir, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go tool test2json leaves its child behind
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Env = append(os.Environ(), backendEnv+"="+b.backend, "GORACE=atexit_sleep_ms=0 log_path="+b.races)
+	cmd.Env = append(os.Environ(), backendEnv+"="+b.backend, fmt.Sprint(loopsEnv, "=", b.loops),
+		"GORACE=atexit_sleep_ms=0 log_path="+b.races)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

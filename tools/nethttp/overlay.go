@@ -11,6 +11,7 @@ import (
 
 const (
 	backendEnv = "NETHTTP_BACKEND" // aio's backend
+	loopsEnv   = "NETHTTP_LOOPS"   // httpd.Options.Loops
 	missing    = "not to be had here:"
 )
 
@@ -46,6 +47,8 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"strconv"
+	"time"
 
 	"evenkeel.dev/aio"
 )
@@ -55,6 +58,9 @@ func init() {
 	if err := o.Backend.UnmarshalText([]byte(os.Getenv("` + backendEnv + `"))); err != nil {
 		panic(err)
 	}
+	o.Loops, _ = strconv.Atoi(os.Getenv("` + loopsEnv + `"))
+	// connections move as often as they can
+	crowded, uneven, quiet, balanceEvery, quietEvery = 0, 0, -1, time.Millisecond, time.Millisecond
 	if w, err := aio.New(aio.Options{Backend: o.Backend}); err == nil {
 		w.Close()
 	} else if errors.Is(err, errors.ErrUnsupported) {

@@ -1,0 +1,213 @@
+package httpd
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// Tests change these.
+var (
+	// crowded is the part of the time from which a loop is busy, and gives connections away.
+	crowded = 0.25
+
+	// uneven is how much busier than another a crowded loop has to be.
+	uneven = 1.1
+
+	balanceEvery = 100 * time.Millisecond
+
+	// While the loops together are busy for less than quiet, quietEvery is enough.
+	quiet      = 0.05
+	quietEvery = time.Second
+)
+
+// relief is what a busy loop gives away. The loop's mu guards it.
+type relief struct {
+	period uint8 // of balance
+	to     *loop // nil: the loop keeps its connections
+	budget int   // reads a period that go there
+	reads  int   // in this period, so far
+	last   int   // in the period before
+	left   []departure
+
+	began, waited time.Duration // when the period began, and what the watcher had waited until then
+	busy          float64       // part of the time, of late; only balance writes it
+}
+
+// departure is a result of a connection that has left the loop. moves says that the connection is on
+// its way to the new one.
+type departure struct {
+	conn   *conn
+	result *aio.Result
+	moves  bool
+}
+
+// balance compares the loops, and calls itself again.
+func (s *server) balance() {
+	loops := s.all()
+	total := 0.0
+	for _, l := range loops {
+		total += l.look()
+	}
+	if len(loops) < s.most && lacksLoop(loops) {
+		loops = s.addLoop()
+	}
+	s.spread.Store(len(loops) >= manyLoops && total >= crowded/2)
+	share(loops, total)
+	next := balanceEvery
+	if total <= quiet {
+		next = quietEvery
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.balances = time.AfterFunc(next, s.balance)
+	}
+}
+
+// lacksLoop reports whether a loop is crowded, and none has little to do.
+func lacksLoop(loops []*loop) bool {
+	return slices.ContainsFunc(loops, func(l *loop) bool { return l.relief.busy >= crowded }) &&
+		!slices.ContainsFunc(loops, func(l *loop) bool { return l.relief.busy < crowded/2 })
+}
+
+// share lets loops that are crowded give half of the difference to those that are less so. If all
+// have little to do, the first gets it.
+func share(loops []*loop, total float64) {
+	if total < crowded/2 {
+		for _, l := range loops[1:] {
+			l.give(loops[0], 1)
+		}
+		return
+	}
+	sorted := slices.SortedFunc(slices.Values(loops), func(a, b *loop) int {
+		return cmp.Compare(b.relief.busy, a.relief.busy)
+	})
+	for i, from := range sorted[:len(sorted)/2] {
+		to := sorted[len(sorted)-1-i]
+		if from.relief.busy >= crowded && from.relief.busy > uneven*to.relief.busy {
+			from.give(to, (1-to.relief.busy/from.relief.busy)/2)
+		}
+	}
+}
+
+// look begins a period, and returns how busy the loop was of late.
+func (l *loop) look() float64 {
+	waited := l.watcher.Stats().Waited
+	now := time.Since(l.server.start)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := &l.relief
+	busy := min(max(1-float64(waited-v.waited)/float64(now-v.began), 0), 1)
+	v.busy = (v.busy + busy) / 2
+	v.waited, v.began = waited, now
+	v.period++
+	v.last, v.reads = v.reads, 0
+	v.to, v.budget = nil, 0
+	return v.busy
+}
+
+// give lets so much of what the loop reads go to another loop.
+func (l *loop) give(to *loop, part float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.relief.to, l.relief.budget = to, int(math.Ceil(part*float64(l.relief.last)))
+}
+
+// addLoop begins another loop, or notes that there will be none, and returns all.
+func (s *server) addLoop() []*loop {
+	l, err := s.newLoop()
+	if err == nil && l.watcher.Stats().Backend != s.first.watcher.Stats().Backend {
+		_ = l.watcher.Close()
+		err = errors.New("io_uring is missing now: raise the limit of locked memory (ulimit -l) or of descriptors")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.log.Warn("httpd: no further event loop could begin, so fewer cores serve", "loops", len(s.loops),
+			"reason", err)
+		s.most = len(s.loops)
+	case s.closed.Load():
+		_ = l.watcher.Close()
+	default:
+		l.number = len(s.loops)
+		l.relief.began, l.relief.period = time.Since(s.start), s.first.relief.period // only balance changes period
+		s.loops = append(s.loops, l)
+		go l.drive()
+	}
+	return s.loops
+}
+
+// leaves reports whether a result is to be handled by deliver, because its connection has left the
+// loop or leaves it now. A parked connection leaves with a read, when nothing is pending in aio. It
+// is asked at its first read of a period, and counts as many reads as in the period before.
+func (l *loop) leaves(c *conn, r *aio.Result) bool {
+	v := &l.relief
+	switch {
+	case c.loop() != l:
+		v.left = append(v.left, departure{c, r, false})
+		return true
+	case r.Op != aio.OpRead:
+		return false
+	}
+	v.reads++
+	if c.period == v.period {
+		c.reads = min(c.reads, math.MaxUint16-1) + 1
+		return false
+	}
+	n := 1
+	if c.period == v.period-1 {
+		n = max(int(c.reads), 1)
+	}
+	c.period, c.reads = v.period, 1
+	if n > v.budget || r.Error != nil || !c.parked || c.held || c.out > 0 || c.leaving {
+		return false
+	}
+	v.budget -= n
+	l.counts.Moved++
+	l.unpark(c)
+	c.home.Store(v.to)
+	v.left = append(v.left, departure{c, r, true})
+	return true
+}
+
+// deliver lets a connection go on with its result, in the loop that it has now. The caller holds no
+// lock.
+func (d departure) deliver() {
+	c := d.conn
+	l := c.lock()
+	defer l.unlock()
+	if d.moves && !c.ended && !c.ending {
+		h, err := c.handle().Move(l.watcher)
+		if err == nil {
+			c.aio.Store(h)
+		}
+		if err != nil || l.server.closed.Load() { // err: a watcher is closed
+			c.end()
+		} else {
+			l.park(c)
+		}
+	}
+	c.done(d.result)
+}
+
+// place returns a new connection of the loop, or of one that it gives connections to.
+func (l *loop) place(h *aio.Conn) *conn {
+	l.mu.Lock()
+	to := l
+	if l.relief.budget > 0 {
+		l.relief.budget--
+		to = l.relief.to
+	}
+	l.mu.Unlock()
+	moved, err := h.Move(to.watcher)
+	if err != nil {
+		return newConn(l, h)
+	}
+	return newConn(to, moved)
+}

@@ -1,0 +1,130 @@
+package httpd
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/aio"
+)
+
+// Connections move as often as they can in tests. go test -cpu 2,4,16 has 1, 2 and 8 loops.
+func init() {
+	crowded, uneven, quiet = 0, 0, -1
+	balanceEvery, quietEvery = time.Millisecond, time.Millisecond
+}
+
+// SetCalm has loops move connections as in production, until the test ends.
+func SetCalm(t testing.TB) {
+	c, u, q, be, qe := crowded, uneven, quiet, balanceEvery, quietEvery
+	crowded, uneven, quiet, balanceEvery, quietEvery = 0.25, 1.1, 0.05, 100*time.Millisecond, time.Second
+	t.Cleanup(func() { crowded, uneven, quiet, balanceEvery, quietEvery = c, u, q, be, qe })
+}
+
+// TestShare: what crowded loops give, and to whom.
+func TestShare(t *testing.T) {
+	SetCalm(t)
+	for _, tt := range []struct {
+		name        string
+		busy        []float64
+		to, budgets []int // by loop; to is 0 without a budget
+		lacks       bool
+	}{
+		{"low", []float64{.2}, []int{0}, []int{0}, false},
+		{"alone", []float64{.8}, []int{0}, []int{0}, true},
+		{"a new one", []float64{.8, 0}, []int{1, 0}, []int{500, 0}, false},
+		{"even", []float64{.4, .38}, []int{0, 0}, []int{0, 0}, true},
+		{"uneven", []float64{.3, .6}, []int{0, 0}, []int{0, 250}, true},
+		{"not crowded", []float64{.2, .1}, []int{0, 0}, []int{0, 0}, false},
+		{"pairs", []float64{.8, .1, .4, .2}, []int{1, 0, 3, 0}, []int{438, 0, 250, 0}, false},
+		{"quiet again", []float64{.05, .02, .01}, []int{0, 0, 0}, []int{0, 1000, 1000}, false},
+	} {
+		var loops []*loop
+		total := 0.0
+		for _, busy := range tt.busy {
+			l := loopOf(&server{})
+			l.relief.busy, l.relief.last = busy, 1000
+			total += busy
+			loops = append(loops, l)
+		}
+		if lacks := lacksLoop(loops); lacks != tt.lacks {
+			t.Errorf("%s: another loop: %t, want %t", tt.name, lacks, tt.lacks)
+		}
+		share(loops, total)
+		for i, l := range loops {
+			if l.relief.budget != tt.budgets[i] || l.relief.budget > 0 && l.relief.to != loops[tt.to[i]] {
+				t.Errorf("%s: loop %d gives %d, or to another; want %d", tt.name, i, l.relief.budget, tt.budgets[i])
+			}
+		}
+	}
+}
+
+// TestMoves: connections move between loops while requests are served, and all are counted.
+func TestMoves(t *testing.T) {
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(r.RemoteAddr))
+	})}
+	ln := httptest.NewUnstartedServer(nil).Listener
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(t.Context(), srv, ln, Options{Loops: 4}) }()
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			c := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
+			defer c.CloseIdleConnections()
+			for StatsOf(srv).Moved < 100 {
+				res, err := c.Get("http://" + ln.Addr().String())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				res.Body.Close()
+			}
+		})
+	}
+	clients.Wait()
+	if s := StatsOf(srv); s.Loops != 4 || s.Accepted < 8 {
+		t.Errorf("%+v; want 4 loops and 8 connections", s)
+	}
+	_ = srv.Close()
+	if err := <-ended; err != http.ErrServerClosed {
+		t.Error(err)
+	}
+}
+
+// TestGivenAfterClose: net/http does not accept a connection that is to be HTTP/2 when the listener
+// is closed, so it ends.
+func TestGivenAfterClose(t *testing.T) {
+	s := &server{hooks: &hooks{}, open: 1}
+	l := loopOf(s)
+	s.closed.Store(true)
+	c := newConn(l, new(aio.Conn))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.give(wire{c})
+	if !c.dropped || len(s.others) > 0 || s.open > 0 {
+		t.Errorf("dropped %t, %d wait, %d open", c.dropped, len(s.others), s.open)
+	}
+}
+
+// TestNewLoopIsIdle: the first period of a loop that begins late is not the server's whole life, in
+// which the loop has not waited.
+func TestNewLoopIsIdle(t *testing.T) {
+	s := &server{bounds: Options{Loops: 2, MaxConns: 1, Backend: aio.BackendAuto}, log: slog.New(slog.DiscardHandler)}
+	s.start = time.Now().Add(-time.Hour)
+	first, err := s.newLoop()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	s.first, s.loops = first, []*loop{first}
+	defer s.closeWatchers()
+	if began := s.addLoop()[1].relief.began; began < time.Hour {
+		t.Errorf("its first period began after %v", began)
+	}
+}
