@@ -8,6 +8,7 @@ require (
 	evenkeel.dev/examples v0.0.0
 	github.com/cloudwego/hertz v0.10.4
 	github.com/ebitengine/purego v0.11.3
+	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/gorilla/websocket v1.5.3
 	github.com/lesismal/nbio v1.6.12
 	github.com/panjf2000/gnet/v2 v2.10.0

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/bench/harness"
@@ -36,6 +38,11 @@ type load struct {
 	classic    bool   // TLS without ML-KEM, whose hello is a third as long
 	crowd      string // of beside
 	claims     claims
+
+	// Of cores.
+	unix  bool
+	procs int // GOMAXPROCS of the server; 0: of the machine
+	rests time.Duration
 }
 
 type claims func(way, load string) []harness.Claim
@@ -46,6 +53,7 @@ type group struct {
 	order      []string // of the loads
 	loads      map[string]load
 	figures    []string
+	cores      bool // server and client may use all cores
 }
 
 const (
@@ -54,6 +62,9 @@ const (
 	rate     = "requests/s"
 	memory   = "MB"
 	noAnswer = "unanswered"
+	busiest  = "busiest loop %"
+	serial   = "serial %"
+	uneven   = "busiest/mean"
 )
 
 var latencies = []string{rate, perAsk, "p50", "p99", "p99.9", "client cores", noAnswer, memory}
@@ -110,6 +121,44 @@ var groups = []group{
 			"resets":  crowd("resets", 500, 1.1),
 		},
 	},
+	{
+		name: "cores", cores: true,
+		what: "a small answer by one to eight loops on all cores, which the client shares, next to net/http",
+		ways: []string{control, "1 loop", "2 loops", "4 loops", "8 loops"},
+		figures: []string{
+			rate, perAsk, "p50", "p99", "p99.9", "loops", busiest, serial, uneven, "client cores", noAnswer,
+		},
+		order: []string{"100", "1000", "10000", "unequal", "unix, GOMAXPROCS=1", "unix, GOMAXPROCS=2"},
+		loads: map[string]load{
+			"100":                {kind: "closed", path: "/hello", conns: 100, claims: onCores},
+			"1000":               {kind: "closed", path: "/hello", conns: 1000, claims: onCores},
+			"10000":              {kind: "closed", path: "/hello", conns: 10_000, claims: onCores},
+			"unequal":            {kind: "closed", path: "/hello", conns: 500, rests: time.Second, claims: balanced},
+			"unix, GOMAXPROCS=1": {kind: "closed", path: "/hello", conns: 100, unix: true, procs: 1, claims: onCores},
+			"unix, GOMAXPROCS=2": {kind: "closed", path: "/hello", conns: 100, unix: true, procs: 2, claims: onCores},
+		},
+	},
+}
+
+func onCores(way, load string) []harness.Claim {
+	switch way {
+	case "2 loops":
+		return append(cpuAtMost(.9)(way, load),
+			harness.Claim{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(1)})
+	case "8 loops":
+		return []harness.Claim{
+			{Load: load, Way: way, Figure: busiest, Target: harness.AtMost(6), Unit: "%"},
+			{Load: load, Way: way, Figure: serial, Target: harness.AtMost(2), Unit: "%"},
+		}
+	}
+	return nil
+}
+
+func balanced(way, load string) []harness.Claim {
+	if way == "1 loop" {
+		return nil
+	}
+	return []harness.Claim{{Load: load, Way: way, Figure: uneven, Target: harness.AtMost(1.2)}}
 }
 
 func closed(name, what, path string, claims claims) group {
@@ -174,10 +223,16 @@ func Cases() (list []harness.Case) {
 			Ways: g.ways, Loads: g.order, Skip: g.skip, Run: g.run, Figures: g.figures,
 		}
 		for _, name := range g.order {
-			for _, way := range []string{epoll, uring} {
+			for _, way := range g.ways {
+				if way != epoll && way != uring && !g.cores || way == control {
+					continue
+				}
 				c.Claims = append(c.Claims, harness.None(way, name, noAnswer))
 				c.Claims = append(c.Claims, g.loads[name].claims(way, name)...)
 			}
+		}
+		if g.cores {
+			c.Warmup = 4 * time.Second // until all loops have begun
 		}
 		list = append(list, c)
 	}
@@ -206,8 +261,32 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 	if err != nil {
 		return err
 	}
+	kind, loops := r.Way, "1"
+	if n, ok := strings.CutSuffix(strings.TrimSuffix(r.Way, "s"), " loop"); ok {
+		kind, loops = uring, n
+	}
+	serverCore, clientCore, warmup := 0, 1, r.Warmup
+	var env []string
+	if g.cores {
+		serverCore, clientCore = harness.AnyCore, harness.AnyCore
+	}
+	if l.procs > 0 {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(l.procs))
+	}
+	if l.rests > 0 {
+		warmup = harness.Unless(r, 10*time.Second, warmup)
+	}
+	var socket string
+	if l.unix {
+		dir, err := r.Dir()
+		if err != nil {
+			return err
+		}
+		socket = filepath.Join(dir, "socket")
+	}
 	speaks := []string{"-tls=" + strconv.FormatBool(l.tls), "-h2=" + strconv.FormatBool(l.h2)}
-	srv, err := r.Start(ctx, 0, nil, slices.Concat([]string{server, "-kind", r.Way}, speaks)...)
+	srv, err := r.Start(ctx, serverCore, env,
+		slices.Concat([]string{server, "-kind", kind, "-loops", loops, "-unix", socket}, speaks)...)
 	if err != nil {
 		return err
 	}
@@ -219,13 +298,15 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 	if err != nil {
 		return err
 	}
-	if err := srv.Listens(ctx, addr); err != nil {
-		return err
+	if !l.unix {
+		if err := srv.Listens(ctx, addr); err != nil {
+			return err
+		}
 	}
-	cl, err := r.Start(ctx, 1, nil, slices.Concat([]string{
+	cl, err := r.Start(ctx, clientCore, nil, slices.Concat([]string{
 		client, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.kind, "-path", l.path,
 		"-classic=" + strconv.FormatBool(l.classic), "-crowd", l.crowd, "-conns", strconv.Itoa(conns),
-		"-warmup", r.Warmup.String(), "-length", r.Length.String(),
+		"-warmup", warmup.String(), "-length", r.Length.String(), "-rests", l.rests.String(),
 	}, speaks)...)
 	if err != nil {
 		return err
@@ -239,7 +320,24 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 		}
 		r.Set(keeps, bytes)
 	}
-	text, err := cl.Line(r.Warmup + r.Length)
+	if g.cores && harness.Wait(ctx, warmup) {
+		if err := errors.Join(srv.Signal(syscall.SIGUSR2), set(r, srv, 3*time.Second)); err != nil {
+			return err
+		}
+	}
+	if err := set(r, cl, warmup+r.Length); err != nil {
+		return err
+	}
+	if r.Values["gone"] > 0 {
+		_, complaint := srv.Output()
+		return fmt.Errorf("the server ended under load: %s", strings.TrimSpace(complaint))
+	}
+	return nil
+}
+
+// set sets the values that a child prints.
+func set(r *harness.Run, c *harness.Child, within time.Duration) error {
+	text, err := c.Line(within)
 	if err != nil {
 		return err
 	}
@@ -249,10 +347,6 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 	}
 	for name, x := range values {
 		r.Set(name, x)
-	}
-	if values["gone"] > 0 {
-		_, complaint := srv.Output()
-		return fmt.Errorf("the server ended under load: %s", strings.TrimSpace(complaint))
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (c *client) beside(crowd string, conns int, warmup, length time.Duration) (
 	if crowd == "idle" {
 		n = users
 	}
-	v, err := c.closed(n, warmup, length)
+	v, err := c.closed(n, 0, warmup, length)
 	close(end)
 	running.Wait()
 	if err != nil {

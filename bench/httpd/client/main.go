@@ -54,6 +54,7 @@ func main() {
 	pid := flag.Int("pid", 0, "the server's process")
 	load := flag.String("load", "closed", "closed, burst, hold or beside")
 	path := flag.String("path", "/hello", "what is asked for")
+	rests := flag.Duration("rests", 0, "closed: nine of ten connections rest for so long after each answer")
 	conns := flag.Int("conns", 100, "connections")
 	warmup := flag.Duration("warmup", 300*time.Millisecond, "before what is measured")
 	length := flag.Duration("length", 2*time.Second, "of what is measured")
@@ -80,7 +81,7 @@ func main() {
 	var err error
 	switch *load {
 	case "closed":
-		v, err = c.closed(*conns, *warmup, *length)
+		v, err = c.closed(*conns, *rests, *warmup, *length)
 	case "burst":
 		v, err = c.burst(*conns)
 	case "hold":
@@ -102,7 +103,11 @@ func main() {
 func request(path string) []byte { return []byte("GET " + path + " HTTP/1.1\r\nHost: bench\r\n\r\n") }
 
 func (c *client) dial() (*end, error) {
-	nc, err := net.Dial("tcp4", c.addr)
+	network := "tcp4"
+	if strings.HasPrefix(c.addr, "/") {
+		network = "unix"
+	}
+	nc, err := net.Dial(network, c.addr)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +172,7 @@ func (c *client) askHTTP2(e *end) error {
 	return errors.Join(err, res.Body.Close())
 }
 
-func (c *client) closed(conns int, warmup, length time.Duration) (values, error) {
+func (c *client) closed(conns int, rests, warmup, length time.Duration) (values, error) {
 	ends := make([]*end, conns)
 	for i := range ends {
 		var err error
@@ -191,7 +196,10 @@ func (c *client) closed(conns int, warmup, length time.Duration) (values, error)
 				if !sent.Before(from) && now.Before(until) {
 					took[i] = append(took[i], now.Sub(sent))
 				}
-				sent = now
+				if sent = now; rests > 0 && i%10 > 0 {
+					time.Sleep(rests)
+					sent = time.Now()
+				}
 			}
 		})
 	}

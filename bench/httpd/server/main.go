@@ -1,6 +1,6 @@
 // Command server is each server of package httpd's cases (-kind), as its library's documentation
-// recommends, with one loop. It answers /hello, /json, /64k, /cpu-100us, /cpu-1ms and /sleep (1
-// ms). SIGUSR1 gives memory back to the system.
+// recommends, with one loop, or with -loops. It answers /hello, /json, /64k, /cpu-100us, /cpu-1ms and /sleep (1
+// ms). SIGUSR1 gives memory back to the system, SIGUSR2 prints shares of a profile.
 package main
 
 import (
@@ -56,7 +56,7 @@ var kinds = map[string]func(net.Listener) error{
 }
 
 func serveHTTPD(ln net.Listener, backend aio.Backend) error {
-	o := httpd.Options{Backend: backend}
+	o := httpd.Options{Backend: backend, Loops: *loops}
 	if *overTLS {
 		return httpd.ServeTLS(context.Background(), withTLS(), ln, "", "", o)
 	}
@@ -107,6 +107,8 @@ func compute(bytes int) { _ = sha256.Sum256(large[:bytes]) }
 var (
 	unencryptedHTTP2 = flag.Bool("h2", false, "nethttp, httpd: take HTTP/2 without TLS, too")
 	overTLS          = flag.Bool("tls", false, "nethttp, httpd: serve TLS")
+	loops            = flag.Int("loops", 1, "httpd: the most loops")
+	unix             = flag.String("unix", "", "serve a unix socket at this `path`")
 )
 
 func plain() *http.Server {
@@ -157,9 +159,13 @@ func main() {
 		log.Fatalf("server: -kind %s is not known; it is one of %s", *kind, names)
 	}
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	go obey(signals)
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	network, at := "tcp4", "127.0.0.1:0"
+	if *unix != "" {
+		network, at = "unix", *unix
+	}
+	ln, err := net.Listen(network, at)
 	if err != nil {
 		log.Fatal("server: ", err)
 	}
@@ -174,8 +180,12 @@ func main() {
 
 func obey(signals <-chan os.Signal) {
 	for sig := range signals {
-		if sig == syscall.SIGTERM {
+		switch sig {
+		case syscall.SIGTERM:
 			os.Exit(0)
+		case syscall.SIGUSR2:
+			profiled()
+			continue
 		}
 		debug.FreeOSMemory() // twice, because a sync.Pool keeps its memory for one collection
 		debug.FreeOSMemory()
