@@ -75,8 +75,12 @@ func TestTrickle(t *testing.T) {
 		}
 		until(t, srv, "their beginnings are in the loop, but for some", func(s httpd.Stats) bool {
 			memory := int64(s.Parked * len(begun)) // of which up to half is free
+			most := n - headers
+			if s.Loops > 1 { // one may have fewer connections than its share of the workers
+				most += headers / 2
+			}
 			return s.UnreadBytes >= memory && s.UnreadBytes <= 2*memory &&
-				s.Parked <= n-headers && s.Parked > n-headers-20 && s.Workers < headers+40
+				s.Parked <= most && s.Parked > n-headers-20 && s.Workers < headers+40
 		})
 		bystander(t, addr)
 		for _, c := range all {

@@ -56,8 +56,13 @@ func (s *server) balance() {
 	if len(loops) < s.most && lacksLoop(loops) {
 		loops = s.addLoop()
 	}
-	s.spread.Store(len(loops) >= manyLoops && total >= crowded/2)
-	share(loops, total)
+	spread := len(loops) >= manyLoops && total >= crowded/2
+	s.spread.Store(spread)
+	least := crowded
+	if spread { // workers send, so that loops are less busy
+		least /= 4
+	}
+	share(loops, total, least)
 	next := balanceEvery
 	if total <= quiet {
 		next = quietEvery
@@ -75,9 +80,9 @@ func lacksLoop(loops []*loop) bool {
 		!slices.ContainsFunc(loops, func(l *loop) bool { return l.relief.busy < crowded/2 })
 }
 
-// share lets loops that are crowded give half of the difference to those that are less so. If all
-// have little to do, the first gets it.
-func share(loops []*loop, total float64) {
+// share lets loops that are busy, from least on, give half of the difference to those that are less
+// so. If all have little to do, the first gets it.
+func share(loops []*loop, total, least float64) {
 	if total < crowded/2 {
 		for _, l := range loops[1:] {
 			l.give(loops[0], 1)
@@ -89,7 +94,7 @@ func share(loops []*loop, total float64) {
 	})
 	for i, from := range sorted[:len(sorted)/2] {
 		to := sorted[len(sorted)-1-i]
-		if from.relief.busy >= crowded && from.relief.busy > uneven*to.relief.busy {
+		if from.relief.busy >= least && from.relief.busy > uneven*to.relief.busy {
 			from.give(to, (1-to.relief.busy/from.relief.busy)/2)
 		}
 	}

@@ -54,7 +54,7 @@ func TestShare(t *testing.T) {
 		if lacks := lacksLoop(loops); lacks != tt.lacks {
 			t.Errorf("%s: another loop: %t, want %t", tt.name, lacks, tt.lacks)
 		}
-		share(loops, total)
+		share(loops, total, crowded)
 		for i, l := range loops {
 			if l.relief.budget != tt.budgets[i] || l.relief.budget > 0 && l.relief.to != loops[tt.to[i]] {
 				t.Errorf("%s: loop %d gives %d, or to another; want %d", tt.name, i, l.relief.budget, tt.budgets[i])
