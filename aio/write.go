@@ -65,7 +65,7 @@ func (w *Watcher) beginSend(d *proactor.Desc) (free bool, err error) {
 	return true, nil
 }
 
-// endSend lets the loop take what was submitted for d meanwhile.
+// endSend lets the loop take what was submitted for d during the send.
 func (w *Watcher) endSend(d *proactor.Desc, n int, err error) (int, error) {
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()

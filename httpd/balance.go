@@ -25,6 +25,9 @@ var (
 	quietEvery = time.Second
 )
 
+// refusedFor is the time between tries of a loop for which descriptors or memory are missing.
+const refusedFor = time.Minute
+
 // relief is what a busy loop gives away. The loop's mu guards it.
 type relief struct {
 	period uint8 // of balance
@@ -53,7 +56,7 @@ func (s *server) balance() {
 	for _, l := range loops {
 		total += l.look()
 	}
-	if len(loops) < s.most && lacksLoop(loops) {
+	if len(loops) < s.bounds.Loops && lacksLoop(loops) && time.Since(s.refused) > refusedFor {
 		loops = s.addLoop()
 	}
 	spread := len(loops) >= manyLoops && total >= crowded/2
@@ -123,28 +126,31 @@ func (l *loop) give(to *loop, part float64) {
 	l.relief.to, l.relief.budget = to, int(math.Ceil(part*float64(l.relief.last)))
 }
 
-// addLoop begins another loop, or notes that there will be none, and returns all.
+// addLoop begins another loop, if that is possible, and returns all.
 func (s *server) addLoop() []*loop {
 	l, err := s.newLoop()
 	if err == nil && l.watcher.Stats().Backend != s.first.watcher.Stats().Backend {
 		_ = l.watcher.Close()
 		err = errors.New("io_uring is missing now: raise the limit of locked memory (ulimit -l) or of descriptors")
 	}
+	if err != nil {
+		if s.refused.IsZero() {
+			s.log.Warn("httpd: no further event loop can begin, so fewer cores serve; it is tried again each minute",
+				"reason", err)
+		}
+		s.refused = time.Now()
+		return s.all()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case err != nil:
-		s.log.Warn("httpd: no further event loop could begin, so fewer cores serve", "loops", len(s.loops),
-			"reason", err)
-		s.most = len(s.loops)
-	case s.closed.Load():
+	if s.closed.Load() {
 		_ = l.watcher.Close()
-	default:
-		l.number = len(s.loops)
-		l.relief.began, l.relief.period = time.Since(s.start), s.first.relief.period // only balance changes period
-		s.loops = append(s.loops, l)
-		go l.drive()
+		return s.loops
 	}
+	l.number = len(s.loops)
+	l.relief.began, l.relief.period = time.Since(s.start), s.first.relief.period // only balance changes period
+	s.loops = append(s.loops, l)
+	go l.drive()
 	return s.loops
 }
 

@@ -128,3 +128,27 @@ func TestNewLoopIsIdle(t *testing.T) {
 		t.Errorf("its first period began after %v", began)
 	}
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestRefusedLoop: a loop that cannot begin is logged once, and the logger may ask for statistics.
+func TestRefusedLoop(t *testing.T) {
+	s := &server{hooks: &hooks{}}
+	loopOf(s)
+	s.bounds.Loops, s.bounds.Backend = 2, aio.Backend(99)
+	lines := 0
+	s.log = slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+		lines += len(s.all())
+		return len(p), nil
+	}), nil))
+	for range 2 {
+		if loops := s.addLoop(); len(loops) != 1 || s.refused.IsZero() {
+			t.Errorf("%d loops, refused at %v", len(loops), s.refused)
+		}
+	}
+	if lines != 1 {
+		t.Errorf("%d lines were logged, want 1", lines)
+	}
+}

@@ -154,7 +154,7 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return control{raw, c}, err
 }
 
-// control finds the descriptor of a connection that moves meanwhile.
+// control finds the descriptor even if the connection moves between two calls.
 type control struct {
 	syscall.RawConn
 	conn *conn

@@ -63,7 +63,12 @@ func begin(t testing.TB, o httpd.Options, srv *http.Server, ln net.Listener) <-c
 
 func serveOn(t testing.TB, b aio.Backend, srv *http.Server, ln net.Listener) string {
 	t.Helper()
-	ended := begin(t, httpd.Options{Backend: b}, srv, ln)
+	return serveWith(t, httpd.Options{Backend: b}, srv, ln)
+}
+
+func serveWith(t testing.TB, o httpd.Options, srv *http.Server, ln net.Listener) string {
+	t.Helper()
+	ended := begin(t, o, srv, ln)
 	t.Cleanup(func() {
 		srv.Close()
 		select {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	spare = 4           // fewest spare workers of all loops, at least 1 each
-	decay = time.Second // after it half of the unused workers end
+	spareWorkers = 4           // that stay, of all loops, but at least 1 of each
+	decay        = time.Second // after it half of the unused workers end
 
 	// fewEvents bounds the events of a turn. With each read a system call, handlers that sleep
 	// would otherwise all begin after the last of many reads.

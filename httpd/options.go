@@ -22,7 +22,7 @@ type Options struct {
 	Backend aio.Backend
 
 	// Loops is how many event loops may serve the connections, each on one core at a time. The first
-	// serves a low load alone. If a loop is busy, connections move to others. Default: half of
+	// is enough for a low load. If a loop is busy, connections move to others. Default: half of
 	// GOMAXPROCS, at least 1. Limit: 256.
 	Loops int
 

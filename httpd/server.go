@@ -65,7 +65,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		return alone(ctx, srv, ln, config)
 	}
 	s := &server{
-		real: ln, config: config, log: o.Logger, start: time.Now(), bounds: o, most: o.Loops,
+		real: ln, config: config, log: o.Logger, start: time.Now(), bounds: o,
 		alive: map[*worker]struct{}{},
 	}
 	s.needed.L, s.ended.L = &s.mu, &s.mu
@@ -149,13 +149,13 @@ type server struct {
 	over     bool                 // empty is closed
 	looks    *time.Timer          // of look
 	balances *time.Timer          // of balance; nil with one loop
-	most     int                  // of loops; belongs to balance
+	refused  time.Time            // when a loop could not begin; belongs to balance
 	needed   sync.Cond            // Accept has something to return
 	asking   []*loop              // need a worker
 	alive    map[*worker]struct{} // workers of which net/http has not reported the end
 	guard    *standIn
 	keeper   *standIn
-	standIns int // of net/http, ended ones too until it reports that
+	standIns int // of which net/http has not reported the end
 }
 
 // all returns the loops of now.

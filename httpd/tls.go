@@ -298,7 +298,7 @@ func (c *conn) give(nc net.Conn) {
 	c.worker, c.served, c.until = own, true, 0
 	s := c.loop().server
 	s.mu.Lock()
-	closed := s.closed.Load() // nobody may look at others any more
+	closed := s.closed.Load() // then Accept may have returned for the last time
 	if !closed {
 		s.others = append(s.others, nc)
 		s.needed.Signal()

@@ -133,7 +133,7 @@ func (l *loop) decay() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.work.decays = nil
-	spare := max(spare/l.server.bounds.Loops, 1)
+	spare := max(spareWorkers/l.server.bounds.Loops, 1)
 	n := (min(l.work.unused, len(l.work.idle)-spare) + 1) / 2
 	for i := range max(n, 0) {
 		l.work.idle[i].pool.surplus = true

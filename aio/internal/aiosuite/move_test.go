@@ -7,8 +7,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// move: a connection goes to another Watcher and back, with bytes that arrive before, meanwhile and
-// after.
+// move: a connection goes to another Watcher and back, with bytes that arrive before, during
+// and after the move.
 func move(r *rig) {
 	conn, peer := r.pair()
 	other := newRig(r.t, r.sys, aio.Options{})

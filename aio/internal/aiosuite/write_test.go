@@ -230,7 +230,7 @@ func tryWriteBehind(r *rig) {
 	_ = conn.Close()
 }
 
-// tryWriteBeside: a busy WaitIO keeps no TryWrite waiting, and takes in what is submitted meanwhile.
+// tryWriteBeside: a busy WaitIO keeps no TryWrite waiting, and takes in what is submitted during one.
 func tryWriteBeside(r *rig) {
 	r.rough = true
 	conn, peer := r.pair()
