@@ -60,8 +60,8 @@ func (s *server) begin() {
 	go s.first.drive()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.bounds.Loops > 1 {
-		s.balances = time.AfterFunc(quietEvery, s.balance)
+	if s.bounds.Loops > 1 && !s.over {
+		s.balancing.Go(s.balance)
 	}
 }
 

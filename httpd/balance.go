@@ -49,8 +49,22 @@ type departure struct {
 	moves  bool
 }
 
-// balance compares the loops, and calls itself again.
+// balance compares the loops again and again, until Serve ends.
 func (s *server) balance() {
+	timer := time.NewTimer(quietEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.finished:
+			return
+		case <-timer.C:
+			timer.Reset(s.compare())
+		}
+	}
+}
+
+// compare compares the loops once, and returns when to do so again.
+func (s *server) compare() (next time.Duration) {
 	loops := s.all()
 	total := 0.0
 	for _, l := range loops {
@@ -66,15 +80,10 @@ func (s *server) balance() {
 		least /= 4
 	}
 	share(loops, total, least)
-	next := balanceEvery
 	if total <= quiet {
-		next = quietEvery
+		return quietEvery
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.over {
-		s.balances = time.AfterFunc(next, s.balance)
-	}
+	return balanceEvery
 }
 
 // lacksLoop reports whether a loop is crowded, and none has little to do.

@@ -66,7 +66,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	s := &server{
 		real: ln, config: config, log: o.Logger, start: time.Now(), bounds: o,
-		alive: map[*worker]struct{}{},
+		alive: map[*worker]struct{}{}, finished: make(chan struct{}),
 	}
 	s.needed.L, s.ended.L = &s.mu, &s.mu
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
@@ -87,6 +87,8 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	err = srv.Serve((*listener)(s)) // returns when the listener was closed
 	_ = (*listener)(s).Close()
 	s.await()
+	close(s.finished)
+	s.balancing.Wait()
 	s.awaitWorkers()
 	s.stopTimers()
 	return err
@@ -132,6 +134,9 @@ type server struct {
 	spread  atomic.Bool  // manyLoops have work. Set by balance
 	guarded atomic.Bool  // the guard is there, or asked for. Set under mu
 
+	balancing sync.WaitGroup // balance. It is added to under mu, unless over
+	finished  chan struct{}  // closed when all but hijacked connections have ended
+
 	mu        sync.Mutex // guards the rest
 	loops     []*loop    // only added to
 	counts    Stats      // of accepting
@@ -148,7 +153,6 @@ type server struct {
 	empty    chan struct{}        // closed when only hijacked connections are left; nil: Serve does not wait
 	over     bool                 // empty is closed
 	looks    *time.Timer          // of look
-	balances *time.Timer          // of balance; nil with one loop
 	refused  time.Time            // when a loop could not begin; belongs to balance
 	needed   sync.Cond            // Accept has something to return
 	asking   []*loop              // need a worker
@@ -217,7 +221,7 @@ func (s *server) live(w *worker, to http.ConnState) {
 
 func (s *server) stopTimers() {
 	s.mu.Lock()
-	timers := []*time.Timer{s.looks, s.balances}
+	timers := []*time.Timer{s.looks}
 	s.mu.Unlock()
 	for _, l := range s.all() {
 		l.mu.Lock()
