@@ -45,7 +45,8 @@ type Machine struct {
 //     profile has a goroutine that sleeps for 100 ms at a time (runtime/tracecpu.go).
 //   - Wake-ups that no goroutine made piled up. A free processor sees each at once, and sysmon looks at
 //     the network each 10 ms. Without work, all senders may have been silent. Then several timers must
-//     be late, or the silence far longer than chance gives by the rate of wake-ups.
+//     be late, or the silence far longer than chance gives by the rate of wake-ups. While requests wait
+//     for other services, answers do not count, because one service may have held up all of them.
 //   - A process next to it was late at the same time.
 type stall struct {
 	a, b    int64
@@ -129,12 +130,16 @@ type quiet struct {
 	resumed  int // of ran: it goes on in the window
 	pile     int // wake-ups in the window that no goroutine made
 	timers   int
+	waiting  bool // a request waits for others
+	answers  int  // may have come late from one of these; not in pile
 }
 
 func (m *model) quiet(a, b int64) (q quiet) {
 	q.a, q.b = a, b
 	for _, g := range m.goroutines {
-		switch s := g.last(); {
+		s := g.last()
+		q.waiting = q.waiting || (s == stateNetwork || s == stateChannel) && g.serving() && !g.measures
+		switch {
 		case g.onProcessor() && g.gcWorker:
 			q.busy++
 		case g.onProcessor():
@@ -188,8 +193,14 @@ func (q *quiet) ends(m *model, next []trace.Event) {
 		case stateSleep:
 			q.timers++
 			q.pile++
-		case stateNetwork, stateChannel:
+		case stateChannel:
 			q.pile++
+		case stateNetwork:
+			if q.waiting && !g.streams && !g.segments[len(g.segments)-1].idle {
+				q.answers++
+			} else {
+				q.pile++
+			}
 		}
 	}
 }
@@ -217,6 +228,8 @@ func (m *model) machineStalled(q *quiet) bool {
 	case q.late && free:
 		return true
 	case q.pile >= pileLeast && work && q.stuck == 0 && (free || long >= quietSysmon):
+		return true
+	case q.pile+q.answers >= pileLeast && q.ran > 0 && q.stuck == 0 && long >= quietSysmon:
 		return true
 	case q.pile >= pileLeast && (!work || q.stuck > 0) && (q.timers >= pileLeast || m.unlikely(long)):
 		return true

@@ -162,6 +162,27 @@ func TestMachine(t *testing.T) {
 			0,
 			map[Cause]int64{CauseRunning: 200, CauseNetwork: 50_000},
 		},
+		"all wait for one service, which answers them at once": {
+			2,
+			func(s *script) { s.wait(1, "network", "main.rest"); s.m.looks = 1000 },
+			func(s *script) { others(s, 11, 12, 13); s.at(end).wake(0, 1).run(1, 1) },
+			0,
+			map[Cause]int64{CauseRunning: 200, CauseNetwork: 50_000},
+		},
+		"all wait for one service, and new requests piled up": {
+			2,
+			func(s *script) {
+				for g := 11; g <= 13; g++ {
+					s.wake(0, g).run(g, g)
+					s.wait(g, "network", "internal/poll.(*FD).Read", "bufio.(*Reader).Peek", "net/http.(*conn).serve")
+				}
+				s.wait(1, "network", "main.rest")
+				s.m.looks = 1000
+			},
+			func(s *script) { others(s, 11, 12, 13); s.at(end).wake(0, 1).run(1, 1) },
+			50_000,
+			map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, tt.procs)
