@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"time"
 
@@ -25,20 +26,35 @@ var (
 	quietEvery = time.Second
 )
 
-// refusedFor is the time between tries of a loop for which descriptors or memory are missing.
-const refusedFor = time.Minute
+const (
+	// refusedFor is the time between tries of a loop for which descriptors or memory are missing.
+	refusedFor = time.Minute
+
+	// Connections are active that have read in the last activeFor periods.
+	activeFor = 8
+
+	// If all loops are busy for this part of the time, balance counts their active connections.
+	full = 0.7
+)
 
 // relief is what a busy loop gives away. The loop's mu guards it.
 type relief struct {
 	period uint8 // of balance
 	to     *loop // nil: the loop keeps its connections
 	budget int   // reads a period that go there
-	reads  int   // in this period, so far
-	last   int   // in the period before
+	reads  uint64
+	before uint64 // reads until this period
+	last   int    // in the period before
 	left   []departure
 
+	active int // connections, since the last multiple of activeFor
+	usual  int // the same before that, with those that have moved since
+
 	began, waited time.Duration // when the period began, and what the watcher had waited until then
-	busy          float64       // part of the time, of late; only balance writes it
+
+	// Only balance writes these.
+	busy  float64 // part of the time, of late
+	conns int     // usual, when the period began
 }
 
 // departure is a result of a connection that has left the loop. moves says that the connection is on
@@ -77,9 +93,9 @@ func (s *server) compare() (next time.Duration) {
 	s.spread.Store(spread)
 	least := crowded
 	if spread { // workers send, so that loops are less busy
-		least /= 4
+		least = 0
 	}
-	share(loops, total, least)
+	share(loops, total, least, float64(runtime.GOMAXPROCS(0)))
 	if total <= quiet {
 		return quietEvery
 	}
@@ -93,23 +109,43 @@ func lacksLoop(loops []*loop) bool {
 }
 
 // share lets loops that are busy, from least on, give half of the difference to those that are less
-// so. If all have little to do, the first gets it.
-func share(loops []*loop, total, least float64) {
+// so. If all have little to do, the first gets it. If no loop has time, each has the same number of
+// active connections, because a connection's turn comes after those of all others.
+func share(loops []*loop, total, least, procs float64) {
 	if total < crowded/2 {
 		for _, l := range loops[1:] {
 			l.give(loops[0], 1)
 		}
 		return
 	}
-	sorted := slices.SortedFunc(slices.Values(loops), func(a, b *loop) int {
-		return cmp.Compare(b.relief.busy, a.relief.busy)
-	})
+	few := func(l *loop) bool { return l.relief.busy < full && total < full*procs || l.relief.conns <= 0 }
+	allFull := !slices.ContainsFunc(loops, few)
+	load := func(l *loop) float64 {
+		if allFull {
+			return float64(l.relief.conns)
+		}
+		return l.relief.busy
+	}
+	sorted := slices.SortedFunc(slices.Values(loops), func(a, b *loop) int { return cmp.Compare(load(b), load(a)) })
 	for i, from := range sorted[:len(sorted)/2] {
 		to := sorted[len(sorted)-1-i]
-		if from.relief.busy >= least && from.relief.busy > uneven*to.relief.busy {
-			from.give(to, (1-to.relief.busy/from.relief.busy)/2)
+		a, b := load(from), load(to)
+		if a < least || a <= uneven*b {
+			continue
+		}
+		from.give(to, (1-b/a)/2)
+		if !allFull {
+			from.expect((a + b) / 2)
+			to.expect((a + b) / 2)
 		}
 	}
+}
+
+// expect says how busy the loop should be after a move.
+func (l *loop) expect(busy float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.relief.busy = busy
 }
 
 // look begins a period, and returns how busy the loop was of late.
@@ -120,11 +156,15 @@ func (l *loop) look() float64 {
 	defer l.mu.Unlock()
 	v := &l.relief
 	busy := min(max(1-float64(waited-v.waited)/float64(now-v.began), 0), 1)
-	v.busy = (v.busy + busy) / 2
+	v.busy += (busy - v.busy) / 4
 	v.waited, v.began = waited, now
 	v.period++
-	v.last, v.reads = v.reads, 0
+	v.last, v.before = int(v.reads-v.before), v.reads
 	v.to, v.budget = nil, 0
+	if v.period%activeFor == 0 {
+		v.usual, v.active = v.active, 0
+	}
+	v.conns = v.usual
 	return v.busy
 }
 
@@ -180,6 +220,9 @@ func (l *loop) leaves(c *conn, r *aio.Result) bool {
 		c.reads = min(c.reads, math.MaxUint16-1) + 1
 		return false
 	}
+	if c.period/activeFor != v.period/activeFor {
+		v.active++
+	}
 	n := 1
 	if c.period == v.period-1 {
 		n = max(int(c.reads), 1)
@@ -189,6 +232,8 @@ func (l *loop) leaves(c *conn, r *aio.Result) bool {
 		return false
 	}
 	v.budget -= n
+	v.active--
+	v.usual--
 	l.counts.Moved++
 	l.unpark(c)
 	c.home.Store(v.to)
@@ -210,6 +255,8 @@ func (d departure) deliver() {
 		if err != nil || l.server.closed.Load() { // err: a watcher is closed
 			c.end()
 		} else {
+			l.relief.active++
+			l.relief.usual++
 			l.park(c)
 		}
 	}

@@ -33,28 +33,34 @@ func TestShare(t *testing.T) {
 		busy        []float64
 		to, budgets []int // by loop; to is 0 without a budget
 		lacks       bool
+		conns       []int // active
 	}{
-		{"low", []float64{.2}, []int{0}, []int{0}, false},
-		{"alone", []float64{.8}, []int{0}, []int{0}, true},
-		{"a new one", []float64{.8, 0}, []int{1, 0}, []int{500, 0}, false},
-		{"even", []float64{.4, .38}, []int{0, 0}, []int{0, 0}, true},
-		{"uneven", []float64{.3, .6}, []int{0, 0}, []int{0, 250}, true},
-		{"not crowded", []float64{.2, .1}, []int{0, 0}, []int{0, 0}, false},
-		{"pairs", []float64{.8, .1, .4, .2}, []int{1, 0, 3, 0}, []int{438, 0, 250, 0}, false},
-		{"quiet again", []float64{.05, .02, .01}, []int{0, 0, 0}, []int{0, 1000, 1000}, false},
+		{"low", []float64{.2}, []int{0}, []int{0}, false, nil},
+		{"alone", []float64{.8}, []int{0}, []int{0}, true, nil},
+		{"a new one", []float64{.8, 0}, []int{1, 0}, []int{500, 0}, false, nil},
+		{"even", []float64{.4, .38}, []int{0, 0}, []int{0, 0}, true, nil},
+		{"uneven", []float64{.3, .6}, []int{0, 0}, []int{0, 250}, true, nil},
+		{"not crowded", []float64{.2, .1}, []int{0, 0}, []int{0, 0}, false, nil},
+		{"pairs", []float64{.8, .1, .4, .2}, []int{1, 0, 3, 0}, []int{438, 0, 250, 0}, false, nil},
+		{"quiet again", []float64{.05, .02, .01}, []int{0, 0, 0}, []int{0, 1000, 1000}, false, nil},
+		{"full", []float64{.95, .91}, []int{0, 0}, []int{0, 334}, true, []int{200, 600}},
+		{"one has time", []float64{.95, .5}, []int{1, 0}, []int{237, 0}, true, []int{200, 600}},
 	} {
 		var loops []*loop
 		total := 0.0
-		for _, busy := range tt.busy {
+		for i, busy := range tt.busy {
 			l := loopOf(&server{})
 			l.relief.busy, l.relief.last = busy, 1000
+			if tt.conns != nil {
+				l.relief.conns = tt.conns[i]
+			}
 			total += busy
 			loops = append(loops, l)
 		}
 		if lacks := lacksLoop(loops); lacks != tt.lacks {
 			t.Errorf("%s: another loop: %t, want %t", tt.name, lacks, tt.lacks)
 		}
-		share(loops, total, crowded)
+		share(loops, total, crowded, 4)
 		for i, l := range loops {
 			if l.relief.budget != tt.budgets[i] || l.relief.budget > 0 && l.relief.to != loops[tt.to[i]] {
 				t.Errorf("%s: loop %d gives %d, or to another; want %d", tt.name, i, l.relief.budget, tt.budgets[i])
@@ -87,7 +93,7 @@ func TestMoves(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	if s := StatsOf(srv); s.Loops != 4 || s.Accepted < 8 {
+	if s := StatsOf(srv); len(s.Reads) != 4 || s.Accepted < 8 {
 		t.Errorf("%+v; want 4 loops and 8 connections", s)
 	}
 	_ = srv.Close()

@@ -9,12 +9,13 @@ import (
 // Stats describes the connections with a descriptor of all Serves of an http.Server.
 type Stats struct {
 	Conns       int   // open
-	Loops       int   // event loops that serve them. See Options.Loops
 	Parked      int   // idle, or in the middle of a header, without a goroutine
 	Hijacked    int   // hijacked by Parkable, and still in aio
 	Workers     int   // net/http's goroutines for all other connections, and spare ones
 	QueuedBytes int64 // memory of queued answers
 	UnreadBytes int64 // memory of bytes that no handler has read
+
+	Reads []uint64 // by event loop. See Options.Loops
 
 	Accepted uint64 // connections
 	Moved    uint64 // moves of connections from a busy loop to another
@@ -64,8 +65,8 @@ func (h *hooks) endServe(s *server) {
 	defer wrapping.Unlock()
 	h.serving = slices.DeleteFunc(h.serving, func(other *server) bool { return other == s })
 	last := s.stats()
-	last.Conns, last.Loops, last.Parked, last.Hijacked, last.Workers = 0, 0, 0, 0, 0
-	last.QueuedBytes, last.UnreadBytes = 0, 0
+	last.Conns, last.Parked, last.Hijacked, last.Workers = 0, 0, 0, 0
+	last.QueuedBytes, last.UnreadBytes, last.Reads = 0, 0, nil
 	h.account.past.add(last)
 	h.serves--
 	h.unwrap()
@@ -87,7 +88,7 @@ func (l *loop) stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.counts
-	n.Loops, n.Parked, n.Workers = 1, l.parked.n, l.work.count
+	n.Reads, n.Parked, n.Workers = []uint64{l.relief.reads}, l.parked.n, l.work.count
 	n.QueuedBytes, n.UnreadBytes = int64(l.bytes.queued), int64(l.bytes.unread)
 	n.AcceptStalls += stalls
 	return n
@@ -95,7 +96,7 @@ func (l *loop) stats() Stats {
 
 func (a *Stats) add(b Stats) {
 	a.Conns += b.Conns
-	a.Loops += b.Loops
+	a.Reads = append(a.Reads, b.Reads...)
 	a.Parked += b.Parked
 	a.Hijacked += b.Hijacked
 	a.Workers += b.Workers

@@ -111,8 +111,10 @@ var (
 	unix             = flag.String("unix", "", "serve a unix socket at this `path`")
 )
 
+// srv is the server of nethttp and httpd.
+var srv = &http.Server{Handler: http.HandlerFunc(handle)}
+
 func plain() *http.Server {
-	srv := &http.Server{Handler: http.HandlerFunc(handle)}
 	if *unencryptedHTTP2 {
 		srv.Protocols = new(http.Protocols)
 		srv.Protocols.SetHTTP1(true)

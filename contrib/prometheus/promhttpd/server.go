@@ -18,7 +18,7 @@ var figures = []figure.Figure[httpd.Stats]{
 	figure.Gauge("evenkeel_httpd_hijacked_connections", "Connections that handlers took over.",
 		func(s *httpd.Stats) float64 { return float64(s.Hijacked) }),
 	figure.Gauge("evenkeel_httpd_loops", "Event loops that serve the connections.",
-		func(s *httpd.Stats) float64 { return float64(s.Loops) }),
+		func(s *httpd.Stats) float64 { return float64(len(s.Reads)) }),
 	figure.Gauge("evenkeel_httpd_workers", "Goroutines of net/http that serve connections or wait for some.",
 		func(s *httpd.Stats) float64 { return float64(s.Workers) }),
 	figure.Gauge("evenkeel_httpd_queued_bytes", "Memory of answers that wait to be sent.",
