@@ -106,6 +106,30 @@ func (w *wheel) next() time.Duration {
 	return 0
 }
 
+func (w *worker) release() {
+	l, c := w.loop, w.conn
+	c.worker = nil
+	w.conn, w.deadlines.in, w.deadlines.out = nil, time.Time{}, time.Time{} // crypto/tls may have set one
+	switch {
+	case c.ended:
+		if c.dropped {
+			// net/http does not know c any more
+			c.reportEnd()
+		}
+	case l.server.closed.Load() || c.outErr != nil:
+		c.end()
+	case len(c.in) > 0 && !c.short(): // others waited longer, or it arrived while mu was free
+		l.offer(c)
+	case c.err != nil:
+		c.end()
+	default:
+		l.park(c)
+		if c.parked && len(c.in) > 0 {
+			l.hold(c)
+		}
+	}
+}
+
 // park keeps a silent connection. The caller holds mu, here and below.
 func (l *loop) park(c *conn) {
 	if c.until > 0 && c.until/tick < l.parked.swept {

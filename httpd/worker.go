@@ -242,30 +242,6 @@ func (w *worker) timedOut() {
 	w.setReadingHeader(false)
 }
 
-func (w *worker) release() {
-	l, c := w.loop, w.conn
-	c.worker = nil
-	w.conn, w.deadlines.in, w.deadlines.out = nil, time.Time{}, time.Time{} // crypto/tls may have set one
-	switch {
-	case c.ended:
-		if c.dropped {
-			// net/http does not know c any more
-			c.reportEnd()
-		}
-	case l.server.closed.Load() || c.outErr != nil:
-		c.end()
-	case len(c.in) > 0 && !c.short(): // others waited longer, or it arrived while mu was free
-		l.offer(c)
-	case c.err != nil:
-		c.end()
-	default:
-		l.park(c)
-		if c.parked && len(c.in) > 0 {
-			l.hold(c)
-		}
-	}
-}
-
 // read waits for bytes, the end, or the deadline.
 func (w *worker) read(p []byte) (int, error) {
 	for {
