@@ -126,7 +126,10 @@ func (r *Recorder) serveNow(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	begun := &traceWriter{w: w}
-	if err := r.Snapshot(q.Context(), begun); err != nil && !begun.wrote {
+	switch err := r.Snapshot(q.Context(), begun); {
+	case err != nil && begun.wrote:
+		panic(http.ErrAbortHandler) // the client must not take it for a whole snapshot
+	case err != nil:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
 }

@@ -3,6 +3,7 @@ package recorder
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestPaths: there are few pages, wherever the recorder is mounted.
@@ -57,6 +59,27 @@ func TestPaths(t *testing.T) {
 				t.Errorf("%s: %d, want %d", c.path, w.Code, c.want)
 			}
 		}
+	})
+}
+
+type broken struct{ http.ResponseWriter }
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestSnapshotBreaksOff: an answer that is not whole does not end as if it were.
+func TestSnapshotBreaksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.perByte = func() int64 { return int64(time.Since(f.began).Seconds() * 2e6) }
+		r := begin(t, f, Options{})
+		defer end(t, r)
+		time.Sleep(time.Second)
+		defer func() {
+			if v := recover(); v != http.ErrAbortHandler {
+				t.Errorf("%v, want a panic with %v", v, http.ErrAbortHandler)
+			}
+		}()
+		r.ServeHTTP(broken{httptest.NewRecorder()}, httptest.NewRequest("GET", "/snapshot", nil))
 	})
 }
 
