@@ -71,7 +71,7 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 			o.Slowest,
 			maxSlowest, defaultSlowest)
 	}
-	a := analysis{slowest: cmp.Or(o.Slowest, defaultSlowest)}
+	a := analysis{slowest: cmp.Or(o.Slowest, defaultSlowest), each: o.Each}
 	m, err := newModel(o)
 	if err != nil {
 		return nil, err
@@ -107,6 +107,8 @@ type analysis struct {
 	scratch  details
 	kept     keep
 	slowest  int
+	each     func(Request) // or nil
+	lent     Request       // to each
 	cut      bool
 	floor    time.Duration // the slowest take longer than this
 }
@@ -132,6 +134,11 @@ func (a *analysis) add(r *served, m *model) {
 		m.machine.Requests++
 	}
 	a.kept.seen++
+	if a.each != nil {
+		r.Sites, r.Path = a.lent.Sites[:0], a.lent.Path[:0]
+		a.lent = r.fill(m)
+		a.each(a.lent)
+	}
 	if r.own() <= a.floor {
 		return
 	}

@@ -45,17 +45,7 @@ func (m *model) event(e *trace.Event) {
 			m.turns.step(m.goroutine(int64(e.Goroutine())), turnEnds, t)
 		}
 	case trace.EventLog:
-		l := e.Log()
-		if l.Category != mark.ID && l.Category != mark.Class {
-			break
-		}
-		switch g := m.goroutine(int64(e.Goroutine())); {
-		case g.phase != phaseRegion && g.known: // it began before the trace, or has no region
-		case l.Category == mark.ID:
-			g.reqID = l.Message
-		default:
-			g.route = m.sites.intern(l.Message)
-		}
+		m.log(e.Log(), m.goroutine(int64(e.Goroutine())), t)
 	case trace.EventStackSample:
 		m.sample(e, t)
 	case trace.EventLabel:
@@ -80,6 +70,27 @@ func (m *model) event(e *trace.Event) {
 		m.pruneAt = m.events + max(pruneEvery, prunePer*(len(m.goroutines)+len(m.dead)))
 	}
 }
+
+func (m *model) log(l trace.Log, g *goroutine, t int64) {
+	began := g.phase == phaseRegion || !g.known // otherwise before the trace, or it has no region
+	switch {
+	case l.Category == mark.ID && began:
+		g.reqID = l.Message
+	case l.Category == mark.Caller && began:
+		g.caller = l.Message
+	case l.Category == mark.Class && began:
+		g.route = m.sites.intern(l.Message)
+	case l.Category == mark.Call:
+		for seq, p := g.turnOf(), g; seq != 0 && p != nil; p = p.parent {
+			if p.seq == seq && len(p.calls) < maxCalls {
+				p.calls = append(p.calls, Call{l.Message, dur(t - m.origin)})
+				return
+			}
+		}
+	}
+}
+
+const maxCalls = 1024 // of a request
 
 func (m *model) label(e *trace.Event, t int64) {
 	l := e.Label()

@@ -44,6 +44,8 @@ func newFrame(f trace.StackFrame) frame { return frame{f, ownerOf(&f)} }
 func ownerOf(f *trace.StackFrame) owner {
 	root := pathRoot(f.Func)
 	switch {
+	case strings.HasPrefix(f.Func, "evenkeel.dev/reqtrace/region."): // also if go.mod replaces it
+		return ownerLibrary
 	// an assembly function without a package
 	case root == "runtime", root == "sync", root == "internal", root == f.Func:
 		return ownerRuntime

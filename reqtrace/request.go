@@ -28,6 +28,10 @@ type Options struct {
 	// is 20.
 	Slowest int
 
+	// Each is called with each whole request of Class, in the order of their ends, while [Analyze]
+	// reads. Its Sites and Path are valid until Each returns. Default: nil.
+	Each func(Request)
+
 	// Beside is what the commands of this module see of the machine during the trace. Default: nil.
 	Beside *cpuwatch.Beside
 
@@ -54,6 +58,13 @@ type Request struct {
 	// request in all traces. Began is Start by the wall clock, and zero before Go 1.25.
 	Clock int64     `json:"-"`
 	Began time.Time `json:"-"`
+
+	// Caller is the id of the call that brought it, as region.Middleware found it, or "".
+	Caller string `json:"caller,omitempty"`
+	// Sent is when it last wrote to the client, if the trace shows that.
+	Sent time.Duration `json:"-"`
+	// Calls are those that it made through region.Transport, in order.
+	Calls []Call `json:"calls,omitempty"`
 
 	// Class is the route that region.Middleware found, the region's type if Options.Region is a
 	// pattern, the function of Options.Requests, or the handler's function. "": not known.
@@ -118,6 +129,12 @@ type Blame struct {
 	Longest time.Duration `json:"longest_ns,omitzero"`
 }
 
+// Call is a call of another service, which may have the same ID as its Caller.
+type Call struct {
+	ID    string        `json:"id"`
+	Start time.Duration `json:"start_ns"`
+}
+
 // Tile is a piece of a request's time on its own goroutine. Its cause took most of it.
 type Tile struct {
 	Start time.Duration `json:"start_ns"`
@@ -149,6 +166,12 @@ type tileOf struct {
 }
 
 func (r *served) out(m *model) Request {
+	r.Sites, r.Path = nil, nil
+	return r.fill(m)
+}
+
+// fill appends to Sites and Path.
+func (r *served) fill(m *model) Request {
 	sites, origin := m.sites, m.origin
 	r.Clock, r.Began = origin+int64(r.End), m.wall(origin+int64(r.Start))
 	for _, s := range r.sites {

@@ -99,6 +99,7 @@ func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t 
 // A read after an answer looks for the next request.
 func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 	if info.has(roleAnswer) {
+		g.sent = t
 		x.step(g, turnAnswers, t)
 	}
 	switch {

@@ -79,6 +79,10 @@ type turn struct {
 	depth int
 	reqID string
 
+	caller string
+	calls  []Call // by its goroutine and those that work for it
+	sent   int64  // when it last wrote to the client
+
 	class      siteID // the handler's function
 	classDepth uint8
 	route      siteID // class by the program itself
@@ -146,7 +150,7 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 	case turnEnds:
 		if g.phase != phaseRegion { // it began before the trace
 			if g.known { // it belongs to another request
-				g.reqID = ""
+				g.reqID, g.caller = "", ""
 			}
 			g.phase, g.known, g.start = phaseEnded, false, x.origin
 		} else if g.depth--; g.depth == 0 {
@@ -430,5 +434,9 @@ func (x *turns) end(goroutines map[int64]*goroutine, now int64) {
 
 func (x *turns) served(g *goroutine) served {
 	class := cmp.Or(g.route, g.task, g.class)
-	return served{Request: Request{ID: g.reqID, Goroutine: g.id}, class: class, other: !x.classes.wants(class)}
+	q := Request{ID: g.reqID, Goroutine: g.id, Caller: g.caller, Calls: g.calls}
+	if g.sent > 0 {
+		q.Sent = dur(g.sent - x.origin)
+	}
+	return served{Request: q, class: class, other: !x.classes.wants(class)}
 }

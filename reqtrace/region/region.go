@@ -38,7 +38,8 @@ func (r Request) End() {
 
 // Middleware marks each request that next serves. The id is its X-Request-Id. Its class is the
 // pattern that an http.ServeMux found around Middleware or within next. Another router may set
-// http.Request.Pattern.
+// http.Request.Pattern. The call that brought the request is marked too, by the header that
+// [Transport] describes.
 func Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !trace.IsEnabled() {
@@ -46,6 +47,7 @@ func Middleware(next http.Handler) http.Handler {
 			return
 		}
 		q := start(r.Context(), r.Header.Get("X-Request-Id"))
+		MarkCaller(r.Context(), r.Header.Get)
 		defer func() {
 			mark.LogClass(r.Context(), r.Pattern) // a mux inside of next may have set it
 			q.End()
