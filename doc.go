@@ -40,6 +40,7 @@
 //     servers, whose clients hear of collections by grpc.health.v1.
 //     [evenkeel.dev/contrib/grpc/grpcgate/client] is what these need.
 //   - [evenkeel.dev/contrib/grpc/grpcrecorder], in the same module: a recorder for gRPC servers.
+//   - [evenkeel.dev/contrib/grpc/grpcregion], in the same module: marks of gRPC calls in traces.
 //   - [evenkeel.dev/contrib/k8sturn], a module of its own: turns by Leases of Kubernetes.
 //   - [evenkeel.dev/contrib/raftgate], a module of its own: in a Raft group the leadership goes to
 //     another member before a collection; [evenkeel.dev/contrib/raftgate/etcdraft] is for

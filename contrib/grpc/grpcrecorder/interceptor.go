@@ -18,12 +18,15 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"evenkeel.dev/reqtrace/recorder"
+	"evenkeel.dev/reqtrace/region"
 )
 
 // UnaryInterceptor returns a [grpc.UnaryServerInterceptor] that watches calls. It changes nothing.
 func UnaryInterceptor(rec *recorder.Recorder) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		defer rec.Begin(ctx, info.FullMethod, id(ctx)).End()
+		get := func(name string) string { return value(ctx, name) }
+		defer rec.Begin(ctx, info.FullMethod, get("x-request-id")).End()
+		region.MarkCaller(ctx, get)
 		return handler(ctx, req)
 	}
 }
@@ -36,14 +39,14 @@ func StreamInterceptor(rec *recorder.Recorder, watched func(fullMethod string) b
 		if watched == nil || !watched(info.FullMethod) {
 			return handler(srv, stream)
 		}
-		defer rec.Begin(stream.Context(), info.FullMethod, id(stream.Context())).End()
+		defer rec.Begin(stream.Context(), info.FullMethod, value(stream.Context(), "x-request-id")).End()
 		return handler(srv, stream)
 	}
 }
 
-func id(ctx context.Context) string {
-	if ids := metadata.ValueFromIncomingContext(ctx, "x-request-id"); len(ids) > 0 {
-		return ids[0]
+func value(ctx context.Context, name string) string {
+	if values := metadata.ValueFromIncomingContext(ctx, name); len(values) > 0 {
+		return values[0]
 	}
 	return ""
 }
