@@ -136,6 +136,27 @@ func (s Style) Attr(code, t string) string {
 	return "\x1b[" + code + "m" + t + "\x1b[0m"
 }
 
+// Wrap writes sentences in lines of a width, in runes. Lines after the first are indented as far as
+// first is long. Style may be nil.
+func Wrap(out *strings.Builder, width int, first, sentences string, style func(string) string) {
+	if style == nil {
+		style = func(s string) string { return s }
+	}
+	line, indent := first, strings.Repeat(" ", utf8.RuneCountInString(first))
+	empty := true
+	for word := range strings.FieldsSeq(Printable(sentences)) {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			out.WriteString(style(line) + "\n")
+			line, empty = indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	out.WriteString(style(line) + "\n")
+}
+
 // Printable replaces what does not print.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {

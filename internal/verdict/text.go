@@ -81,22 +81,7 @@ func (t *text) line(format string, a ...any) { fmt.Fprintf(&t.out, format+"\n", 
 
 // wrap indents lines after the first as far as first is long.
 func (t *text) wrap(first, sentences string, style func(string) string) {
-	if style == nil {
-		style = func(s string) string { return s }
-	}
-	line, indent := first, strings.Repeat(" ", utf8.RuneCountInString(first))
-	empty := true
-	for word := range strings.FieldsSeq(textfmt.Printable(sentences)) {
-		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > t.width {
-			t.line("%s", style(line))
-			line, empty = indent, true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
-	}
-	t.line("%s", style(line))
+	textfmt.Wrap(&t.out, t.width, first, sentences, style)
 }
 
 func (t *text) first() {

@@ -1,0 +1,451 @@
+// Package across says which of several services makes the slowest requests of the first one slow, from
+// their traces of the same time.
+package across
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
+	"evenkeel.dev/reqtrace"
+)
+
+// Fleet is the services whose traces are joined. The zero value has none.
+type Fleet struct {
+	services []*Service
+	calls    map[uint64]bool // by id, of the traces so far: the request that made it is kept
+}
+
+// Service is what a trace says about a service. Of the first one only the slowest and the median
+// requests are kept, and of the others those that these may have led to.
+type Service struct {
+	Name   string
+	Report *reqtrace.Report
+
+	fleet    *Fleet
+	first    bool
+	requests []request
+	calls    []call
+	medians  int // of the first service: how many of its requests, the first ones, are of the median
+	store
+}
+
+// Service adds a service. The first one is the one whose requests are explained. Pass the Service's Add
+// as reqtrace.Options.Each, and its report to End. Analyse a service before those that it calls, which
+// takes least memory.
+func (f *Fleet) Service(name string) *Service {
+	s := &Service{Name: name, fleet: f, first: len(f.services) == 0}
+	f.services = append(f.services, s)
+	return s
+}
+
+// Add keeps a request that may be part of the story.
+func (s *Service) Add(q reqtrace.Request) {
+	if s.fleet.calls == nil {
+		s.fleet.calls = map[uint64]bool{}
+	}
+	r := request{
+		clock: q.Clock, took: int64(q.Duration()), machine: int64(q.Parts.Of(reqtrace.CauseMachine)), sent: q.Clock,
+	}
+	if q.Sent > 0 {
+		r.sent -= int64(q.End - q.Sent)
+	}
+	if q.Caller != "" {
+		r.caller = number(q.Caller)
+	}
+	keep := s.first || r.caller != 0
+	if kept, known := s.fleet.calls[r.caller]; !s.first && known && !kept {
+		keep = false
+	}
+	for _, c := range q.Calls {
+		id := number(c.ID)
+		s.fleet.calls[id] = s.fleet.calls[id] || keep
+		if keep {
+			s.calls = append(s.calls, call{id, len(s.requests), q.Clock - int64(q.End-c.Start)})
+		}
+	}
+	if keep {
+		r.spot = s.put(&q)
+		s.requests = append(s.requests, r)
+	}
+}
+
+// End takes the report of the requests that were added. A service without one has no part in the story.
+func (s *Service) End(r *reqtrace.Report) {
+	if s.Report = r; s.first {
+		s.prune()
+	}
+}
+
+// prune leaves the requests of the median, and then the slowest 1% by time.
+func (s *Service) prune() {
+	order := make([]int, len(s.requests))
+	for i := range order {
+		order[i] = i
+	}
+	took := func(i int) int64 { return s.requests[i].took - s.requests[i].machine }
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(took(a), took(b)) })
+	n := len(order)
+	if n == 0 {
+		return
+	}
+	from := min(n*45/100, n-1)
+	median, tail := order[from:max(n*55/100, from+1)], order[min(n*99/100, n-1):]
+	s.medians = len(median)
+	kept := make([]int, n) // index + 1 of the last copy
+	old, before := s.requests, s.store
+	s.requests, s.chunks = nil, nil
+	for _, i := range slices.Concat(median, tail) {
+		q := old[i]
+		q.spot = s.copy(before.record(q.spot))
+		s.requests = append(s.requests, q)
+		kept[i] = len(s.requests)
+	}
+	calls := s.calls
+	s.calls = nil
+	for _, c := range calls {
+		if k := kept[c.request]; k > 0 {
+			s.calls = append(s.calls, call{c.id, k - 1, c.at})
+		} else {
+			s.fleet.calls[c.id] = false
+		}
+	}
+}
+
+// Story says whose fault it is that the slowest 1% of the first service's requests take longer than
+// its median request. Each wait for another service is replaced by what that service did for the
+// request, in the slow and in the median requests.
+type Story struct {
+	Sentence string   `json:"sentence"`
+	Detail   string   `json:"detail,omitempty"` // what the named service does
+	Fix      string   `json:"fix,omitempty"`
+	Named    bool     `json:"named"`
+	Parts    []Part   `json:"parts"` // the largest excess first
+	Joined   float64  `json:"joined"`
+	Calls    int      `json:"calls"` // of the median and the slowest requests, and of those that they led to
+	Found    int      `json:"found"`
+	Clocks   []Offset `json:"clocks"`
+	Caveats  []string `json:"caveats"`
+	Slowest  [][]Span `json:"slowest"` // the paths of the slowest requests
+
+	Median time.Duration `json:"median_ns"`
+	Tail   time.Duration `json:"p99+_ns"`
+}
+
+// Part is what a service, or the way to it, takes of a request on average.
+type Part struct {
+	Service string        `json:"service"`
+	Between bool          `json:"between,omitempty"` // on the way there, not yet read, or on the way back
+	Via     []Step        `json:"via,omitempty"`     // from the first service
+	Median  time.Duration `json:"median_ns"`
+	Tail    time.Duration `json:"p99+_ns"`
+	Excess  time.Duration `json:"excess_ns"`
+	// part of Excess on the way, because the service has no CPU to read the request
+	Unread  time.Duration    `json:"unread_ns,omitzero"`
+	Share   float64          `json:"share"` // of the excess
+	Verdict *verdict.Verdict `json:"verdict,omitempty"`
+}
+
+// Step is a place that waits for the next service.
+type Step struct {
+	Service string `json:"service"`
+	Site    string `json:"site,omitempty"`
+}
+
+// Span is a request on the path of a request of the first service. Times count from the start of that
+// one, by the clock of the first service.
+type Span struct {
+	Service string          `json:"service"`
+	Depth   int             `json:"depth"` // 0: the first service
+	Start   time.Duration   `json:"start_ns"`
+	End     time.Duration   `json:"end_ns"`
+	Tiles   []reqtrace.Tile `json:"tiles"`
+}
+
+// Offset is how far the clock of a callee is behind its caller's.
+type Offset struct {
+	Caller string        `json:"caller"`
+	Callee string        `json:"callee"`
+	Offset time.Duration `json:"offset_ns"`
+	Within time.Duration `json:"within_ns"`
+}
+
+const (
+	worthTimes = 2 // the slowest 1% take more than so many times the median
+	worthTime  = time.Millisecond
+	worthShare = .5 // of the excess: a service that is named
+	// The same of a way to a service, because all ways are slow on a machine that other processes use.
+	worthWay  = .75
+	pathsKept = 5
+	mostFound = .95 // of the calls; others began or ended outside of a trace
+	likely    = .5  // of the waits for the network that have to be joined
+)
+
+// Join tells the story. The first service must have requests.
+func (f *Fleet) Join() *Story {
+	services := slices.DeleteFunc(slices.Clone(f.services), func(s *Service) bool { return s.Report == nil })
+	j, front := newJoiner(services), services[0]
+	s := &Story{Parts: []Part{}, Caveats: []string{}, Clocks: []Offset{}, Slowest: [][]Span{}, Found: len(j.links)}
+	for _, x := range services {
+		s.Calls += len(x.calls)
+	}
+	n := len(front.requests)
+	for i := n - 1; i >= max(n-pathsKept, front.medians); i-- {
+		s.Slowest = append(s.Slowest, j.path(ref{0, i}, front.requests[i].begin(), 0, 0))
+	}
+	median, tail := j.sum(0, front.medians), j.sum(front.medians, n)
+	s.clocks(j)
+	s.parts(services, median, tail)
+	s.say(services)
+	return s
+}
+
+// sum returns the mean of some requests of the first service.
+func (j *joiner) sum(from, to int) *spent {
+	into := newSpent()
+	for i := from; i < to; i++ {
+		j.add(into, ref{0, i}, 1/float64(to-from), 0)
+	}
+	return into
+}
+
+func (s *Story) clocks(j *joiner) {
+	for key, c := range j.clocks {
+		if c.pairs == 0 {
+			continue
+		}
+		o := Offset{Caller: j.services[key[0]].Name, Callee: j.services[key[1]].Name}
+		offset, within := c.Offset()
+		o.Offset, o.Within = time.Duration(offset), time.Duration(within)
+		s.Clocks = append(s.Clocks, o)
+		if !c.certain() {
+			s.Caveats = append(s.Caveats, fmt.Sprintf("The clocks of %s and %s do not agree, so times between them "+
+				"are uncertain. Trace under less load.", o.Caller, o.Callee))
+		}
+	}
+	slices.SortFunc(s.Clocks, func(a, b Offset) int {
+		return cmp.Or(strings.Compare(a.Caller, b.Caller), strings.Compare(a.Callee, b.Callee))
+	})
+}
+
+func (s *Story) parts(services []*Service, median, tail *spent) {
+	sums := map[what]*Part{}
+	part := func(w what) *Part {
+		w.blame = 0
+		if sums[w] == nil {
+			sums[w] = &Part{Service: services[w.service].Name, Between: w.between}
+		}
+		return sums[w]
+	}
+	network := 0.
+	for w, ns := range tail.ns {
+		part(w).Tail += time.Duration(ns)
+		if !w.between && services[w.service].blames[w.blame].Cause == reqtrace.CauseNetwork {
+			network += ns
+		}
+	}
+	for w, ns := range median.ns {
+		part(w).Median += time.Duration(ns)
+	}
+	s.Joined = 1
+	if network+tail.joined > 0 {
+		s.Joined = tail.joined / (network + tail.joined)
+	}
+	var all time.Duration
+	for w, p := range sums {
+		p.Excess = p.Tail - p.Median
+		s.Median, s.Tail = s.Median+p.Median, s.Tail+p.Tail
+		all += max(p.Excess, 0)
+		p.Via = chain(services, tail.via, w.service)
+		if !w.between {
+			p.Verdict = verdict.Of(reportOf(services[w.service], w.service, median, tail))
+		}
+	}
+	for w, p := range sums {
+		if way := sums[what{service: w.service, between: true}]; !w.between && way != nil {
+			p.takeUnread(way)
+		}
+	}
+	for w, p := range sums {
+		if p.Median == 0 && p.Tail == 0 && w.between {
+			continue
+		}
+		if all > 0 {
+			p.Share = float64(max(p.Excess, 0)) / float64(all)
+		}
+		s.Parts = append(s.Parts, *p)
+	}
+	slices.SortFunc(s.Parts, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Service, b.Service))
+	})
+}
+
+// starves are the causes of a service that has no CPU to read requests.
+var starves = []reqtrace.Cause{
+	reqtrace.CauseRunqueueGC, reqtrace.CauseRunqueueBusy, reqtrace.CauseThrottled, reqtrace.CauseDescheduled,
+	reqtrace.CauseStopped,
+}
+
+// leastStarved is how much a service's own part has to be, of the way to it.
+const leastStarved = .25
+
+// takeUnread adds the way to a service that waits for CPUs. What keeps its requests from a CPU keeps it
+// from reading them, too.
+func (p *Part) takeUnread(way *Part) {
+	v := p.Verdict
+	if v == nil || len(v.Causes) == 0 || !slices.Contains(starves, v.Causes[0].Cause) ||
+		float64(p.Excess) < leastStarved*float64(way.Excess) || way.Excess <= 0 {
+		return
+	}
+	p.Unread = way.Excess
+	p.Median, p.Tail, p.Excess = p.Median+way.Median, p.Tail+way.Tail, p.Excess+way.Excess
+	way.Median, way.Tail, way.Excess = 0, 0, 0
+}
+
+// reportOf returns a report of what one service did for the requests of the first one.
+func reportOf(s *Service, service int, median, tail *spent) *reqtrace.Report {
+	r := *s.Report
+	r.Classes, r.Blocks = nil, nil
+	band := func(from *spent) (b reqtrace.Band) {
+		for w, ns := range from.ns {
+			if w.service != service || w.between {
+				continue
+			}
+			blame := s.blames[w.blame]
+			b.Parts.Add(blame.Cause, time.Duration(ns))
+			blame.Time, blame.Longest = time.Duration(ns), time.Duration(from.longest[w])
+			if blame.Site != "" || blame.Holder != "" {
+				b.Sites = append(b.Sites, blame)
+			}
+		}
+		b.Mean, b.Requests = b.Parts.Total(), r.Tail.Requests
+		slices.SortFunc(b.Sites, func(x, y reqtrace.Blame) int {
+			return cmp.Or(cmp.Compare(y.Time, x.Time), strings.Compare(x.Site, y.Site))
+		})
+		return b
+	}
+	samples := r.Tail.Samples
+	r.Median, r.Tail = band(median), band(tail)
+	r.Tail.Samples, r.Tail.Min, r.Tail.Max = samples, 0, r.Tail.Mean
+	for _, c := range reqtrace.Causes() {
+		r.Tail.Excess.Add(c, r.Tail.Parts.Of(c)-r.Median.Parts.Of(c))
+	}
+	return &r
+}
+
+// chain returns the places by which the first service waits most for another one.
+func chain(services []*Service, waited map[via]float64, service int) (steps []Step) {
+	for service != 0 && len(steps) < maxDepth {
+		most := via{}
+		for _, v := range slices.SortedFunc(maps.Keys(waited), func(a, b via) int {
+			return cmp.Or(cmp.Compare(waited[b], waited[a]), strings.Compare(a.site, b.site))
+		}) {
+			if v.callee == service {
+				most = v
+				break
+			}
+		}
+		if most == (via{}) {
+			return steps
+		}
+		steps = append([]Step{{services[most.caller].Name, most.site}}, steps...)
+		service = most.caller
+	}
+	return steps
+}
+
+func (s *Story) say(services []*Service) {
+	front := services[0].Name
+	of := "of the extra time of " + front + "'s slowest requests"
+	if s.Found == 0 {
+		s.Caveats = append(s.Caveats, "No call was found in another trace. Wrap handlers with region.Middleware and "+
+			"transports with region.Transport in all services.")
+	}
+	if float64(s.Found) < mostFound*float64(s.Calls) {
+		s.Caveats = append(s.Caveats, fmt.Sprintf("%s of %s were found in the other traces.",
+			textfmt.Count(float64(s.Found)), textfmt.Plural(s.Calls, "call")))
+	}
+	excess := s.Tail - s.Median
+	if len(s.Parts) == 0 || excess < worthTime || s.Tail <= worthTimes*s.Median {
+		s.Sentence = fmt.Sprintf("No cause to name. The slowest 1%% of %s's requests take only %s more than the "+
+			"median request.", front, textfmt.Duration(max(excess, 0)))
+		return
+	}
+	p := &s.Parts[0]
+	share := textfmt.Share(p.Share)
+	is := "is"
+	if s.Joined < likely {
+		is = "is likely"
+	}
+	v := p.Verdict
+	untraced := v != nil && v.Named && v.Causes[0].Cause == reqtrace.CauseNetwork
+	switch {
+	case p.Share < worthWay && p.Between:
+		s.Sentence = fmt.Sprintf("No service stands out. At most %s %s is on the way to %s and back.", share, of,
+			p.Service)
+		return
+	case p.Share < worthShare:
+		s.Sentence = fmt.Sprintf("No service stands out. At most %s %s is in %s.", share, of, p.Service)
+		return
+	case p.Between:
+		s.Sentence = fmt.Sprintf("%s %s %s on the way to %s and back%s.", share, of, is, p.Service, by(p.Via))
+		s.Detail = "It is on the network, or the request was not read yet."
+		s.Fix = "look at the network, and at the accept queue and the CPUs of " + p.Service + "."
+	case p.Service == front && untraced:
+		s.Sentence = fmt.Sprintf("%s %s is waiting for a service without a trace.", share, of)
+	case p.Service == front:
+		s.Sentence = fmt.Sprintf("%s %s %s its own.", share, of, is)
+	case untraced:
+		s.Sentence = fmt.Sprintf("%s %s %s waiting for %s, which waits for a service without a trace%s.", share, of, is,
+			p.Service, by(p.Via))
+	default:
+		s.Sentence = fmt.Sprintf("%s %s %s waiting for %s%s.", share, of, is, p.Service, by(p.Via))
+	}
+	s.Named = v == nil || v.Named || p.Service != front
+	if v != nil {
+		s.Detail = "In " + p.Service + ", " + strings.Replace(v.Sentence, "No cause", "no cause", 1)
+		if p.Unread > 0 {
+			s.Detail += " That also delays reading the requests."
+		}
+	}
+	if v != nil && v.Fix != "" {
+		s.Fix = "in " + p.Service + ", " + v.Fix + " See " + v.Causes[0].Guide + "."
+	}
+}
+
+// Figures says how much time it is about, and what of it is known.
+func (s *Story) Figures() []string {
+	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(s.Tail),
+		textfmt.Duration(s.Median))}
+	if s.Found > 0 {
+		list = append(list, fmt.Sprintf("%s of the waits for the network are joined with what the other service did.",
+			textfmt.Share(s.Joined)))
+	}
+	for _, c := range s.Clocks {
+		if c.Offset != 0 {
+			list = append(list, fmt.Sprintf("The clock of %s is %s behind that of %s, within %s.", c.Callee,
+				textfmt.Duration(c.Offset), c.Caller, textfmt.Duration(c.Within)))
+		}
+	}
+	return list
+}
+
+// by names the line that calls, and services on the way.
+func by(steps []Step) string {
+	if len(steps) == 0 {
+		return ""
+	}
+	t := ""
+	for _, s := range steps[1:] {
+		t += ", through " + s.Service
+	}
+	if site := steps[0].Site; site != "" {
+		t += ", in " + site
+	}
+	return t
+}

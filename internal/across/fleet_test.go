@@ -1,0 +1,391 @@
+package across_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	_ "net/http/pprof"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/across"
+	"evenkeel.dev/internal/testutil"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/region"
+)
+
+// A fleet is four processes of this test's binary:
+//
+//	shop ──┬── prices
+//	       └── stock ──── store
+const roleEnv = "EVENKEEL_FLEET"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleEnv); role != "" {
+		serve(role)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// service is one process. cause is what makes one in some requests slow.
+type service struct {
+	name, cause string
+	peers       map[string]string
+	client      *http.Client
+
+	mu   sync.Mutex
+	pool chan struct{}
+	n    int
+	live []*[16]*int
+}
+
+// serve prints the address, and takes the peers as JSON.
+func serve(role string) {
+	name, cause, _ := strings.Cut(role, " ")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(ln.Addr())
+	s := &service{name: name, cause: cause, pool: make(chan struct{}, 1)}
+	if err := json.NewDecoder(os.Stdin).Decode(&s.peers); err != nil {
+		panic(err)
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(s.peers["protocol"] != "h2")
+	protocols.SetUnencryptedHTTP2(s.peers["protocol"] == "h2")
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, Protocols: &protocols}
+	s.client = &http.Client{Transport: region.Transport(transport)}
+	switch cause {
+	case "lock":
+		go s.reload()
+	case "gc":
+		debug.SetGCPercent(10)
+		s.keeps()
+	}
+	http.Handle("/", region.Middleware(http.HandlerFunc(s.answer)))
+	go func() { _, _ = io.Copy(io.Discard, os.Stdin); os.Exit(0) }() // the test has ended
+	protocols.SetHTTP1(true)                                         // of the test
+	panic((&http.Server{Protocols: &protocols}).Serve(ln))
+}
+
+const slow = 40 * time.Millisecond
+
+func (s *service) reload() {
+	for {
+		time.Sleep(400 * time.Millisecond)
+		s.mu.Lock()
+		time.Sleep(slow)
+		s.mu.Unlock()
+	}
+}
+
+// keeps has the collector mark many pointers.
+func (s *service) keeps() {
+	s.live = make([]*[16]*int, 1<<21)
+	for i := range s.live {
+		s.live[i] = new([16]*int)
+	}
+}
+
+func (s *service) look() {
+	s.mu.Lock()
+	s.n++
+	s.mu.Unlock()
+}
+
+// each reports whether this is one of so many requests.
+func (s *service) each(of int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+	return s.n%of == 0
+}
+
+func (s *service) takeFromPool() {
+	s.pool <- struct{}{}
+	if s.each(100) {
+		time.Sleep(slow)
+	}
+	<-s.pool
+}
+
+func (s *service) save() {
+	f, err := os.CreateTemp("", "fleet-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	for start := time.Now(); time.Since(start) < slow; {
+		_, _ = f.Write(make([]byte, 1<<20))
+		_ = f.Sync()
+	}
+}
+
+func (s *service) pause() { time.Sleep(slow) }
+
+func (s *service) rest() { time.Sleep(slow) }
+
+func (s *service) answer(w http.ResponseWriter, r *http.Request) {
+	switch s.cause {
+	case "lock":
+		s.look()
+	case "pool":
+		s.takeFromPool()
+	case "sleep":
+		if s.each(70) {
+			s.rest()
+		}
+	case "gc":
+		runtime.KeepAlive(make([]byte, 200<<10))
+	case "disk":
+		if s.each(70) {
+			s.save()
+		}
+	case "refuse":
+		if s.each(70) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+	case "one of ten":
+		if strings.HasSuffix(r.URL.Path, "/7") && s.each(50) {
+			s.rest()
+		}
+	}
+	if s.cause == "fan-out" {
+		s.fanOut(r.Context())
+	} else {
+		for _, peer := range []string{"prices", "stock", "store"} {
+			if s.peers[peer] != "" {
+				s.call(r.Context(), peer, "/")
+			}
+		}
+	}
+	fmt.Fprintln(w, s.name)
+}
+
+func (s *service) call(ctx context.Context, peer, path string) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.peers[peer]+path, nil)
+	if err != nil {
+		panic(err)
+	}
+	for {
+		res, err := s.client.Do(r)
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		if res.StatusCode != http.StatusServiceUnavailable {
+			return
+		}
+		s.pause()
+	}
+}
+
+func (s *service) fanOut(ctx context.Context) {
+	var all sync.WaitGroup
+	for i := range 10 {
+		all.Go(func() { s.call(ctx, "prices", fmt.Sprintf("/%d", i)) })
+	}
+	all.Wait()
+}
+
+type fleet struct {
+	t     *testing.T
+	addrs map[string]string
+}
+
+// start starts the services with a cause each. The cause of the way to prices is a queue.
+func start(t *testing.T, causes map[string]string) *fleet {
+	f := &fleet{t, map[string]string{"protocol": causes["protocol"]}}
+	f.service("store", causes)
+	f.service("stock", causes, "store")
+	f.service("prices", causes)
+	if causes["way"] != "" {
+		f.addrs["prices direct"] = f.addrs["prices"]
+		f.addrs["prices"] = f.queue(f.addrs["prices"])
+	}
+	f.service("shop", causes, "prices", "stock")
+	return f
+}
+
+// queue passes connections on, and holds them all up at times.
+func (f *fleet) queue(to string) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { ln.Close() })
+	var mu sync.RWMutex
+	go func() {
+		for f.t.Context().Err() == nil {
+			time.Sleep(400 * time.Millisecond)
+			mu.Lock()
+			time.Sleep(slow)
+			mu.Unlock()
+		}
+	}()
+	pass := func(to, from net.Conn) {
+		defer to.Close()
+		b := make([]byte, 4096)
+		for {
+			n, err := from.Read(b)
+			if err != nil {
+				return
+			}
+			mu.RLock()
+			mu.RUnlock() //nolint:staticcheck // it waits
+			if _, err := to.Write(b[:n]); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			s, err := net.Dial("tcp", to)
+			if err != nil {
+				c.Close()
+				return
+			}
+			go pass(s, c)
+			go pass(c, s)
+		}
+	}()
+	return ln.Addr().String()
+}
+
+func (f *fleet) service(name string, causes map[string]string, peers ...string) {
+	exe, err := os.Executable()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	c := exec.Command(exe)
+	c.Env = append(os.Environ(), roleEnv+"="+name+" "+causes[name])
+	c.Stderr = os.Stderr
+	in, inErr := c.StdinPipe()
+	out, outErr := c.StdoutPipe()
+	if err := errors.Join(inErr, outErr, c.Start()); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { in.Close(); _ = c.Wait() })
+	known := map[string]string{}
+	for _, p := range append(peers, "protocol") {
+		known[p] = f.addrs[p]
+	}
+	if err := json.NewEncoder(in).Encode(known); err != nil {
+		f.t.Fatal(err)
+	}
+	var addr string
+	if _, err := fmt.Fscanln(out, &addr); err != nil {
+		f.t.Fatal(err)
+	}
+	f.addrs[name] = addr
+}
+
+// story loads the shop and explains it.
+func (f *fleet) story(length time.Duration) *across.Story {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.addrs["shop"]+"/", nil)
+				if res, err := http.DefaultClient.Do(r); err == nil {
+					_, _ = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+				time.Sleep(4 * time.Millisecond)
+			}
+		})
+	}
+	names := []string{"shop", "prices", "stock", "store"}
+	traces := make([][]byte, len(names))
+	var taken sync.WaitGroup
+	for i, name := range names {
+		taken.Go(func() {
+			at := cmp.Or(f.addrs[name+" direct"], f.addrs[name])
+			res, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", at, length.Seconds()))
+			if err != nil {
+				f.t.Error(err)
+				return
+			}
+			defer res.Body.Close()
+			if traces[i], err = io.ReadAll(res.Body); err != nil {
+				f.t.Error(err)
+			}
+		})
+	}
+	taken.Wait()
+	cancel()
+	clients.Wait()
+	var joined across.Fleet
+	for i, name := range names {
+		s := joined.Service(name)
+		r, err := reqtrace.Analyze(f.t.Context(), bytes.NewReader(traces[i]), reqtrace.Options{Each: s.Add})
+		var none *reqtrace.NoRequestsError
+		if err != nil && !errors.As(err, &none) {
+			f.t.Fatal(name, err)
+		}
+		s.End(r)
+	}
+	return joined.Join()
+}
+
+type causes map[string]string // by service
+
+// TestPlanted: the service and the line that a cause was planted in come first, one and two levels down.
+func TestPlanted(t *testing.T) {
+	testutil.Slow(t, "it traces fleets of four processes")
+	for name, tt := range map[string]struct {
+		causes
+		service, line string // line is "way" on the way there
+		quick         bool   // make test runs it, and make check all
+	}{
+		"own lock":            {causes{"shop": "lock"}, "shop", "(*service).reload ", false},
+		"lock one level down": {causes{"prices": "lock"}, "prices", "(*service).reload ", false},
+		"lock two levels":     {causes{"store": "lock"}, "store", "(*service).reload ", true},
+		"pool":                {causes{"stock": "pool"}, "stock", "(*service).takeFromPool ", false},
+		"sleep two levels":    {causes{"store": "sleep"}, "store", "(*service).rest ", false},
+		"one of ten":          {causes{"shop": "fan-out", "prices": "one of ten"}, "prices", "(*service).rest ", true},
+		"lock over HTTP/2":    {causes{"store": "lock", "protocol": "h2"}, "store", "(*service).reload ", false},
+		"disk":                {causes{"store": "disk"}, "store", "(*service).save ", false},
+		"gc":                  {causes{"prices": "gc"}, "prices", "GC", false},
+		"retries":             {causes{"prices": "refuse"}, "shop", "(*service).pause ", false},
+		"queue in between":    {causes{"way": "queue"}, "prices", "way", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !tt.quick {
+				testutil.Long(t, "it traces one of many fleets")
+			}
+			s := start(t, tt.causes).story(3 * time.Second)
+			text := s.Sentence + "\n" + s.Detail + "\n" + s.Fix
+			t.Logf("%s\njoined %.3f, %d of %d calls, %v %v", text, s.Joined, s.Found, s.Calls, s.Clocks, s.Caveats)
+			for _, p := range s.Parts {
+				t.Logf("%s between %t: %v -> %v, %.2f, via %v", p.Service, p.Between, p.Median, p.Tail, p.Share, p.Via)
+			}
+			if len(s.Parts) == 0 || s.Parts[0].Service != tt.service || s.Parts[0].Between != (tt.line == "way") ||
+				!s.Parts[0].Between && !strings.Contains(text, tt.line) {
+				t.Errorf("want %s in %s", tt.line, tt.service)
+			}
+		})
+	}
+}

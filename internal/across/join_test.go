@@ -1,0 +1,196 @@
+package across
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/internal/verdict"
+	"evenkeel.dev/reqtrace"
+)
+
+// pair makes a caller and a callee whose clock is behind by offset, and runs too slow by drift. The
+// callee's request i takes took(i). Answers take up to 100 µs each way.
+func pair(n int, offset time.Duration, drift float64, took func(i int) time.Duration) *Fleet {
+	return fleetOf(requests(n, offset, drift, took))
+}
+
+func fleetOf(calls, callees []reqtrace.Request, others ...[]reqtrace.Request) *Fleet {
+	f := &Fleet{}
+	for i, requests := range append([][]reqtrace.Request{calls, callees}, others...) {
+		s := f.Service([]string{"shop", "prices", "store"}[i])
+		for _, q := range requests {
+			s.Add(q)
+		}
+		s.End(&reqtrace.Report{})
+	}
+	return f
+}
+
+func requests(
+	n int, offset time.Duration, drift float64, took func(i int) time.Duration,
+) (calls, callees []reqtrace.Request) {
+	chance := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		at := time.Duration(i) * 5 * time.Millisecond
+		to, d := time.Duration(20+chance.IntN(80))*time.Microsecond, took(i)
+		back := time.Duration(20+chance.IntN(80)) * time.Microsecond
+		id := fmt.Sprintf("%016x", i+1)
+		const own = 100 * time.Microsecond
+		q := requestOf(at, own+to+d+back, wait{own, own + to + d + back})
+		q.Calls = []reqtrace.Call{{ID: id, Start: at + own}}
+		calls = append(calls, q)
+		begin := at + own + to
+		begin -= offset + time.Duration(drift*float64(begin))
+		r := requestOf(begin, d, wait{})
+		r.Caller = id
+		callees = append(callees, r)
+	}
+	return calls, callees
+}
+
+type wait struct{ from, to time.Duration }
+
+// requestOf returns one that runs, but for a wait for the network.
+func requestOf(start, took time.Duration, w wait) reqtrace.Request {
+	q := reqtrace.Request{Start: start, End: start + took, Clock: int64(start + took)}
+	q.Parts.Add(reqtrace.CauseRunning, took-(w.to-w.from))
+	q.Path = []reqtrace.Tile{{Start: start, End: start + w.from, Cause: reqtrace.CauseRunning}}
+	if w.to > 0 {
+		q.Parts.Add(reqtrace.CauseNetwork, w.to-w.from)
+		const site = "main.look (look.go:7)"
+		q.Path = append(q.Path, reqtrace.Tile{
+			Start: start + w.from, End: start + w.to, Cause: reqtrace.CauseNetwork, Site: site,
+		})
+		q.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseNetwork, Site: site, Time: w.to - w.from}}
+	}
+	return q
+}
+
+func oneIn50(i int) time.Duration {
+	if i%50 == 0 {
+		return 30 * time.Millisecond
+	}
+	return time.Millisecond
+}
+
+// TestClocks: the offset of another host's clock is within 100 µs, also if it drifts, and the same
+// host's is exact.
+func TestClocks(t *testing.T) {
+	for _, tt := range []struct {
+		offset time.Duration
+		drift  float64
+	}{{0, 0}, {5 * time.Millisecond, 0}, {-500 * time.Millisecond, 0}, {5 * time.Millisecond, 1e-4}} {
+		s := pair(1000, tt.offset, tt.drift, oneIn50).Join()
+		if len(s.Clocks) != 1 || s.Found != s.Calls || s.Found < 100 || s.Joined < .99 {
+			t.Fatalf("%+v: %+v", tt, s)
+		}
+		want := tt.offset + time.Duration(tt.drift*2.5e9)
+		if d := s.Clocks[0].Offset - want; d.Abs() > 100*time.Microsecond || tt.offset == 0 && d != 0 {
+			t.Errorf("%+v: offset %v, want %v", tt, s.Clocks[0].Offset, want)
+		}
+		if len(s.Caveats) > 0 || !s.Named || s.Parts[0].Service != "prices" || s.Parts[0].Share < .95 {
+			t.Errorf("%+v: %s %v %+v", tt, s.Sentence, s.Caveats, s.Parts)
+		}
+	}
+}
+
+// TestNothing: requests that take equally long accuse no service.
+func TestNothing(t *testing.T) {
+	s := pair(1000, 0, 0, func(i int) time.Duration { return time.Duration(i) * time.Microsecond }).Join()
+	if s.Named || !strings.HasPrefix(s.Sentence, "No cause to name. The slowest 1% of shop's requests take only 5") {
+		t.Error(s.Sentence)
+	}
+}
+
+// TestUnchangedHeader: a service passes on the header that it got, so its call has the id of its own
+// request.
+func TestUnchangedHeader(t *testing.T) {
+	calls, callees := requests(200, 0, 0, oneIn50)
+	var last []reqtrace.Request
+	for i := range callees {
+		q := &callees[i]
+		d := q.Duration() / 2
+		*q = withCall(*q, d)
+		r := requestOf(q.Start+100*time.Microsecond, d-200*time.Microsecond, wait{})
+		r.Caller = q.Caller
+		last = append(last, r)
+	}
+	s := fleetOf(calls, callees, last).Join()
+	if s.Found != s.Calls || s.Parts[0].Share > .6 || s.Parts[1].Share < .4 || len(s.Caveats) > 0 {
+		t.Errorf("found %d, %+v, %v", s.Found, s.Parts, s.Caveats)
+	}
+}
+
+// withCall returns q with a wait for a call in its first part.
+func withCall(q reqtrace.Request, d time.Duration) reqtrace.Request {
+	r := requestOf(q.Start, q.Duration(), wait{0, d})
+	r.Caller, r.Calls = q.Caller, []reqtrace.Call{{ID: q.Caller, Start: q.Start}}
+	return r
+}
+
+// TestRetries: both requests of a call that was tried again are its own, in order.
+func TestRetries(t *testing.T) {
+	const n = 100
+	calls, callees := requests(n, 0, 0, oneIn50)
+	for i := range calls {
+		again := calls[i].Calls[0]
+		again.Start += 300 * time.Microsecond
+		calls[i].Calls = append(calls[i].Calls, again)
+		r := callees[i]
+		r.Start, r.End, r.Clock = r.Start+500*time.Microsecond, r.End+500*time.Microsecond, r.Clock+500_000
+		callees = append(callees, r)
+	}
+	f := fleetOf(calls, callees)
+	j := newJoiner(f.services)
+	for i := range f.services[0].requests {
+		l := j.of(ref{0, i})
+		if len(l) != 2 || l[1].from-l[0].from != 500_000 || l[0].from < l[0].at {
+			t.Fatalf("%d: %+v", i, l)
+		}
+	}
+}
+
+// TestTakeUnread: a service that waits for CPUs gets the time on the way to it, if it has a part of its
+// own.
+func TestTakeUnread(t *testing.T) {
+	const ms = time.Millisecond
+	of := func(c reqtrace.Cause) *verdict.Verdict {
+		var r reqtrace.Report
+		r.Requests, r.Tail.Mean = 1, 5*ms
+		r.Tail.Excess.Add(c, 5*ms)
+		return verdict.Of(&r)
+	}
+	for _, tt := range []struct {
+		cause     reqtrace.Cause
+		own, want time.Duration
+	}{
+		{reqtrace.CauseRunqueueBusy, 5 * ms, 10 * ms},
+		{reqtrace.CauseRunqueueBusy, ms, 0},
+		{reqtrace.CauseLock, 5 * ms, 0},
+	} {
+		p := Part{Excess: tt.own, Tail: tt.own, Verdict: of(tt.cause)}
+		way := Part{Excess: 10 * ms, Tail: 11 * ms, Median: ms}
+		p.takeUnread(&way)
+		if p.Unread != tt.want || p.Excess != tt.own+tt.want || (way.Tail == 0) != (tt.want > 0) {
+			t.Errorf("%v, %v: %+v, %+v", tt.cause, tt.own, p, way)
+		}
+	}
+}
+
+// TestLastOf: the call that ended last is what a wait was for, and not one that goes on.
+func TestLastOf(t *testing.T) {
+	const ms = int64(1_000_000)
+	calls := []link{{at: 0, to: 4 * ms}, {at: ms, to: 9 * ms}, {at: 2 * ms, to: 30 * ms}, {at: 0, to: ms}}
+	if c := lastOf(calls, 3*ms, 10*ms); c != &calls[1] {
+		t.Errorf("%+v", c)
+	}
+	if c := lastOf(calls[2:], 3*ms, 10*ms); c != &calls[2] {
+		t.Errorf("%+v", c)
+	}
+	if c := lastOf(calls[3:], 3*ms, 10*ms); c != nil {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,158 @@
+package across
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// A trace of 30 MB has some 30,000 requests. What is kept of each is packed, because the traces of all
+// services are joined at once:
+//
+//	request ── spot ──> length │ tiles: start after the last, length, cause, site │ entries: blame, time, longest
+//	                                                                          │              │
+//	                                                                        sites          blames
+type store struct {
+	chunks  [][]byte
+	sites   []string
+	bySite  map[string]uint64
+	blames  []reqtrace.Blame // without times; a cause without a place is one, too
+	byBlame map[reqtrace.Blame]uint64
+}
+
+// request is a request. Its times are of the service's clock.
+type request struct {
+	clock   int64 // end
+	took    int64
+	machine int64  // part of took in which the machine stood still
+	sent    int64  // when it was answered, or the end
+	caller  uint64 // id of its call; 0: none
+	spot    spot
+}
+
+// spot is the number of a chunk, and 16 bits for the offset in it.
+type spot uint64
+
+func (q *request) begin() int64 { return q.clock - q.took }
+
+// entry is a time at a place.
+type entry struct {
+	blame         uint64
+	time, longest int64
+}
+
+const chunkSize = 1 << 16
+
+// put packs the path of q but what ran, and its times.
+func (s *store) put(q *reqtrace.Request) spot {
+	if s.bySite == nil {
+		s.bySite, s.byBlame = map[string]uint64{}, map[reqtrace.Blame]uint64{}
+	}
+	rest := q.Parts
+	var b []byte
+	n := 0
+	for _, t := range q.Path {
+		if t.Cause != reqtrace.CauseRunning {
+			n++
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(n))
+	at := q.Start
+	for _, t := range q.Path {
+		if t.Cause == reqtrace.CauseRunning {
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(max(t.Start-at, 0)))
+		b = binary.AppendUvarint(b, uint64(t.End-t.Start))
+		b = binary.AppendUvarint(b, uint64(t.Cause))
+		b = binary.AppendUvarint(b, intern(&s.sites, s.bySite, t.Site))
+		at = t.End
+	}
+	put := func(x reqtrace.Blame) {
+		ns, longest := x.Time, x.Longest
+		x.Time, x.Longest = 0, 0
+		b = binary.AppendUvarint(b, intern(&s.blames, s.byBlame, x)+1)
+		b = binary.AppendUvarint(b, uint64(max(ns, 0)))
+		b = binary.AppendUvarint(b, uint64(max(longest, 0)))
+		rest.Add(x.Cause, -ns)
+	}
+	for _, x := range q.Sites {
+		put(x)
+	}
+	for c, ns := range rest.All() {
+		if ns > 0 && c != reqtrace.CauseMachine {
+			put(reqtrace.Blame{Cause: c, Time: ns})
+		}
+	}
+	return s.copy(append(b, 0))
+}
+
+// copy keeps a record.
+func (s *store) copy(record []byte) spot {
+	const longest = binary.MaxVarintLen64
+	n := len(s.chunks)
+	if n == 0 || chunkSize-len(s.chunks[n-1]) < longest+len(record) {
+		s.chunks = append(s.chunks, make([]byte, 0, max(chunkSize, longest+len(record))))
+		n++
+	}
+	c := &s.chunks[n-1]
+	x := spot(n-1)<<16 | spot(len(*c))
+	*c = append(binary.AppendUvarint(*c, uint64(len(record))), record...)
+	return x
+}
+
+func (s *store) record(x spot) []byte {
+	b := s.chunks[x>>16][x&(1<<16-1):]
+	length, n := binary.Uvarint(b)
+	return b[n:][:length]
+}
+
+func intern[T comparable](list *[]T, by map[T]uint64, x T) uint64 {
+	id, ok := by[x]
+	if !ok {
+		id = uint64(len(*list))
+		*list = append(*list, x)
+		by[x] = id
+	}
+	return id
+}
+
+// get returns the path of q with what ran, and its times.
+func (s *store) get(q *request) (path []reqtrace.Tile, entries []entry) {
+	b := s.record(q.spot)
+	next := func() uint64 {
+		v, n := binary.Uvarint(b)
+		b = b[n:]
+		return v
+	}
+	at := time.Duration(0)
+	runs := func(until time.Duration) {
+		if until > at {
+			path = append(path, reqtrace.Tile{Start: at, End: until, Cause: reqtrace.CauseRunning})
+		}
+	}
+	for n := next(); n > 0; n-- {
+		start := at + time.Duration(next())
+		runs(start)
+		at = start + time.Duration(next())
+		path = append(path, reqtrace.Tile{Start: start, End: at, Cause: reqtrace.Cause(next()), Site: s.sites[next()]})
+	}
+	runs(time.Duration(q.took))
+	for id := next(); id > 0; id = next() {
+		entries = append(entries, entry{id - 1, int64(next()), int64(next())})
+	}
+	return path, entries
+}
+
+// number returns an id as a number, which is not 0.
+func number(id string) uint64 {
+	if n, err := strconv.ParseUint(id, 16, 64); err == nil && n != 0 {
+		return n
+	}
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return max(h.Sum64(), 1)
+}
