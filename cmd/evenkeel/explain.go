@@ -29,13 +29,16 @@ import (
 
 const explainHelp = `
 evenkeel explain [flags] TRACE
+evenkeel explain [flags] TRACE TRACE...
 evenkeel explain -against OLD [flags] NEW...
 
 Says why the slowest requests of a Go server were slow. TRACE is an execution trace: a file, - for
-standard input, the HOST:PORT of a server with net/http/pprof, or the URL of a recorder.
+standard input, the HOST:PORT of a server with net/http/pprof, or the URL of a recorder. With
+several it says which service makes the requests of the first one slow. NAME=TRACE names one.
 
   evenkeel explain -demo                                  a recorded trace of a slow service
   evenkeel explain -html why.html 127.0.0.1:6060          5 s of a live server, and a page
+  evenkeel explain shop=shop:6060 prices=prices:6060      which of two services is slow
   evenkeel explain -against 'old*.trace' new*.trace       what made the new version slower
 
 docs/explain.md says how to read the report.
@@ -103,15 +106,23 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	} else if f.demo {
 		return a.Wrong(fs, "-demo has a trace of its own; leave out the others")
 	}
+	var services []string
+	if len(names) > 1 && f.against == nil {
+		services, names = named(names)
+	}
 	for _, list := range [][]string{names, f.against} {
 		for i := range list {
 			list[i] = addressed(list[i])
 		}
 	}
-	limits, err := explain.ParseLimits(f.failIf, f.against != nil)
-	err = cmp.Or(cli.Exclusive(fs, "against", "perfetto", "slowest", "cpu-stat"), f.wrong(names), err)
+	limits, err := explain.ParseLimits(f.failIf, f.against != nil, services)
+	err = cmp.Or(cli.Exclusive(fs, "against", "perfetto", "slowest", "cpu-stat"), f.wrong(names),
+		f.wrongServices(services), err)
 	if err != nil {
 		return a.Wrong(fs, "%v", err)
+	}
+	if services != nil {
+		return acrossServices(ctx, a, fs, &f, services, names, limits)
 	}
 	if f.against != nil {
 		return against(ctx, a, fs, &f, names, limits)
@@ -164,8 +175,6 @@ func (f *explainFlags) wrong(names []string) error {
 		return errors.New("no trace of the new version; write it after those of -against, whose patterns are quoted")
 	case len(names) == 0:
 		return errors.New("no trace; write a file, - for standard input, or HOST:PORT of a server with net/http/pprof")
-	case len(names) > 1 && f.against == nil:
-		return fmt.Errorf("%d traces; it reads one, or with -against those of two versions", len(names))
 	case f.options.Slowest < 1 || f.options.Slowest > 1000:
 		return fmt.Errorf("-slowest %d; it must be from 1 to 1000", f.options.Slowest)
 	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), fetch.IsURL):

@@ -120,7 +120,7 @@ func TestUsage(t *testing.T) {
 		{"run -url x -explain -o - -- y", cli.ExitUsage, "", "-o - leaves it out"},
 
 		{"explain", cli.ExitUsage, "", "no trace"},
-		{"explain a b", cli.ExitUsage, "", "it reads one"},
+		{"explain -perfetto x a b", cli.ExitUsage, "", "-perfetto is for one trace"},
 		{"explain -demo a", cli.ExitUsage, "", "-demo has a trace of its own"},
 		{"explain -demo -against a", cli.ExitUsage, "", "-demo has a trace of its own"},
 		{"explain -against a", cli.ExitUsage, "", "no trace"},

@@ -153,7 +153,7 @@ func TestReferences(t *testing.T) {
 		"compare-json.md": {"cmd/evenkeel/internal/compare/"},
 		"run-json.md":     {"cmd/evenkeel/internal/runfile/", "loadgen/"},
 		"history-json.md": {"internal/history/json.go", "internal/history/key.go", "internal/history/hour.go"},
-		"explain-json.md": {"reqtrace/", "internal/verdict/", "cmd/evenkeel/internal/explain/"},
+		"explain-json.md": {"reqtrace/", "internal/verdict/", "internal/across/", "cmd/evenkeel/internal/explain/"},
 	} {
 		text := read(t, "docs/reference/"+page)
 		fields := 0

@@ -31,8 +31,9 @@ type Limit struct {
 type Limits []Limit
 
 const (
-	limitForm  = "write it as [BAND:]CAUSE>N%, such as 'gc>30%' or 'p99.9+:lock>50%'"
-	changeForm = "with -against write it as [all:]CAUSE>+N%, such as 'lock>+10%' or 'all:total>+5%'"
+	limitForm   = "write it as [BAND:]CAUSE>N%, such as 'gc>30%' or 'p99.9+:lock>50%'"
+	serviceForm = "with several services write it as SERVICE>N%, such as 'upstream>30%'"
+	changeForm  = "with -against write it as [all:]CAUSE>+N%, such as 'lock>+10%' or 'all:total>+5%'"
 
 	tailBand   = "p99+"
 	allBand    = "all" // requests, with -against
@@ -40,11 +41,12 @@ const (
 	bandList   = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
 )
 
-// ParseLimits reads [BAND:]CAUSE>N%, or with -against [p99+:|all:]CAUSE>+N%.
-func ParseLimits(texts []string, against bool) (Limits, error) {
+// ParseLimits reads [BAND:]CAUSE>N%, or with -against [p99+:|all:]CAUSE>+N%. With several services it
+// reads SERVICE>N%.
+func ParseLimits(texts []string, against bool, services []string) (Limits, error) {
 	var list Limits
 	for _, text := range texts {
-		l, err := parseLimit(text, against)
+		l, err := parseLimit(text, against, services)
 		if err != nil {
 			return nil, fmt.Errorf("-fail-if %q: %w", text, err)
 		}
@@ -53,11 +55,14 @@ func ParseLimits(texts []string, against bool) (Limits, error) {
 	return list, nil
 }
 
-func parseLimit(text string, against bool) (Limit, error) {
+func parseLimit(text string, against bool, services []string) (Limit, error) {
 	l := Limit{text: text, band: tailBand}
 	form, bands := limitForm, bandList
-	if against {
+	switch {
+	case against:
 		form, bands = changeForm, tailBand+" "+allBand
+	case services != nil:
+		form, bands = serviceForm, tailBand
 	}
 	what, number, ok := strings.Cut(text, ">")
 	digits, percent := strings.CutSuffix(strings.TrimSpace(number), "%")
@@ -81,6 +86,13 @@ func parseLimit(text string, against bool) (Limit, error) {
 	}
 	if !slices.Contains(strings.Fields(bands), l.band) {
 		return l, fmt.Errorf("no band %q; there are %s", l.band, bands)
+	}
+	if services != nil {
+		if !isService(l.cause, services) {
+			return l, fmt.Errorf("no service %q; there are %s, and %s for all but the first", l.cause,
+				strings.Join(services, " "), upstream)
+		}
+		return l, nil
 	}
 	if l.causes = causesOf(l.cause); l.causes == nil && (l.cause != totalCause || !against) {
 		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", l.cause,
@@ -110,15 +122,19 @@ func (l Limits) Check(v *verdict.Verdict) (hit []string, err error) {
 		if err != nil {
 			return hit, fmt.Errorf("-fail-if %s: %w", x.text, err)
 		}
-		if over := share*100 - x.percent; over > 0 {
-			points := fmt.Sprintf("%.1f", over)
-			if over < .1 {
-				points = "less than 0.1"
-			}
-			hit = append(hit, fmt.Sprintf("-fail-if %s: it is %.1f%%, %s points too much", x.text, share*100, points))
+		if share*100 > x.percent {
+			hit = append(hit, x.exceeded(share*100))
 		}
 	}
 	return hit, nil
+}
+
+func (l *Limit) exceeded(percent float64) string {
+	points := fmt.Sprintf("%.1f", percent-l.percent)
+	if percent-l.percent < .1 {
+		points = "less than 0.1"
+	}
+	return fmt.Sprintf("-fail-if %s: it is %.1f%%, %s points too much", l.text, percent, points)
 }
 
 func (l *Limit) share(v *verdict.Verdict) (float64, error) {
@@ -171,16 +187,13 @@ func (l *Limit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
 const version = 1
 
 func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
-	r := *v.Report()
-	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF),
-		notNil(r.Classes), notNil(r.Slowest), notNil(r.Spans)
 	return cli.WriteJSON(w, struct {
 		Version int              `json:"version"`
 		Tool    string           `json:"tool"`
 		Source  string           `json:"source"`
 		Verdict *verdict.Verdict `json:"verdict"`
 		*reqtrace.Report
-	}{version, runfile.Tool(), source, v, &r})
+	}{version, runfile.Tool(), source, v, complete(v.Report())})
 }
 
 func notNil[T any](s []T) []T { return append([]T{}, s...) }

@@ -47,7 +47,7 @@ func TestParseLimit(t *testing.T) {
 		{in: ":gc>3%", err: `no band ""`},
 		{in: "gc.whatif>3%", err: `no cause "gc.whatif"`},
 	} {
-		l, err := parseLimit(tt.in, false)
+		l, err := parseLimit(tt.in, false, nil)
 		if tt.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%q: %v, want %q", tt.in, err, tt.err)
@@ -62,13 +62,13 @@ func TestParseLimit(t *testing.T) {
 
 // TestLimitNamesAllCauses: each cause can be limited, and the error of a wrong one names it.
 func TestLimitNamesAllCauses(t *testing.T) {
-	_, wrong := parseLimit("x>1%", false)
+	_, wrong := parseLimit("x>1%", false, nil)
 	for _, c := range reqtrace.Causes() {
 		name := c.String()
 		if !slices.Contains(strings.Fields(strings.ReplaceAll(wrong.Error(), ",", "")), name) {
 			t.Errorf("%v lacks %s", wrong, name)
 		}
-		if l, err := parseLimit(name+">1%", false); err != nil || !slices.Equal(l.causes, []reqtrace.Cause{c}) {
+		if l, err := parseLimit(name+">1%", false, nil); err != nil || !slices.Equal(l.causes, []reqtrace.Cause{c}) {
 			t.Errorf("%s: %+v, %v", name, l, err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestLimitCheck(t *testing.T) {
 		{"p90-99:sleep>50%", "it is 100.0%, 50.0 points"},
 		{"p0-50:sleep>0%", ""},
 	} {
-		l, err := parseLimit(tt.limits, false)
+		l, err := parseLimit(tt.limits, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestLimitCheck(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", tt.limits, got, err, tt.hit)
 		}
 	}
-	l, _ := parseLimit("p99.9+:gc>1%", false)
+	l, _ := parseLimit("p99.9+:gc>1%", false, nil)
 	hit, err := Limits{l}.Check(verdict.Of(r))
 	if want := "-fail-if p99.9+:gc>1%: no request is in that band"; len(hit) > 0 || err == nil ||
 		!strings.HasPrefix(err.Error(), want) {
@@ -123,14 +123,14 @@ func FuzzParseLimit(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		l, err := parseLimit(s, false)
+		l, err := parseLimit(s, false, nil)
 		if err != nil {
 			return
 		}
 		if math.IsNaN(l.percent) || l.percent < 0 || l.percent >= 100 || len(l.causes) == 0 {
 			t.Fatalf("%q: %+v", s, l)
 		}
-		again, err := parseLimit(fmt.Sprintf("%s:%s>%v%%", l.band, l.cause, l.percent), false)
+		again, err := parseLimit(fmt.Sprintf("%s:%s>%v%%", l.band, l.cause, l.percent), false, nil)
 		if err != nil || again.band != l.band || again.cause != l.cause || again.percent != l.percent ||
 			!slices.Equal(again.causes, l.causes) {
 			t.Fatalf("%q is %+v, written out it is %+v, %v", s, l, again, err)

@@ -65,6 +65,7 @@ var words = template.FuncMap{
 	"interval": rangeText,
 	"join":     strings.Join,
 	"limits":   func() []string { return verdict.Limits },
+	"part":     partTitle,
 	"percent":  func(share float64) string { return chart.LabelNumber(chart.Significant(share*100, 3)) },
 	"share":    textfmt.Share,
 	"signed":   textfmt.SignedDuration,

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -16,6 +17,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/across"
 	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/loadgen"
@@ -26,43 +28,114 @@ import (
 func Verdict(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
-	if fetch.IsURL(name) {
-		s, err := newEndpoint(name, nil)
-		if err != nil {
-			return "", nil, err
-		}
-		if s.process = pid; o.Beside != nil {
-			s.process = noProcess
-		}
-		if s.seconds > 0 {
-			fmt.Fprintf(a.Stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
-		}
-		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) {
-			a.Say("explain", fmt.Sprintf(format, v...))
-		})
-		if err != nil {
-			return "", nil, err
-		}
-		defer b.Close()
-		if o.Beside != nil && beside != nil {
-			beside.CPU = o.Beside.CPU
-		}
-		if beside != nil {
-			o.Beside = beside
-		}
-		v, err = Analyze(ctx, s.url, b, o)
-		return s.url, v, err
-	}
-	in, source, err := cli.Open(name)
+	source, in, err := open(ctx, a, name, pid, profiled, &o)
 	if err != nil {
-		if strings.Contains(name, observe.PProfPath) {
-			err = fmt.Errorf("%w; write a server as HOST:PORT or http://HOST/PATH", err)
-		}
-		return "", nil, err
+		return source, nil, err
 	}
 	defer in.Close()
 	v, err = Analyze(ctx, source, in, o)
 	return source, v, err
+}
+
+// open opens a file, or takes a trace from a URL. It sets o.Beside.
+func open(
+	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o *reqtrace.Options,
+) (source string, in io.ReadCloser, err error) {
+	if !fetch.IsURL(name) {
+		in, source, err = cli.Open(name)
+		if err != nil && strings.Contains(name, observe.PProfPath) {
+			err = fmt.Errorf("%w; write a server as HOST:PORT or http://HOST/PATH", err)
+		}
+		return source, in, err
+	}
+	s, err := newEndpoint(name, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	if s.process = pid; o.Beside != nil {
+		s.process = noProcess
+	}
+	if s.seconds > 0 {
+		fmt.Fprintf(a.Stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
+	}
+	b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) {
+		a.Say("explain", fmt.Sprintf(format, v...))
+	})
+	if err != nil {
+		return s.url, nil, err
+	}
+	if o.Beside != nil && beside != nil {
+		beside.CPU = o.Beside.CPU
+	}
+	if beside != nil {
+		o.Beside = beside
+	}
+	return s.url, b, nil
+}
+
+// Service is a service whose trace is read with those of others.
+type Service struct {
+	*across.Service
+
+	Source  string
+	Verdict *verdict.Verdict // nil: the trace has no requests
+}
+
+// Services takes the traces of several services at the same time, and analyses one after the other.
+// Targets are by name, the first service first. Options.Class is of the first one. The story says which
+// of them makes its requests slow.
+func Services(
+	ctx context.Context, a *cli.App, names, targets []string, profiled bool, o reqtrace.Options,
+) ([]Service, *across.Story, error) {
+	list, options := make([]Service, len(names)), make([]reqtrace.Options, len(names))
+	opened, errs := make([]io.ReadCloser, len(names)), make([]error, len(names))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var fleet across.Fleet
+	var all sync.WaitGroup
+	for i, name := range names {
+		list[i].Service, options[i] = fleet.Service(name), o
+		options[i].Each = list[i].Add
+		if i > 0 {
+			options[i].Class = ""
+		}
+		all.Go(func() {
+			if list[i].Source, opened[i], errs[i] = open(ctx, a, targets[i], 0, profiled, &options[i]); errs[i] != nil {
+				cancel() // of the others
+			}
+		})
+	}
+	all.Wait()
+	defer func() {
+		for _, in := range opened {
+			if in != nil {
+				in.Close()
+			}
+		}
+	}()
+	for _, err := range errs { // the first that did not come from another
+		if err != nil && !errors.Is(err, cli.ErrInterrupted) {
+			return nil, nil, err
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	for i := range list {
+		v, err := Analyze(ctx, list[i].Source, opened[i], options[i])
+		var none *NoRequestsError
+		switch {
+		case errors.As(err, &none) && i > 0:
+			continue
+		case err != nil:
+			return nil, nil, err
+		case i == 0 && v.Report().Requests == 0:
+			return nil, nil, fmt.Errorf("%s: %s", list[i].Source, v.Sentence)
+		}
+		list[i].Verdict = v
+		list[i].End(v.Report())
+	}
+	return list, fleet.Join(), nil
 }
 
 const gzipMagic = "\x1f\x8b"
@@ -92,13 +165,18 @@ func Analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 		case ctx.Err() != nil:
 			return nil, cli.ErrInterrupted
 		case errors.As(r.err, &none):
-			return nil, fmt.Errorf("%s: %s", name, noRequests(none, o.Region))
+			return nil, &NoRequestsError{fmt.Sprintf("%s: %s", name, noRequests(none, o.Region))}
 		case r.err != nil:
 			return nil, fmt.Errorf("%s: %w", name, r.err)
 		}
 		return verdict.Of(r.report), nil
 	}
 }
+
+// NoRequestsError is the error of a trace without requests. It names flags.
+type NoRequestsError struct{ text string }
+
+func (e *NoRequestsError) Error() string { return e.text }
 
 func noRequests(err *reqtrace.NoRequestsError, region string) string {
 	if region != "" {

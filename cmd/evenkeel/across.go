@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/explain"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
+	"evenkeel.dev/internal/across"
+	"evenkeel.dev/internal/verdict"
+	"evenkeel.dev/reqtrace"
+)
+
+// named splits NAME=TRACE. The default name is the host of a URL, with its port if hosts are the same,
+// or a file's name.
+func named(list []string) (services, targets []string) {
+	for _, x := range list {
+		name, target, ok := strings.Cut(x, "=")
+		if _, err := os.Stat(x); err == nil || !ok || strings.ContainsAny(name, "/:?") {
+			name, target = "", x
+		}
+		services, targets = append(services, name), append(targets, target)
+	}
+	short := make([]string, len(list))
+	for i := range short {
+		short[i] = targetName(targets[i], false)
+	}
+	for i, name := range services {
+		switch {
+		case name != "":
+		case 1 < len(slices.DeleteFunc(slices.Clone(short), func(s string) bool { return s != short[i] })):
+			services[i] = targetName(targets[i], true)
+		default:
+			services[i] = short[i]
+		}
+	}
+	return services, targets
+}
+
+func targetName(target string, port bool) string {
+	if u, err := url.Parse(addressed(target)); err == nil && u.Host != "" {
+		if port {
+			return u.Host
+		}
+		return u.Hostname()
+	}
+	name, _, _ := strings.Cut(filepath.Base(target), ".")
+	return name
+}
+
+func (f *explainFlags) wrongServices(services []string) error {
+	seen := map[string]bool{}
+	for _, s := range services {
+		if seen[s] {
+			return fmt.Errorf("two services are %s; name each, such as shop=%s", s, "http://10.0.0.1:6060")
+		}
+		seen[s] = true
+	}
+	switch {
+	case services == nil:
+	case f.perfetto != "":
+		return errors.New("-perfetto is for one trace")
+	case f.cpuStat != "":
+		return errors.New("-cpu-stat is for one trace")
+	}
+	return nil
+}
+
+// acrossServices explains the slowest requests of the first service by what the others did for them.
+func acrossServices(
+	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names, targets []string, limits explain.Limits,
+) error {
+	if err := cli.CanSave(targets, f.html); err != nil {
+		return err
+	}
+	ctx, release := a.Catch(ctx)
+	defer release()
+	services, story, err := traces.Services(ctx, a, names, targets, !f.noProfile, f.options)
+	if err != nil {
+		return wrongOption(a, fs, targets[0], err)
+	}
+	var broken error
+	for _, s := range services {
+		if s.Verdict == nil {
+			a.Say("explain", s.Name+": its trace has no requests")
+			continue
+		}
+		if r := s.Report; r.Broken != "" {
+			broken = errors.Join(broken, fmt.Errorf("%s: %w: only the part before that counts (%s)", s.Source,
+				reqtrace.ErrBroken, r.Broken))
+		}
+	}
+	err = errors.Join(
+		a.SavePage(f.html, func(w io.Writer) error { return page.Across(w, story, services) }),
+		printAcross(a, story, services, f), broken)
+	hit := limits.CheckAcross(story, names[0])
+	a.Say("explain", hit...)
+	if err == nil && len(hit) > 0 {
+		return cli.ErrLimit
+	}
+	return err
+}
+
+func printAcross(a *cli.App, s *across.Story, services []traces.Service, f *explainFlags) error {
+	switch {
+	case f.json:
+		return explain.WriteAcrossJSON(a.Stdout, s, services)
+	case f.html == cli.ToStdout:
+		return nil
+	}
+	return explain.WriteAcross(a.Stdout, s, services, verdict.Options{Color: a.Style.Color, Width: a.Width})
+}
