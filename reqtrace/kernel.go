@@ -354,22 +354,6 @@ func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	return off
 }
 
-func (k *kernel) quotas(i int) float64 {
-	from, to := max(i-2, 0), min(i+1, len(k.at)-1)
-	d := k.cpu.Moments[to].Waited - k.cpu.Moments[from].Waited
-	if d <= 0 {
-		return 0
-	}
-	sum := int64(0)
-	for j := from + 1; j <= to; j++ {
-		sum += k.sums[j]
-	}
-	if sum <= int64(d) {
-		return 1
-	}
-	return float64(d) / float64(sum)
-}
-
 // now is the end of a stretch that goes on.
 func (x *onThread) within(w stretch, now int64) (runs, calls []stretch) {
 	add := func(s threadStretch) {
