@@ -81,16 +81,9 @@ func (m *model) log(l trace.Log, g *goroutine, t int64) {
 	case l.Category == mark.Class && began:
 		g.route = m.sites.intern(l.Message)
 	case l.Category == mark.Call:
-		for seq, p := g.turnOf(), g; seq != 0 && p != nil; p = p.parent {
-			if p.seq == seq && len(p.calls) < maxCalls {
-				p.calls = append(p.calls, Call{l.Message, dur(t - m.origin)})
-				return
-			}
-		}
+		m.turns.marksCall(g, Call{ID: l.Message, Start: dur(t - m.origin)})
 	}
 }
-
-const maxCalls = 1024 // of a request
 
 func (m *model) label(e *trace.Event, t int64) {
 	l := e.Label()
@@ -177,6 +170,11 @@ func (m *model) waits(g *goroutine, reason string, info *stackInfo, began, t int
 	last := &g.segments[len(g.segments)-1]
 	last.held, last.inside = reason == "chan send", info.inside
 	g.beats = info.has(roleBeat)
+	if g.calling = info.has(roleCalls); !g.calling {
+		g.callAt = 0
+	} else if g.callAt == 0 {
+		g.callAt = g.sends(began)
+	}
 	m.sites.waited(g, s, reason, info)
 	m.turns.waits(g, s, reason, info, t)
 	g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
@@ -194,6 +192,7 @@ func (m *model) calls(g *goroutine, info *stackInfo, began, t int64) {
 	last := &g.segments[len(g.segments)-1]
 	last.inside, last.thread = info.inside, g.thread
 	m.kernel.starts(g.thread, true, t)
+	g.talks(info, t)
 	m.commits(g, info, t)
 	m.turns.calls(g, info, t)
 	if g.serve && info.between() {
@@ -239,7 +238,11 @@ func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 	if s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
 		return
 	}
-	s.release = m.sites.look(by, e.Stack()).site
+	info := m.sites.look(by, e.Stack())
+	s.release = info.site
+	if m.turns.findCalls {
+		m.answers(g, by, info, int64(e.Time()))
+	}
 	// While it serves a request, a goroutine does not work for another one. So it released
 	// something.
 	if mine := g.turnOf(); by.serving() && mine != 0 && by.turnOf() != mine {
@@ -250,7 +253,7 @@ func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTransition) {
 	g.born, g.parent = t, m.other(e, g)
 	if g.parent != nil {
-		g.owner = g.parent.turnOf()
+		g.owner, g.connects = g.parent.turnOf(), g.parent.connects
 	}
 	g.ofNobody = g.parent == nil
 	g.mark, g.known = t, true
@@ -266,6 +269,7 @@ func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
 	if info.named {
 		g.place = info.site
 	}
+	g.reads = g.reads || info.has(roleReadLoop)
 	if info.has(roleSweep) { // it gives way after each span
 		g.gcWorker = true
 	}

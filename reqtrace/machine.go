@@ -270,7 +270,12 @@ func (m *model) wall(t int64) time.Time {
 	if m.snapshot == nil {
 		return time.Time{}
 	}
-	return m.snapshot.Wall.Add(dur(t - int64(m.snapshot.Trace)))
+	at := int64(m.snapshot.Trace)
+	// Mono is read together with Wall, and Trace later. On Linux they are the same clock.
+	if mono := int64(m.snapshot.Mono); at-mono >= 0 && at-mono < int64(time.Second) {
+		at = mono
+	}
+	return m.snapshot.Wall.Add(dur(t - at))
 }
 
 func (g *goroutine) onProcessor() bool {

@@ -99,6 +99,7 @@ func newModel(o Options) (*model, error) {
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{
 		anyServer: o.Region == "",
+		findCalls: o.Each != nil,
 		classes:   classes{pattern: o.Class, sites: m.sites, total: map[siteID]*Parts{}},
 		blamer:    blamer{clock: &m.clock, known: m.sites},
 	}
@@ -224,6 +225,9 @@ type goroutine struct {
 	asked     bool // by Options.Requests
 	forWork   bool
 	beats     bool
+	reads     bool // a client's connection
+	calling   bool // it waits for an answer
+	wrote     bool // its request of HTTP/2
 	gcWorker  bool
 	assisting bool
 	sweeping  bool
@@ -244,6 +248,10 @@ type goroutine struct {
 	stopping int    // stops of the world under way
 	stopAt   siteID // who asked for the stop
 	assistAt siteID
+	callAt   int64 // when its call began; 0: none is under way
+	conn     int64 // goroutine of the connection that brought its request; 0: not known
+	opened   int64 // when conn was born; 0: before the trace
+	connects int64 // when it or its parent last opened a connection
 }
 
 // at returns the index of the segment at t, or -1.

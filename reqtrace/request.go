@@ -61,9 +61,16 @@ type Request struct {
 
 	// Caller is the id of the call that brought it, as region.Middleware found it, or "".
 	Caller string `json:"caller,omitempty"`
-	// Sent is when it last wrote to the client, if the trace shows that.
-	Sent time.Duration `json:"-"`
-	// Calls are those that it made through region.Transport, in order.
+	// Answered and Sent are when it first and last wrote to the client, if the trace shows that.
+	// Answered needs Options.Each.
+	Answered time.Duration `json:"-"`
+	Sent     time.Duration `json:"-"`
+	// Conn is the goroutine of the connection that brought it, or 0 if that is not known. Opened is
+	// when it began, or 0 if that was before the trace. Both need Options.Each.
+	Conn   int64         `json:"-"`
+	Opened time.Duration `json:"-"`
+	// Calls are those that it made through region.Transport, in order. If Options.Each is set, they
+	// are also those of net/http's and gRPC's clients.
 	Calls []Call `json:"calls,omitempty"`
 
 	// Class is the route that region.Middleware found, the region's type if Options.Region is a
@@ -129,10 +136,18 @@ type Blame struct {
 	Longest time.Duration `json:"longest_ns,omitzero"`
 }
 
-// Call is a call of another service, which may have the same ID as its Caller.
+// Call is a call of another service, which may have the same ID as its Caller. Without
+// region.Transport it has no ID. Sent, End, Conn and Opened are 0 if Options.Each is nil or the trace
+// does not show them.
 type Call struct {
-	ID    string        `json:"id"`
+	ID    string        `json:"id,omitempty"`
 	Start time.Duration `json:"start_ns"`
+	Sent  time.Duration `json:"-"`
+	End   time.Duration `json:"end_ns,omitzero"` // the caller had the header of the answer
+	// the goroutine that reads the connection
+	Conn int64 `json:"conn,omitempty"`
+	// when the caller began to open it, or 0 if that was before the trace
+	Opened time.Duration `json:"-"`
 }
 
 // Tile is a piece of a request's time on its own goroutine. Its cause took most of it.
@@ -174,6 +189,7 @@ func (r *served) out(m *model) Request {
 func (r *served) fill(m *model) Request {
 	sites, origin := m.sites, m.origin
 	r.Clock, r.Began = origin+int64(r.End), m.wall(origin+int64(r.Start))
+	r.Sites, r.Path = make([]Blame, 0, len(r.sites)), make([]Tile, 0, len(r.path))
 	for _, s := range r.sites {
 		r.Sites = append(r.Sites, sites.blame(&s.wait, s.time, s.longest))
 	}

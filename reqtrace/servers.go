@@ -33,6 +33,13 @@ const (
 	roleHeader // it reads a request's header
 	roleAnswer // it writes to the client
 
+	// Of a client:
+	roleCalls    // it waits for an answer, or for a stream's header
+	roleReadLoop // it reads a connection of many calls
+	roleSelects
+	roleSends    // it sends a request of HTTP/2
+	roleConnects // it opens a connection
+
 	// Of the runtime:
 	roleGC // it allocates, and works or waits for the collector
 	roleSweep
@@ -76,6 +83,25 @@ var entries = map[string]role{
 	"bufio.(*Reader).Peek":                rolePeek,
 	"net/http.(*conn).readRequest":        roleHeader,
 	"net/http.checkConnErrorWriter.Write": roleAnswer,
+
+	"net/http.(*persistConn).roundTrip":                 roleCalls,
+	"net/http.(*persistConn).readLoop":                  roleReadLoop,
+	"net/http.(*http2ClientConn).roundTrip":             roleCalls,
+	"net/http.(*http2ClientConn).readLoop":              roleReadLoop,
+	"net/http/internal/http2.(*ClientConn).roundTrip":   roleCalls,
+	"net/http/internal/http2.(*ClientConn).readLoop":    roleReadLoop,
+	"golang.org/x/net/http2.(*ClientConn).roundTrip":    roleCalls,
+	"golang.org/x/net/http2.(*ClientConn).readLoop":     roleReadLoop,
+	"net/http.(*http2clientStream).doRequest":           roleSends,
+	"net/http/internal/http2.(*clientStream).doRequest": roleSends,
+	"golang.org/x/net/http2.(*clientStream).doRequest":  roleSends,
+	"syscall.Connect":  roleConnects,
+	"runtime.selectgo": roleSelects,
+
+	// http2_client.go; Stream up to 1.68, and ClientStream later
+	"google.golang.org/grpc/internal/transport.(*Stream).waitOnHeader":       roleCalls,
+	"google.golang.org/grpc/internal/transport.(*ClientStream).waitOnHeader": roleCalls,
+	"google.golang.org/grpc/internal/transport.(*http2Client).reader":        roleReadLoop,
 
 	"runtime.gcAssistAlloc":           roleGC,
 	"runtime.gcStart":                 roleGC,

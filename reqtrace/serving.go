@@ -1,5 +1,7 @@
 package reqtrace
 
+import "cmp"
+
 // way is how a goroutine serves requests, other than as a connection of HTTP/1:
 //
 //	wayLife      created                                            over
@@ -21,9 +23,11 @@ func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 	if !info.life {
 		return
 	}
-	asked := info.has(roleAsked)
-	if p := g.parent; p != nil && !asked && p.way == wayLife && p.start != 0 {
-		return // gRPC within a handler of HTTP/2
+	if p := g.parent; p != nil && !info.has(roleAsked) {
+		if p.way == wayLife && p.start != 0 {
+			return // gRPC within a handler of HTTP/2
+		}
+		g.conn, g.opened = p.id, p.born
 	}
 	x.step(g, turnServes, t)
 }
@@ -100,6 +104,7 @@ func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t 
 func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 	if info.has(roleAnswer) {
 		g.sent = t
+		g.answer = cmp.Or(g.answer, t)
 		x.step(g, turnAnswers, t)
 	}
 	switch {

@@ -81,7 +81,9 @@ type turn struct {
 
 	caller string
 	calls  []Call // by its goroutine and those that work for it
-	sent   int64  // when it last wrote to the client
+	called int    // number in the request's calls of the marked one under way; 0: none
+	answer int64  // when it first wrote to the client
+	sent   int64  // when it last did
 
 	class      siteID // the handler's function
 	classDepth uint8
@@ -98,6 +100,7 @@ type turn struct {
 type turns struct {
 	classes   classes
 	anyServer bool // without regions, net/http's turns are requests
+	findCalls bool // without marks too
 	origin    int64
 	blamer    blamer
 	kernel    *kernel
@@ -437,6 +440,9 @@ func (x *turns) served(g *goroutine) served {
 	q := Request{ID: g.reqID, Goroutine: g.id, Caller: g.caller, Calls: g.calls}
 	if g.sent > 0 {
 		q.Sent = dur(g.sent - x.origin)
+	}
+	if x.findCalls {
+		x.connection(&q, g)
 	}
 	return served{Request: q, class: class, other: !x.classes.wants(class)}
 }
