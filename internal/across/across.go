@@ -33,6 +33,7 @@ type Service struct {
 	calls    []call
 	medians  int // of the first service: how many of its requests, the first ones, are of the median
 	store
+	conns
 }
 
 // Service adds a service. The first one is the one whose requests are explained. Pass the Service's Add
@@ -58,21 +59,27 @@ func (s *Service) Add(q reqtrace.Request) {
 	if q.Caller != "" {
 		r.caller = number(q.Caller)
 	}
-	keep := s.first || r.caller != 0
+	keep := s.first || r.caller != 0 || q.Conn != 0
 	if kept, known := s.fleet.calls[r.caller]; !s.first && known && !kept {
 		keep = false
 	}
 	for _, c := range q.Calls {
+		if c.ID == "" {
+			continue
+		}
 		id := number(c.ID)
 		s.fleet.calls[id] = s.fleet.calls[id] || keep
 		if keep {
 			s.calls = append(s.calls, call{id, len(s.requests), q.Clock - int64(q.End-c.Start)})
 		}
 	}
+	at := -1
 	if keep {
+		at = len(s.requests)
 		r.spot = s.put(&q)
 		s.requests = append(s.requests, r)
 	}
+	s.connect(&q, at)
 }
 
 // End takes the report of the requests that were added. A service without one has no part in the story.
@@ -106,6 +113,7 @@ func (s *Service) prune() {
 		s.requests = append(s.requests, q)
 		kept[i] = len(s.requests)
 	}
+	s.renumber(kept)
 	calls := s.calls
 	s.calls = nil
 	for _, c := range calls {
@@ -194,6 +202,7 @@ func (f *Fleet) Join() *Story {
 	for _, x := range services {
 		s.Calls += len(x.calls)
 	}
+	s.Calls += j.unmarked
 	n := len(front.requests)
 	for i := n - 1; i >= max(n-pathsKept, front.medians); i-- {
 		s.Slowest = append(s.Slowest, j.path(ref{0, i}, front.requests[i].begin(), 0, 0))

@@ -33,12 +33,16 @@ type call struct {
 type link struct {
 	caller, callee ref
 	at, from, to   int64
+	likely         bool // few votes joined it, or the order of opening
 }
 
 type joiner struct {
 	services []*Service
 	clocks   map[[2]int]*clock // of caller and callee
 	links    []link            // by the caller and time
+	unmarked int               // calls
+	ordered  int               // calls that connections joined
+	unsure   int               // of those, likely ones
 }
 
 type end struct {
@@ -71,7 +75,10 @@ func newJoiner(services []*Service) *joiner {
 		c.decide()
 	}
 	eachID(calls, callees, j.pair)
-	slices.SortFunc(j.links, func(a, b link) int { return cmp.Or(a.caller.compare(b.caller), cmp.Compare(a.at, b.at)) })
+	order := func(a, b link) int { return cmp.Or(a.caller.compare(b.caller), cmp.Compare(a.at, b.at)) }
+	slices.SortFunc(j.links, order)
+	j.connections()
+	slices.SortFunc(j.links, order)
 	return j
 }
 
@@ -149,7 +156,7 @@ func (j *joiner) pair(calls, callees []end) {
 			if from < c.at-slack || best >= 0 && from >= at.from {
 				continue
 			}
-			best, at = i, link{c.ref, r.ref, c.at, max(from, c.at), max(to, c.at)}
+			best, at = i, link{c.ref, r.ref, c.at, max(from, c.at), max(to, c.at), false}
 		}
 		if best >= 0 {
 			taken[best] = true

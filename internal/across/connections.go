@@ -1,0 +1,469 @@
+package across
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// Calls that no id joins are joined by their connections. Both ends of a connection have the same
+// calls in the same order. Two ends that do not belong together agree by chance only:
+//
+//	shop    7     ├─────┤   ├───────┤       ├──┤
+//	prices  31     ├───┤     ├─────┤         ├┤        each call has a request in it
+//	        32               ├┤            ├──────┤    one of three has
+//
+//  1. Each call votes for the request that fills it best, and each request for its call.
+//  2. Two ends are a pair if they have several times the votes of the next best pair of either end.
+//     A pair leaves the vote with its calls, so the next round tells others apart.
+//  3. Some ends have too few calls to vote. If others of the two services are pairs, these are
+//     paired in the order in which they were opened.
+//  4. The calls of a pair are joined in their order.
+
+// use is a call at its caller, or a request at the other end.
+type use struct {
+	request int   // -1: not kept
+	a, b    int64 // of its service's clock
+	at      int64 // a, or when a call was marked
+	open    bool  // b may be later than the answer
+
+	marked bool // a call
+}
+
+// conn is an end of a connection.
+type conn struct {
+	service int   // of a joiner
+	opened  int64 // 0: before the trace
+	uses    []use // by a
+	paired  bool
+}
+
+// pairOf is a caller's end and the other one.
+type pairOf struct{ caller, callee *conn }
+
+// match is a pair of which the calls agree.
+type match struct {
+	pairOf
+	uses [][2]int
+	sure bool
+}
+
+// order joins calls by their order.
+type order struct {
+	*joiner
+	callers, callees [][]*conn // by service
+	views            map[[2]int]*view
+	wrong            map[pairOf]bool
+	matches          []match
+}
+
+// view is how a caller sees a callee.
+type view struct {
+	same   bool // they have one clock
+	ids    bool // ids told the clock
+	offset func(at int64) int64
+	slack  int64
+	from   int64 // when both traces have calls
+	to     int64
+	paired bool
+
+	callerBegan, calleeBegan int64 // the traces
+}
+
+const (
+	enoughShare = .9                   // of the calls of both ends
+	enoughCalls = 5                    // of a pair that is voted for
+	enoughRatio = 2                    // of the votes, for a pair that is sure
+	maxRounds   = 16                   // for each ratio
+	maxChoice   = 256                  // of requests for a call, or of ends for an end
+	exact       = int64(20_000)        // ns between times of one clock
+	accepts     = int64(5_000_000_000) // ns that a connection may wait for its server
+	starts      = int64(50_000_000)    // ns in which a trace may miss some events
+)
+
+// connections joins what no id joined.
+func (j *joiner) connections() {
+	x := &order{joiner: j, views: map[[2]int]*view{}, wrong: map[pairOf]bool{}}
+	x.collect()
+	for p, callers := range x.callers {
+		for q, callees := range x.callees {
+			if p != q && len(callers) > 0 && len(callees) > 0 {
+				if v := x.look(p, q); v != nil {
+					x.views[[2]int{p, q}] = v
+				}
+			}
+		}
+	}
+	for _, ratio := range []float64{8, 4, enoughRatio, 1.3} {
+		for n := 0; n < maxRounds && x.round(ratio); n++ {
+		}
+	}
+	x.rest()
+	x.reach(x.link())
+}
+
+// collect finds the ends of connections of which an id joined no call.
+func (x *order) collect() {
+	joined := map[ref]bool{}
+	for i := range x.links {
+		joined[x.links[i].callee] = true
+	}
+	for k, s := range x.services {
+		for _, e := range s.callers {
+			e.service = k
+			e.paired = slices.ContainsFunc(e.uses, func(u use) bool { return x.linked(ref{k, u.request}, u.at) })
+		}
+		for _, e := range s.callees {
+			e.service = k
+			e.paired = slices.ContainsFunc(e.uses, func(u use) bool { return joined[ref{k, u.request}] })
+		}
+		x.callers, x.callees = append(x.callers, connsOf(s.callers)), append(x.callees, connsOf(s.callees))
+	}
+}
+
+func (j *joiner) linked(caller ref, at int64) bool {
+	return slices.ContainsFunc(j.of(caller), func(l link) bool { return l.at == at })
+}
+
+// conns is what a service's requests say of connections.
+type conns struct {
+	callers, callees map[int64]*conn // by goroutine
+	began            int64           // the trace
+	wall             int64           // clock less the service's; 0: not known
+}
+
+// connect keeps the connections of a request and of its calls. request is its index, or -1.
+func (s *conns) connect(q *reqtrace.Request, request int) {
+	if s.callers == nil {
+		s.callers, s.callees = map[int64]*conn{}, map[int64]*conn{}
+	}
+	base := q.Clock - int64(q.End)
+	s.began = base
+	if s.wall == 0 && !q.Began.IsZero() {
+		s.wall = q.Began.UnixNano() - base - int64(q.Start)
+	}
+	for _, c := range q.Calls {
+		if e := connOf(s.callers, c.Conn, base, int64(c.Opened)); e != nil {
+			e.uses = append(e.uses, use{
+				request: request, a: base + int64(max(c.Sent, c.Start)), b: base + int64(c.End),
+				at: base + int64(c.Start), marked: c.ID != "",
+			})
+		}
+	}
+	if e := connOf(s.callees, q.Conn, base, int64(q.Opened)); e != nil {
+		u := use{request: request, a: base + int64(q.Start), b: base + int64(q.Answered), open: q.Answered == 0}
+		if u.open {
+			u.b = q.Clock
+		}
+		e.uses = append(e.uses, u)
+	}
+}
+
+// renumber takes the new numbers of requests, plus 1.
+func (s *conns) renumber(kept []int) {
+	for _, ends := range []map[int64]*conn{s.callers, s.callees} {
+		for _, e := range ends {
+			for i := range e.uses {
+				if u := &e.uses[i]; u.request >= 0 {
+					u.request = kept[u.request] - 1
+				}
+			}
+		}
+	}
+}
+
+func connOf(ends map[int64]*conn, id, base, opened int64) *conn {
+	if id == 0 {
+		return nil
+	}
+	e := ends[id]
+	if e == nil {
+		e = &conn{}
+		if opened > 0 {
+			e.opened = base + opened
+		}
+		ends[id] = e
+	}
+	return e
+}
+
+// connsOf returns ends without those that ids joined, in the order in which they were opened or
+// used.
+func connsOf(ends map[int64]*conn) []*conn {
+	var list []*conn
+	for _, id := range slices.Sorted(maps.Keys(ends)) {
+		if e := ends[id]; !e.paired {
+			slices.SortStableFunc(e.uses, func(a, b use) int { return cmp.Compare(a.a, b.a) })
+			list = append(list, e)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *conn) int {
+		return cmp.Or(cmp.Compare(a.opened, b.opened), cmp.Compare(a.uses[0].a, b.uses[0].a))
+	})
+	return list
+}
+
+// look returns nil if it is not certain how the clocks differ.
+func (x *order) look(p, q int) *view {
+	v := &view{slack: exact}
+	if c := x.clocks[[2]int{p, q}]; c != nil && c.pairs > 0 {
+		v.ids, v.same, v.offset = true, c.same, c.offset
+		if !c.same {
+			v.slack = unsure
+		}
+	} else if base, known := x.wallOffset(p, q); known && base > -sameHost && base < sameHost {
+		v.same, v.offset = true, func(int64) int64 { return 0 }
+	} else if d := x.estimate(p, q, base); d != nil {
+		v.offset, v.slack = d.offset, unsure
+	} else {
+		return nil
+	}
+	v.callerBegan = x.services[p].began
+	v.calleeBegan = v.here(x.services[q].began)
+	v.from, v.to = math.MaxInt64, math.MinInt64
+	from, to := v.from, v.to
+	for _, e := range x.callers[p] {
+		v.from, v.to = min(v.from, e.uses[0].a), max(v.to, e.uses[len(e.uses)-1].b)
+	}
+	for _, e := range x.callees[q] {
+		from, to = min(from, e.uses[0].a), max(to, e.uses[len(e.uses)-1].b)
+	}
+	v.from, v.to = max(v.from, v.here(from)), min(v.to, v.here(to))
+	return v
+}
+
+// here returns a time of the callee by the caller's clock, by which offset goes.
+func (v *view) here(at int64) int64 { return at + v.offset(at+v.offset(at)) }
+
+// choice is what a call or a request votes for.
+type choice struct {
+	other *conn
+	gap   int64 // how much of the call the request does not fill
+}
+
+func (c *choice) offer(other *conn, gap int64) {
+	if c.other == nil || gap < c.gap {
+		*c = choice{other, gap}
+	}
+}
+
+// queue is the requests of a service that have not been joined, by a.
+type queue struct {
+	uses  []use
+	ends  []*conn
+	votes []choice
+}
+
+func (x *order) queue(q int) *queue {
+	l := &queue{}
+	type one struct {
+		u *use
+		e *conn
+	}
+	var all []one
+	for _, e := range x.callees[q] {
+		for i := range e.uses {
+			if !e.paired {
+				all = append(all, one{&e.uses[i], e})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.u.a, b.u.a) })
+	for _, o := range all {
+		l.uses, l.ends = append(l.uses, *o.u), append(l.ends, o.e)
+	}
+	l.votes = make([]choice, len(all))
+	return l
+}
+
+// round pairs the ends that have ratio times the votes of the next best. It reports whether another
+// round may find more.
+func (x *order) round(ratio float64) bool {
+	votes := x.vote()
+	type top struct{ first, second float64 }
+	tops := map[*conn]*top{}
+	for p, n := range votes {
+		for _, e := range []*conn{p.caller, p.callee} {
+			t := tops[e]
+			if t == nil {
+				t = &top{}
+				tops[e] = t
+			}
+			t.first, t.second = max(t.first, n), max(t.second, min(t.first, n))
+		}
+	}
+	maps.DeleteFunc(votes, func(p pairOf, n float64) bool {
+		a, b := tops[p.caller], tops[p.callee]
+		return n < a.first || n < b.first || n < ratio*max(a.second, b.second, 1) ||
+			min(len(p.caller.uses), len(p.callee.uses)) < enoughCalls
+	})
+	more := false
+	for _, p := range slices.SortedFunc(maps.Keys(votes), func(a, b pairOf) int {
+		return cmp.Or(cmp.Compare(votes[b], votes[a]), a.compare(b))
+	}) {
+		if p.caller.paired || p.callee.paired {
+			continue
+		}
+		v := x.viewOf(p)
+		uses, share := v.align(p.caller, p.callee)
+		switch {
+		case share < enoughShare:
+			x.wrong[p], more = true, true
+		case len(uses) >= enoughCalls:
+			x.pair(match{p, uses, ratio >= enoughRatio})
+			v.paired, more = true, true
+		}
+	}
+	return more
+}
+
+func (p pairOf) compare(o pairOf) int {
+	return cmp.Or(cmp.Compare(p.caller.service, o.caller.service), cmp.Compare(p.callee.service, o.callee.service),
+		cmp.Compare(p.caller.uses[0].a, o.caller.uses[0].a), cmp.Compare(p.callee.uses[0].a, o.callee.uses[0].a))
+}
+
+func (x *order) viewOf(p pairOf) *view { return x.views[[2]int{p.caller.service, p.callee.service}] }
+
+func (x *order) pair(m match) {
+	m.caller.paired, m.callee.paired = true, true
+	x.matches = append(x.matches, m)
+}
+
+// vote counts votes by calls and by requests.
+func (x *order) vote() map[pairOf]float64 {
+	queues := make([]*queue, len(x.callees))
+	for q := range queues {
+		queues[q] = x.queue(q)
+	}
+	votes := map[pairOf]float64{}
+	for p, callers := range x.callers {
+		for _, e := range callers {
+			for i := range e.uses {
+				if e.paired {
+					break
+				}
+				best := choice{}
+				for q, l := range queues {
+					if v := x.views[[2]int{p, q}]; v != nil && len(l.uses) > 0 {
+						x.ask(e, &e.uses[i], l, v, &best)
+					}
+				}
+				if best.other != nil {
+					votes[pairOf{e, best.other}]++
+				}
+			}
+		}
+	}
+	for _, l := range queues {
+		for i, c := range l.votes {
+			if c.other != nil {
+				votes[pairOf{c.other, l.ends[i]}]++
+			}
+		}
+	}
+	return votes
+}
+
+// ask compares a call with the requests in it.
+func (x *order) ask(e *conn, call *use, l *queue, v *view, best *choice) {
+	off := v.offset(call.a)
+	from, to := call.a-off-v.slack, call.b-off+v.slack
+	i, _ := slices.BinarySearchFunc(l.uses, from, func(u use, t int64) int { return cmp.Compare(u.a, t) })
+	for n := 0; n < maxChoice && i < len(l.uses) && l.uses[i].a <= to; n, i = n+1, i+1 {
+		u := &l.uses[i]
+		if u.b > to && !u.open {
+			continue
+		}
+		gap := max(u.a-(call.a-off), 0) + abs(call.b-off-u.b)
+		if (best.other == nil || gap < best.gap || l.votes[i].other == nil || gap < l.votes[i].gap) &&
+			!x.wrong[pairOf{e, l.ends[i]}] && v.maybe(e, l.ends[i]) {
+			best.offer(l.ends[i], gap)
+			l.votes[i].offer(e, gap)
+		}
+	}
+}
+
+func abs(n int64) int64 { return max(n, -n) }
+
+// link returns the calls of pairs.
+func (x *order) link() []link {
+	for i := range x.matches {
+		m := &x.matches[i]
+		v, c := x.viewOf(m.pairOf), x.clock(m.caller.service, m.callee.service)
+		for _, u := range m.uses {
+			if a, b := &m.caller.uses[u[0]], &m.callee.uses[u[1]]; !v.ids {
+				c.add(a.a, a.b, b.a, min(b.b, a.b-v.offset(a.a)))
+			}
+		}
+	}
+	for key, v := range x.views {
+		if c := x.clocks[key]; c != nil && !v.ids {
+			c.same = v.same
+		}
+	}
+	var list []link
+	for i := range x.matches {
+		m := &x.matches[i]
+		c := x.clock(m.caller.service, m.callee.service)
+		for _, u := range m.uses {
+			a, b := &m.caller.uses[u[0]], &m.callee.uses[u[1]]
+			if a.request < 0 || b.request < 0 {
+				continue
+			}
+			l := link{caller: ref{m.caller.service, a.request}, callee: ref{m.callee.service, b.request}, at: a.at}
+			l.likely = !m.sure
+			q, off := x.request(l.callee), c.offset(a.a)
+			l.from, l.to = max(q.begin()+off, a.at), max(q.sent+off, a.at)
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// reach adds the links of the first service's requests, and of those that they led to.
+func (x *order) reach(list []link) {
+	links, calls := map[ref][]link{}, map[ref]int{}
+	for _, l := range list {
+		links[l.caller] = append(links[l.caller], l)
+	}
+	for k, s := range x.services {
+		for _, e := range s.callers {
+			for _, u := range e.uses {
+				if u.request >= 0 && !u.marked {
+					calls[ref{k, u.request}]++
+				}
+			}
+		}
+	}
+	var todo []ref
+	seen := map[ref]bool{}
+	visit := func(r ref) {
+		if !seen[r] {
+			seen[r] = true
+			todo = append(todo, r)
+		}
+	}
+	for i := range x.services[0].requests {
+		visit(ref{0, i})
+	}
+	var found []link
+	for len(todo) > 0 {
+		r := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		x.unmarked += calls[r]
+		found = append(found, links[r]...)
+		for _, l := range links[r] {
+			if l.likely {
+				x.unsure++
+			}
+		}
+		for _, l := range slices.Concat(x.of(r), links[r]) {
+			visit(l.callee)
+		}
+	}
+	x.ordered = len(found)
+	x.links = append(x.links, found...)
+}

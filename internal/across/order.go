@@ -1,0 +1,221 @@
+package across
+
+import (
+	"cmp"
+	"slices"
+)
+
+// fits reports whether a request may be that of a call, and how much of the call it fills, up to 1.
+func (v *view) fits(call, request *use) (fill float64, ok bool) {
+	off := v.offset(call.a)
+	a, b := request.a+off, request.b+off
+	if a < call.a-v.slack || a > call.b+v.slack || b > call.b+v.slack && !request.open {
+		return 0, false
+	}
+	a, b = max(a, call.a), min(b, call.b)
+	return float64(max(b-a, 0)) / float64(max(call.b-call.a, 1)), true
+}
+
+// align pairs the calls of two ends in their order. It returns which share of the calls are paired,
+// of the end with the lower share. A call does not count while one of the traces has none.
+func (v *view) align(caller, callee *conn) (uses [][2]int, share float64) {
+	var picks []pick
+	n := 0
+	for i := range caller.uses {
+		c := &caller.uses[i]
+		off := v.offset(c.a)
+		for n < len(callee.uses) && callee.uses[n].a+off < c.a-v.slack {
+			n++
+		}
+		for k := n; k < min(len(callee.uses), n+maxChoice) && callee.uses[k].a+off <= c.b+v.slack; k++ {
+			if fill, ok := v.fits(c, &callee.uses[k]); ok {
+				picks = append(picks, pick{i, k, 1 + fill})
+			}
+		}
+	}
+	left, right := make([]bool, len(caller.uses)), make([]bool, len(callee.uses))
+	// Some calls may be sent in another order than it seems.
+	for _, p := range append(inOrder(picks, len(right)), picks...) {
+		if !left[p.i] && !right[p.k] {
+			left[p.i], right[p.k] = true, true
+			uses = append(uses, [2]int{p.i, p.k})
+		}
+	}
+	if n = len(uses); n == 0 {
+		return nil, 0
+	}
+	alone := v.alone(caller.uses, left, func(at int64) int64 { return at })
+	alone = max(alone, v.alone(callee.uses, right, v.here))
+	if n >= enoughCalls {
+		alone = max(alone-1, 0) // of a request that the end of the trace cut off
+	}
+	share = float64(n) / float64(n+alone)
+	if v.same && share >= enoughShare {
+		uses = between(uses)
+	}
+	return uses, share
+}
+
+// between pairs calls whose neighbours are paired, as a trace may have times that are too late.
+func between(uses [][2]int) [][2]int {
+	slices.SortFunc(uses, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
+	for n, next := range uses[1:] {
+		last := uses[n]
+		if next[0]-last[0] != next[1]-last[1] {
+			continue
+		}
+		for i := 1; i < next[0]-last[0]; i++ {
+			uses = append(uses, [2]int{last[0] + i, last[1] + i})
+		}
+	}
+	return uses
+}
+
+// alone counts the uses that are not paired though both traces have calls.
+func (v *view) alone(uses []use, paired []bool, here func(at int64) int64) (n int) {
+	for i := range uses {
+		if !paired[i] && here(uses[i].a) >= v.from && here(uses[i].b) <= v.to {
+			n++
+		}
+	}
+	return n
+}
+
+// rest pairs the ends that were opened or used too little to vote.
+func (x *order) rest() {
+	for range maxRounds {
+		var all []candidate
+		for p, callers := range x.callers {
+			for q, callees := range x.callees {
+				if v := x.views[[2]int{p, q}]; v != nil && v.paired {
+					all = append(all, v.opened(free(callers), free(callees))...)
+				}
+			}
+		}
+		slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.fill, a.fill) })
+		found := false
+		for _, c := range all {
+			if !c.caller.paired && !c.callee.paired {
+				x.pair(c.match)
+				found = true
+			}
+		}
+		if !found {
+			return
+		}
+	}
+}
+
+func free(ends []*conn) []*conn {
+	return slices.DeleteFunc(slices.Clone(ends), func(e *conn) bool { return e.paired })
+}
+
+type candidate struct {
+	match
+	fill float64 // of a call, on average
+}
+
+// opened pairs ends in the order in which they were opened. Those that are older than the trace
+// have no order.
+func (v *view) opened(callers, callees []*conn) []candidate {
+	var all, old []candidate
+	var picks []pick
+	first := slices.Clone(callees)
+	slices.SortStableFunc(first, func(a, b *conn) int { return cmp.Compare(a.uses[0].a, b.uses[0].a) })
+	number, longest := map[*conn]int{}, int64(0)
+	for k, o := range callees {
+		number[o] = k
+		longest = max(longest, o.uses[len(o.uses)-1].a-o.uses[0].a)
+	}
+	for i, e := range callers {
+		from, to := e.uses[0].a-v.slack, e.uses[len(e.uses)-1].b+v.slack
+		off := v.offset(from)
+		at, _ := slices.BinarySearchFunc(first, from-off-longest, func(o *conn, t int64) int {
+			return cmp.Compare(o.uses[0].a, t)
+		})
+		for n := 0; n < maxChoice && at < len(first) && first[at].uses[0].a+off <= to; at++ {
+			o := first[at]
+			if o.uses[len(o.uses)-1].a+off < from || !v.maybe(e, o) {
+				continue
+			}
+			n++
+			uses, share := v.align(e, o)
+			if share < enoughShare {
+				continue
+			}
+			c := candidate{match: match{pairOf{e, o}, uses, false}}
+			for _, u := range uses {
+				fill, _ := v.fits(&e.uses[u[0]], &o.uses[u[1]])
+				c.fill += fill / float64(len(uses))
+			}
+			if e.opened == 0 || o.opened == 0 {
+				old = append(old, c)
+			} else {
+				picks = append(picks, pick{i, number[o], float64(len(uses)) * (1 + c.fill)})
+				all = append(all, c)
+			}
+		}
+	}
+	kept := map[[2]int]bool{}
+	for _, p := range inOrder(slices.Clone(picks), len(callees)) {
+		kept[[2]int{p.i, p.k}] = true
+	}
+	for n, p := range picks {
+		if kept[[2]int{p.i, p.k}] {
+			old = append(old, all[n])
+		}
+	}
+	return old
+}
+
+// maybe compares when two ends were opened. The callee accepts after the caller has connected.
+func (v *view) maybe(caller, callee *conn) bool {
+	at := v.here(callee.opened)
+	switch {
+	case caller.opened == 0 && callee.opened == 0:
+		return true
+	case caller.opened == 0:
+		return at <= v.callerBegan+accepts
+	case callee.opened == 0:
+		return caller.opened <= v.calleeBegan+starts
+	}
+	return at >= caller.opened-v.slack && at <= caller.opened+accepts
+}
+
+// pick is a pair of two lists, by their indexes.
+type pick struct {
+	i, k   int
+	weight float64
+}
+
+// inOrder returns the heaviest picks that go up in both lists. The second one has n. It sorts picks.
+func inOrder(picks []pick, n int) []pick {
+	slices.SortFunc(picks, func(a, b pick) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(b.k, a.k)) })
+	// A Fenwick tree has the last pick of the heaviest way that ends below an index, or 0.
+	tree, before, sum := make([]int, n+1), make([]int, len(picks)+1), make([]float64, len(picks)+1)
+	last := 0
+	for at, p := range picks {
+		best := 0
+		for k := p.k; k > 0; k &= k - 1 {
+			if sum[tree[k]] > sum[best] {
+				best = tree[k]
+			}
+		}
+		at++
+		before[at], sum[at] = best, sum[best]+p.weight
+		for k := p.k + 1; k <= n; k += k & -k {
+			if sum[at] > sum[tree[k]] {
+				tree[k] = at
+			}
+		}
+		if sum[at] > sum[last] {
+			last = at
+		}
+	}
+	var way []pick
+	for ; last > 0; last = before[last] {
+		way = append(way, picks[last-1])
+	}
+	slices.Reverse(way)
+	return way
+}
