@@ -189,7 +189,6 @@ func (r *served) out(m *model) Request {
 func (r *served) fill(m *model) Request {
 	sites, origin := m.sites, m.origin
 	r.Clock, r.Began = origin+int64(r.End), m.wall(origin+int64(r.Start))
-	r.Sites, r.Path = make([]Blame, 0, len(r.sites)), make([]Tile, 0, len(r.path))
 	for _, s := range r.sites {
 		r.Sites = append(r.Sites, sites.blame(&s.wait, s.time, s.longest))
 	}

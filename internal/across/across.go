@@ -137,6 +137,8 @@ type Story struct {
 	Joined   float64  `json:"joined"`
 	Calls    int      `json:"calls"` // of the median and the slowest requests, and of those that they led to
 	Found    int      `json:"found"`
+	Ordered  int      `json:"ordered"` // of Found, without an id: by their order within connections
+	Unsure   int      `json:"unsure"`  // of Ordered: the evidence is thin
 	Clocks   []Offset `json:"clocks"`
 	Caveats  []string `json:"caveats"`
 	Slowest  [][]Span `json:"slowest"` // the paths of the slowest requests
@@ -188,10 +190,11 @@ const (
 	worthTime  = time.Millisecond
 	worthShare = .5 // of the excess: a service that is named
 	// The same of a way to a service, because all ways are slow on a machine that other processes use.
-	worthWay  = .75
-	pathsKept = 5
-	mostFound = .95 // of the calls; others began or ended outside of a trace
-	likely    = .5  // of the waits for the network that have to be joined
+	worthWay   = .75
+	pathsKept  = 5
+	mostUnsure = .2  // of the calls that were found
+	mostFound  = .95 // of the calls; others began or ended outside of a trace
+	likely     = .5  // of the waits for the network that have to be joined
 )
 
 // Join tells the story. The first service must have requests.
@@ -202,7 +205,7 @@ func (f *Fleet) Join() *Story {
 	for _, x := range services {
 		s.Calls += len(x.calls)
 	}
-	s.Calls += j.unmarked
+	s.Calls, s.Ordered, s.Unsure = s.Calls+j.unmarked, j.ordered, j.unsure
 	n := len(front.requests)
 	for i := n - 1; i >= max(n-pathsKept, front.medians); i-- {
 		s.Slowest = append(s.Slowest, j.path(ref{0, i}, front.requests[i].begin(), 0, 0))
@@ -372,8 +375,12 @@ func (s *Story) say(services []*Service) {
 	front := services[0].Name
 	of := "of the extra time of " + front + "'s slowest requests"
 	if s.Found == 0 {
-		s.Caveats = append(s.Caveats, "No call was found in another trace. Wrap handlers with region.Middleware and "+
-			"transports with region.Transport in all services.")
+		s.Caveats = append(s.Caveats, "No call was found in another trace. If the services do call each other, mark "+
+			"the calls: wrap handlers with region.Middleware and transports with region.Transport.")
+	}
+	if s.Unsure > 0 {
+		s.Caveats = append(s.Caveats, fmt.Sprintf("%s of %s without marks are joined by few signs.",
+			textfmt.Count(float64(s.Unsure)), textfmt.Plural(s.Ordered, "call")))
 	}
 	if float64(s.Found) < mostFound*float64(s.Calls) {
 		s.Caveats = append(s.Caveats, fmt.Sprintf("%s of %s were found in the other traces.",
@@ -388,7 +395,7 @@ func (s *Story) say(services []*Service) {
 	p := &s.Parts[0]
 	share := textfmt.Share(p.Share)
 	is := "is"
-	if s.Joined < likely {
+	if s.Joined < likely || float64(s.Unsure) > mostUnsure*float64(s.Found) {
 		is = "is likely"
 	}
 	v := p.Verdict
