@@ -44,6 +44,7 @@ func TestBudget(t *testing.T) {
 					float64(c.parked)*float64(goroutineCost)) / 1e9
 				f.perByte = func() int64 { return int64(time.Since(f.began).Seconds() * float64(c.perSec)) }
 				r := begin(t, f, Options{CPU: c.share})
+				time.Sleep(333 * time.Millisecond) // requests and ticks at one time would come in any order
 				for range 3600 {
 					r.requests.Add(c.requests)
 					time.Sleep(time.Second)
