@@ -14,8 +14,7 @@ import (
 	_ "net/http/pprof"
 	"os"
 	"os/exec"
-	"runtime"
-	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -50,7 +49,6 @@ type service struct {
 	mu   sync.Mutex
 	pool chan struct{}
 	n    int
-	live []*[16]*int
 }
 
 // serve prints the address, and takes the peers as JSON.
@@ -78,12 +76,8 @@ func serve(role string) {
 		transport, handler = region.Transport(transport), region.Middleware(handler)
 	}
 	s.client = &http.Client{Transport: transport}
-	switch cause {
-	case "lock":
+	if cause == "lock" {
 		go s.reload()
-	case "gc":
-		debug.SetGCPercent(10)
-		s.keeps()
 	}
 	http.Handle("/", handler)
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); os.Exit(0) }() // the test has ended
@@ -91,7 +85,8 @@ func serve(role string) {
 	panic((&http.Server{Protocols: &protocols}).Serve(ln))
 }
 
-const slow = 40 * time.Millisecond
+// slow is long next to what a busy machine does to a request.
+const slow = 200 * time.Millisecond
 
 func (s *service) reload() {
 	for {
@@ -99,14 +94,6 @@ func (s *service) reload() {
 		s.mu.Lock()
 		time.Sleep(slow)
 		s.mu.Unlock()
-	}
-}
-
-// keeps has the collector mark many pointers.
-func (s *service) keeps() {
-	s.live = make([]*[16]*int, 1<<21)
-	for i := range s.live {
-		s.live[i] = new([16]*int)
 	}
 }
 
@@ -126,7 +113,7 @@ func (s *service) each(of int) bool {
 
 func (s *service) takeFromPool() {
 	s.pool <- struct{}{}
-	if s.each(100) {
+	if s.each(30) {
 		time.Sleep(slow)
 	}
 	<-s.pool
@@ -156,22 +143,20 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 	case "pool":
 		s.takeFromPool()
 	case "sleep":
-		if s.each(70) {
+		if s.each(30) {
 			s.rest()
 		}
-	case "gc":
-		runtime.KeepAlive(make([]byte, 200<<10))
 	case "disk":
-		if s.each(70) {
+		if s.each(30) {
 			s.save()
 		}
 	case "refuse":
-		if s.each(70) {
+		if s.each(30) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 	case "one of ten":
-		if strings.HasSuffix(r.URL.Path, "/7") && s.each(50) {
+		if strings.HasSuffix(r.URL.Path, "/7") && s.each(30) {
 			s.rest()
 		}
 	}
@@ -342,7 +327,7 @@ func (f *fleet) trace(
 					_, _ = io.Copy(io.Discard, res.Body)
 					res.Body.Close()
 				}
-				time.Sleep(4 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond)
 			}
 		})
 	}
@@ -379,8 +364,15 @@ func (f *fleet) trace(
 
 type causes map[string]string // by service
 
+func on64Bits(t *testing.T) {
+	if strconv.IntSize < 64 {
+		t.Skip("make check runs it on 64 bits")
+	}
+}
+
 // TestPlanted: the service and the line that a cause was planted in come first, one and two levels down.
 func TestPlanted(t *testing.T) {
+	on64Bits(t)
 	testutil.Slow(t, "it traces fleets of four processes")
 	for name, tt := range map[string]struct {
 		causes
@@ -392,10 +384,9 @@ func TestPlanted(t *testing.T) {
 		"lock two levels":     {causes{"store": "lock"}, "store", "(*service).reload ", true},
 		"pool":                {causes{"stock": "pool"}, "stock", "(*service).takeFromPool ", false},
 		"sleep two levels":    {causes{"store": "sleep"}, "store", "(*service).rest ", false},
-		"one of ten":          {causes{"shop": "fan-out", "prices": "one of ten"}, "prices", "(*service).rest ", true},
+		"one of ten":          {causes{"shop": "fan-out", "prices": "one of ten"}, "prices", "(*service).rest ", false},
 		"lock over HTTP/2":    {causes{"store": "lock", "protocol": "h2"}, "store", "(*service).reload ", false},
 		"disk":                {causes{"store": "disk"}, "store", "(*service).save ", false},
-		"gc":                  {causes{"prices": "gc"}, "prices", "GC", false},
 		"retries":             {causes{"prices": "refuse"}, "shop", "(*service).pause ", false},
 		"queue in between":    {causes{"way": "queue"}, "prices", "way", true},
 	} {
@@ -430,6 +421,7 @@ func named(t *testing.T, s *across.Story, service, line string) bool {
 
 // TestOrder compares what connections join with what ids join in the same traces.
 func TestOrder(t *testing.T) {
+	on64Bits(t)
 	testutil.Slow(t, "it traces fleets of four processes")
 	for name, set := range map[string]causes{
 		"HTTP/1": nil, "HTTP/2": {"protocol": "h2"}, "few idle connections": {"idle": "few"},

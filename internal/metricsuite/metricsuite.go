@@ -79,6 +79,9 @@ func fill(v reflect.Value, path string, f func(path string)) {
 		for i := range v.NumField() {
 			fill(v.Field(i), path+"."+v.Type().Field(i).Name, f)
 		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 7, 7))
+		f(path)
 	case reflect.Map:
 		key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 		if key.Kind() == reflect.String {
