@@ -392,7 +392,7 @@ func TestPlanted(t *testing.T) {
 	} {
 		for _, marks := range []string{"", "none"} {
 			t.Run(strings.TrimRight(name+" "+marks, " "), func(t *testing.T) {
-				if !tt.quick {
+				if !tt.quick || marks == "" {
 					testutil.Long(t, "it traces one of many fleets")
 				}
 				all := causes{"marks": marks}
@@ -429,9 +429,7 @@ func TestOrder(t *testing.T) {
 	} {
 		for _, clients := range []int{1, 8, 64} {
 			t.Run(fmt.Sprint(name, " ", clients), func(t *testing.T) {
-				if name != "HTTP/1" || clients != 8 {
-					testutil.Long(t, "it traces one of many fleets")
-				}
+				testutil.Long(t, "it traces one of many fleets")
 				var services [][]reqtrace.Request
 				start(t, set).trace(clients, 3*time.Second,
 					func(string) (func(reqtrace.Request), func(*reqtrace.Report)) {

@@ -11,6 +11,7 @@ package grpcregion
 
 import (
 	"context"
+	"runtime/trace"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -21,6 +22,9 @@ import (
 // UnaryServer is a [grpc.UnaryServerInterceptor] that marks calls as requests. Their id is the
 // x-request-id of the metadata.
 func UnaryServer(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if !trace.IsEnabled() {
+		return handler(ctx, req)
+	}
 	get := func(name string) string {
 		if v := metadata.ValueFromIncomingContext(ctx, name); len(v) > 0 {
 			return v[0]
@@ -37,6 +41,9 @@ func UnaryClient(
 	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	options ...grpc.CallOption,
 ) error {
+	if !trace.IsEnabled() {
+		return invoke(ctx, method, req, reply, conn, options...)
+	}
 	sent, _ := metadata.FromOutgoingContext(ctx)
 	name, value := region.MarkCall(ctx, func(name string) string {
 		if v := sent.Get(name); len(v) > 0 {

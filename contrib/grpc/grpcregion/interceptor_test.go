@@ -81,6 +81,11 @@ func TestJoined(t *testing.T) {
 		}
 		return <-s.sent, <-s.sent
 	}
+	if n := testing.AllocsPerRun(100, func() {
+		_, _ = grpcregion.UnaryServer(t.Context(), nil, nil, func(context.Context, any) (any, error) { return nil, nil })
+	}); n != 0 {
+		t.Errorf("without a trace: %v allocations", n)
+	}
 	if _, second := call(); len(second.Get("evenkeel-call")) > 0 {
 		t.Errorf("without a trace: %v", second)
 	}
