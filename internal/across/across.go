@@ -117,11 +117,13 @@ func (s *Service) prune() {
 	calls := s.calls
 	s.calls = nil
 	for _, c := range calls {
+		s.fleet.calls[c.id] = false
 		if k := kept[c.request]; k > 0 {
 			s.calls = append(s.calls, call{c.id, k - 1, c.at})
-		} else {
-			s.fleet.calls[c.id] = false
 		}
+	}
+	for _, c := range s.calls { // others may have the same id
+		s.fleet.calls[c.id] = true
 	}
 }
 
@@ -379,7 +381,7 @@ func (s *Story) say(services []*Service) {
 			"the calls: wrap handlers with region.Middleware and transports with region.Transport.")
 	}
 	if s.Unsure > 0 {
-		s.Caveats = append(s.Caveats, fmt.Sprintf("%s of %s without marks are joined by few signs.",
+		s.Caveats = append(s.Caveats, fmt.Sprintf("%s of %s without marks are joined on thin evidence.",
 			textfmt.Count(float64(s.Unsure)), textfmt.Plural(s.Ordered, "call")))
 	}
 	if float64(s.Found) < mostFound*float64(s.Calls) {

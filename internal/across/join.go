@@ -291,11 +291,14 @@ const maxDepth = 16 // of calls
 func (j *joiner) add(into *spent, r ref, part float64, depth int) {
 	s := j.services[r.service]
 	path, entries := s.get(j.request(r))
-	left := &left{s.blames, entries}
+	left, called := &left{s.blames, entries}, map[ref]float64{}
 	for i := len(path) - 1; i >= 0 && depth < maxDepth; i-- {
 		if t := &path[i]; waits(t.Cause) {
-			j.replace(into, r, left, t, part, depth)
+			j.replace(into, r, left, t, part, called)
 		}
+	}
+	for callee, ns := range called { // once for each, though a call may span many waits
+		j.add(into, callee, ns/float64(max(j.request(callee).took, 1)), depth+1)
 	}
 	for _, e := range entries {
 		into.add(what{service: r.service, blame: e.blame}, part*float64(e.time), e.longest)
@@ -311,7 +314,9 @@ func (s *spent) add(w what, ns float64, longest int64) {
 
 // replace goes back through a wait from its end. The call that ended last is what was waited for, and
 // before it began, another one may have been.
-func (j *joiner) replace(into *spent, r ref, left *left, t *reqtrace.Tile, part float64, depth int) {
+func (j *joiner) replace(
+	into *spent, r ref, left *left, t *reqtrace.Tile, part float64, called map[ref]float64,
+) {
 	base := j.request(r).begin()
 	start, end := base+int64(t.Start), base+int64(t.End)
 	for end > start {
@@ -326,7 +331,7 @@ func (j *joiner) replace(into *spent, r ref, left *left, t *reqtrace.Tile, part 
 		if ns := take(to - from); ns > 0 {
 			into.via[via{r.service, c.callee.service, t.Site}] += ns
 			into.joined += ns
-			j.add(into, c.callee, ns/float64(max(j.request(c.callee).took, 1)), depth+1)
+			called[c.callee] += ns
 		}
 		end = at
 	}

@@ -16,6 +16,7 @@ const (
 	period    = int64(1_000_000_000) // ns in which clocks drift by less than a bin
 	drifted   = int64(10_000_000)    // ns in a trace
 
+	maxPeriods = 86_400
 	maxAsked   = 2048
 	leastVotes = 8
 	leastPeak  = 2 // of the next peak
@@ -116,7 +117,7 @@ func alikes(calls, requests []use, base, within, width int64, yield func(call in
 			if gap < -width/4 {
 				break
 			}
-			if off := c.a - r.a - base + gap/2; abs(off) <= within {
+			if off := c.a - r.a - base + gap/2; off >= -within && off <= within {
 				yield(i, off, abs(gap))
 			}
 		}
@@ -126,6 +127,9 @@ func alikes(calls, requests []use, base, within, width int64, yield func(call in
 // track follows the offset from the period in which most calls agree with it to the others.
 func track(calls, requests []use, base, offset, width int64) *drift {
 	type alike struct{ offset, gap int64 }
+	if calls[len(calls)-1].a/period-calls[0].a/period > maxPeriods {
+		return nil
+	}
 	d := &drift{first: calls[0].a / period}
 	periods := make([][]alike, calls[len(calls)-1].a/period-d.first+1)
 	d.offsets = make([]int64, len(periods))
