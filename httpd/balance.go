@@ -53,7 +53,8 @@ type relief struct {
 	began, waited time.Duration // when the period began, and what the watcher had waited until then
 
 	// Only balance writes these.
-	busy  float64 // part of the time, of late
+	seen  float64 // busy part of the time, of late
+	busy  float64 // the same, with what moves should change
 	conns int     // usual, when the period began
 }
 
@@ -104,8 +105,8 @@ func (s *server) compare() (next time.Duration) {
 
 // lacksLoop reports whether a loop is crowded, and none has little to do.
 func lacksLoop(loops []*loop) bool {
-	return slices.ContainsFunc(loops, func(l *loop) bool { return l.relief.busy >= crowded }) &&
-		!slices.ContainsFunc(loops, func(l *loop) bool { return l.relief.busy < crowded/2 })
+	return slices.ContainsFunc(loops, func(l *loop) bool { return l.relief.seen >= crowded }) &&
+		!slices.ContainsFunc(loops, func(l *loop) bool { return l.relief.seen < crowded/2 })
 }
 
 // share lets loops that are busy, from least on, give half of the difference to those that are less
@@ -156,6 +157,7 @@ func (l *loop) look() float64 {
 	defer l.mu.Unlock()
 	v := &l.relief
 	busy := min(max(1-float64(waited-v.waited)/float64(now-v.began), 0), 1)
+	v.seen += (busy - v.seen) / 4
 	v.busy += (busy - v.busy) / 4
 	v.waited, v.began = waited, now
 	v.period++
@@ -266,7 +268,7 @@ func (d departure) deliver() {
 // place returns a new connection of the loop, or of one that it gives connections to.
 func (l *loop) place(h *aio.Conn) *conn {
 	l.mu.Lock()
-	to := l
+	to, period := l, l.relief.period
 	if l.relief.budget > 0 {
 		l.relief.budget--
 		to = l.relief.to
@@ -274,7 +276,9 @@ func (l *loop) place(h *aio.Conn) *conn {
 	l.mu.Unlock()
 	moved, err := h.Move(to.watcher)
 	if err != nil {
-		return newConn(l, h)
+		to, moved = l, h
 	}
-	return newConn(to, moved)
+	c := newConn(to, moved)
+	c.period = period + math.MaxUint8/2 // it has not read yet
+	return c
 }

@@ -50,7 +50,7 @@ func TestShare(t *testing.T) {
 		total := 0.0
 		for i, busy := range tt.busy {
 			l := loopOf(&server{})
-			l.relief.busy, l.relief.last = busy, 1000
+			l.relief.seen, l.relief.busy, l.relief.last = busy, busy, 1000
 			if tt.conns != nil {
 				l.relief.conns = tt.conns[i]
 			}
@@ -65,6 +65,20 @@ func TestShare(t *testing.T) {
 			if l.relief.budget != tt.budgets[i] || l.relief.budget > 0 && l.relief.to != loops[tt.to[i]] {
 				t.Errorf("%s: loop %d gives %d, or to another; want %d", tt.name, i, l.relief.budget, tt.budgets[i])
 			}
+		}
+	}
+}
+
+// TestHotConnection: a loop with one connection, which cannot give it away, needs no further loop if
+// another one is idle.
+func TestHotConnection(t *testing.T) {
+	SetCalm(t)
+	hot, idle := loopOf(&server{}), loopOf(&server{})
+	hot.relief.seen, hot.relief.busy, hot.relief.last = .9, .9, 1000
+	for range 10 {
+		share([]*loop{hot, idle}, .9, crowded, 4)
+		if lacksLoop([]*loop{hot, idle}) {
+			t.Fatalf("another loop is to begin, with %v and %v busy", hot.relief.seen, idle.relief.seen)
 		}
 	}
 }
