@@ -60,13 +60,15 @@ const (
 	// sysmon interrupts code and looks at the network in it
 	quietSysmon = int64(25 * time.Millisecond)
 	quietWindow = int64(2 * time.Millisecond)
-	piled       = int64(1 * time.Millisecond)
-	pileLeast   = 3
-	beatLate    = int64(5 * time.Millisecond)
-	beatPeriod  = int64(100 * time.Millisecond) // runtime/tracecpu.go, runtime/pprof.profileWriter
-	maxWindow   = 1 << 14
-	maxStalls   = 1000 // in a report
-	looksLeast  = 100
+	// how long before a silence a request may have begun to wait for what held all up
+	quietPatience = int64(100 * time.Millisecond)
+	piled         = int64(1 * time.Millisecond)
+	pileLeast     = 3
+	beatLate      = int64(5 * time.Millisecond)
+	beatPeriod    = int64(100 * time.Millisecond) // runtime/tracecpu.go, runtime/pprof.profileWriter
+	maxWindow     = 1 << 14
+	maxStalls     = 1000 // in a report
+	looksLeast    = 100
 	// a silence with a chance below e^-improbable is a stall
 	improbable = 7
 )
@@ -130,7 +132,7 @@ type quiet struct {
 	resumed  int // of ran: it goes on in the window
 	pile     int // wake-ups in the window that no goroutine made
 	timers   int
-	waiting  bool // a request waits for others
+	waiting  bool // a request waits for others, but not for long yet
 	answers  int  // may have come late from one of these; not in pile
 }
 
@@ -138,7 +140,7 @@ func (m *model) quiet(a, b int64) (q quiet) {
 	q.a, q.b = a, b
 	for _, g := range m.goroutines {
 		s := g.last()
-		q.waiting = q.waiting || (s == stateNetwork || s == stateChannel) && g.serving() && !g.measures
+		q.waiting = q.waiting || g.serving() && !g.measures && g.waitsSince(a-quietPatience)
 		switch {
 		case g.onProcessor() && g.gcWorker:
 			q.busy++
@@ -203,6 +205,13 @@ func (q *quiet) ends(m *model, next []trace.Event) {
 			}
 		}
 	}
+}
+
+// waitsSince reports whether g began to wait for others at t or later. Long polls and sockets began
+// before.
+func (g *goroutine) waitsSince(t int64) bool {
+	s := g.last()
+	return (s == stateNetwork || s == stateChannel) && g.segments[len(g.segments)-1].start >= t
 }
 
 func (g *goroutine) stuck(a int64) int {

@@ -205,6 +205,42 @@ func TestMachine(t *testing.T) {
 	}
 }
 
+// TestMachineLongPoll: a request that waits for long is no sign that one service holds up all others.
+func TestMachineLongPoll(t *testing.T) {
+	for name, tt := range map[string]struct {
+		begins int64 // the wait of the other request
+		stalls int
+	}{"long": {300, 1}, "short": {190_000, 0}} {
+		s := newScript(t, 2)
+		s.at(10)
+		for g := 11; g <= 13; g++ {
+			s.born(g)
+		}
+		s.born(1).born(2).keep()
+		s.at(100).wake(0, 2).run(2, 2).begin(2)
+		if tt.begins > 300 { // it runs until then
+			for at := int64(5000); at < tt.begins; at += 5000 {
+				s.at(at).begin(2).end(2)
+			}
+		}
+		s.at(tt.begins).wait(2, "chan receive", "main.poll")
+		for at := tt.begins + 5000; at < 200_000; at += 5000 {
+			s.at(at).wake(0, 11).run(11, 1).wait(11, "network", "main.read")
+		}
+		s.at(200_000).wake(0, 1).run(1, 1).begin(1).wait(1, "sleep", "main.rest")
+		s.m.looks = 1000
+		for g := 11; g <= 13; g++ {
+			s.at(250_000+int64(g)).wake(0, g)
+		}
+		s.at(250_020).wake(0, 1).run(1, 1)
+		s.at(250_100).end(1).wait(1, "network", "main.serve")
+		s.play()
+		if got := s.m.machine.Stalls; got != tt.stalls {
+			t.Errorf("%s: %d stalls, want %d", name, got, tt.stalls)
+		}
+	}
+}
+
 // TestMachineBacklog: who waits for a processor behind what a stall has piled up waits for the
 // machine, until one is idle again, and for as long again as the stall at most.
 func TestMachineBacklog(t *testing.T) {
