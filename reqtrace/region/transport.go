@@ -50,8 +50,8 @@ func MarkCall(ctx context.Context, get func(name string) string) (name, value st
 	if !trace.IsEnabled() {
 		return "", ""
 	}
-	id := callID(get)
-	if id == "" {
+	id := spanID(get)
+	if id == "" { // a proxy may have copied callHeader of another call
 		id = fmt.Sprintf("%016x", rand.Uint64())
 		name, value = callHeader, id
 	}
@@ -65,7 +65,7 @@ func MarkCaller(ctx context.Context, get func(name string) string) {
 	if !trace.IsEnabled() {
 		return
 	}
-	if id := callID(get); id != "" {
+	if id := cmp.Or(spanID(get), validID(get(callHeader))); id != "" {
 		trace.Log(ctx, mark.Caller, id)
 	}
 }
@@ -79,11 +79,11 @@ func (t transport) CloseIdleConnections() {
 
 const idLength = 16 // hexadecimal digits of a span
 
-// callID returns the id of the call that headers belong to, or "".
-func callID(get func(name string) string) string {
+// spanID returns the caller's span in the headers of distributed tracing, or "".
+func spanID(get func(name string) string) string {
 	_, afterTrace, _ := strings.Cut(get("B3"), "-") // trace-span, trace-span-sampled, and so on
 	b3, _, _ := strings.Cut(afterTrace, "-")
-	return cmp.Or(parentID(get("Traceparent")), validID(b3), validID(get("X-B3-Spanid")), validID(get(callHeader)))
+	return cmp.Or(parentID(get("Traceparent")), validID(b3), validID(get("X-B3-Spanid")))
 }
 
 // parentID returns the span of a traceparent: version-trace-span-flags.

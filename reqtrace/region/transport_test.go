@@ -122,7 +122,6 @@ func TestHeaders(t *testing.T) {
 		{"b3", "B3", "80f198ee56343ba864fe8b2a57d3eff7-" + span + "-1-05e3ac9a4f6e3b90", false},
 		{"b3 of two parts", "B3", "80f198ee56343ba8-" + span, false},
 		{"b3 of several headers", "X-B3-Spanid", span, false},
-		{"our own", "Evenkeel-Call", span, false},
 		{"no header", "Accept", "text/plain", true},
 		{"a zero span", "Traceparent", strings.Replace(parent, span, "0000000000000000", 1), true},
 		{"version ff", "Traceparent", "ff" + parent[2:], true},
@@ -146,12 +145,34 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: the caller's request: %s", tt.name, d)
 		}
 		id := sent.Get("Evenkeel-Call")
-		if adds := id != "" && tt.header != "Evenkeel-Call"; adds != tt.adds || adds && len(id) != 16 {
+		if adds := id != ""; adds != tt.adds || adds && len(id) != 16 {
 			t.Errorf("%s: sent with the id %q", tt.name, id)
 		}
 		if got := sent.Get(tt.header); got != tt.value {
 			t.Errorf("%s: %s became %s", tt.name, tt.value, got)
 		}
+	}
+}
+
+// TestInherited: a proxy copies our header of the call that brought its request. Its own call has
+// another id.
+func TestInherited(t *testing.T) {
+	end := tracing(t)
+	defer end()
+	r, _ := http.NewRequest(http.MethodGet, "http://prices/", nil)
+	r.Header.Set("Evenkeel-Call", span)
+	res, err := region.Transport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		if ids := r.Header["Evenkeel-Call"]; len(ids) != 1 || ids[0] == span || len(ids[0]) != 16 {
+			t.Errorf("sent with %q", ids)
+		}
+		return &http.Response{Body: http.NoBody}, nil
+	})).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if r.Header.Get("Evenkeel-Call") != span {
+		t.Error("the caller's request was changed")
 	}
 }
 

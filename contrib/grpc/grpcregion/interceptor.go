@@ -52,7 +52,9 @@ func UnaryClient(
 		return ""
 	})
 	if name != "" {
-		ctx = metadata.AppendToOutgoingContext(ctx, name, value)
+		sent = metadata.Join(sent) // it may be nil
+		sent.Set(name, value)
+		ctx = metadata.NewOutgoingContext(ctx, sent)
 	}
 	return invoke(ctx, method, req, reply, conn, options...)
 }
