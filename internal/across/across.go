@@ -56,6 +56,9 @@ func (s *Service) Add(q reqtrace.Request) {
 	if q.Sent > 0 {
 		r.sent -= int64(q.End - q.Sent)
 	}
+	if q.Answered > 0 {
+		r.first = q.Clock - int64(q.End-q.Answered)
+	}
 	if q.Caller != "" {
 		r.caller = number(q.Caller)
 	}
@@ -70,7 +73,11 @@ func (s *Service) Add(q reqtrace.Request) {
 		id := number(c.ID)
 		s.fleet.calls[id] = s.fleet.calls[id] || keep
 		if keep {
-			s.calls = append(s.calls, call{id, len(s.requests), q.Clock - int64(q.End-c.Start)})
+			x := call{id: id, request: len(s.requests), at: q.Clock - int64(q.End-c.Start)}
+			if c.End > 0 {
+				x.answered = q.Clock - int64(q.End-c.End)
+			}
+			s.calls = append(s.calls, x)
 		}
 	}
 	at := -1
@@ -119,7 +126,8 @@ func (s *Service) prune() {
 	for _, c := range calls {
 		s.fleet.calls[c.id] = false
 		if k := kept[c.request]; k > 0 {
-			s.calls = append(s.calls, call{c.id, k - 1, c.at})
+			c.request = k - 1
+			s.calls = append(s.calls, c)
 		}
 	}
 	for _, c := range s.calls { // others may have the same id
@@ -127,8 +135,8 @@ func (s *Service) prune() {
 	}
 }
 
-// Story says whose fault it is that the slowest 1% of the first service's requests take longer than
-// its median request. Each wait for another service is replaced by what that service did for the
+// Story says which service makes the slowest 1% of the first service's requests slower than its median
+// request. Each wait for another service is replaced by what that service did for the
 // request, in the slow and in the median requests.
 type Story struct {
 	Sentence string   `json:"sentence"`
@@ -140,7 +148,7 @@ type Story struct {
 	Calls    int      `json:"calls"` // of the median and the slowest requests, and of those that they led to
 	Found    int      `json:"found"`
 	Ordered  int      `json:"ordered"` // of Found, without an id: by their order within connections
-	Unsure   int      `json:"unsure"`  // of Ordered: the evidence is thin
+	Unsure   int      `json:"unsure"`  // of Found: the evidence is thin
 	Clocks   []Offset `json:"clocks"`
 	Caveats  []string `json:"caveats"`
 	Slowest  [][]Span `json:"slowest"` // the paths of the slowest requests
@@ -237,7 +245,11 @@ func (s *Story) clocks(j *joiner) {
 		offset, within := c.Offset()
 		o.Offset, o.Within = time.Duration(offset), time.Duration(within)
 		s.Clocks = append(s.Clocks, o)
-		if !c.certain() {
+		switch {
+		case within > unsure:
+			s.Caveats = append(s.Caveats, fmt.Sprintf("The clocks of %s and %s are compared within %s only, so times "+
+				"between them are uncertain.", o.Caller, o.Callee, textfmt.Duration(o.Within)))
+		case !c.certain():
 			s.Caveats = append(s.Caveats, fmt.Sprintf("The clocks of %s and %s do not agree, so times between them "+
 				"are uncertain. Trace under less load.", o.Caller, o.Callee))
 		}
@@ -381,23 +393,22 @@ func (s *Story) say(services []*Service) {
 			"the calls: wrap handlers with region.Middleware and transports with region.Transport.")
 	}
 	if s.Unsure > 0 {
-		s.Caveats = append(s.Caveats, fmt.Sprintf("%s of %s without marks are joined on thin evidence.",
-			textfmt.Count(float64(s.Unsure)), textfmt.Plural(s.Ordered, "call")))
+		s.Caveats = append(s.Caveats, fmt.Sprintf("%s of %s are joined on thin evidence.",
+			textfmt.Count(float64(s.Unsure)), textfmt.Plural(s.Found, "call")))
 	}
 	if float64(s.Found) < mostFound*float64(s.Calls) {
 		s.Caveats = append(s.Caveats, fmt.Sprintf("%s of %s were found in the other traces.",
 			textfmt.Count(float64(s.Found)), textfmt.Plural(s.Calls, "call")))
 	}
-	excess := s.Tail - s.Median
-	if len(s.Parts) == 0 || excess < worthTime || s.Tail <= worthTimes*s.Median {
+	if len(s.Parts) == 0 || !s.Worth() {
 		s.Sentence = fmt.Sprintf("No cause to name. The slowest 1%% of %s's requests take only %s more than the "+
-			"median request.", front, textfmt.Duration(max(excess, 0)))
+			"median request.", front, textfmt.Duration(max(s.Tail-s.Median, 0)))
 		return
 	}
 	p := &s.Parts[0]
 	share := textfmt.Share(p.Share)
 	is := "is"
-	if s.Joined < likely || float64(s.Unsure) > mostUnsure*float64(s.Found) {
+	if !s.Known() || float64(s.Unsure) > mostUnsure*float64(s.Found) {
 		is = "is likely"
 	}
 	v := p.Verdict
@@ -435,6 +446,12 @@ func (s *Story) say(services []*Service) {
 		s.Fix = "in " + p.Service + ", " + v.Fix + " See " + v.Causes[0].Guide + "."
 	}
 }
+
+// Worth reports whether the slowest requests take enough longer than the median to ask for a cause.
+func (s *Story) Worth() bool { return s.Tail-s.Median >= worthTime && s.Tail > worthTimes*s.Median }
+
+// Known reports whether enough of the waits for the network are joined to say what other services take.
+func (s *Story) Known() bool { return s.Joined >= likely }
 
 // Figures says how much time it is about, and what of it is known.
 func (s *Story) Figures() []string {

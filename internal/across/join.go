@@ -22,18 +22,19 @@ import (
 // ref is a request of a service.
 type ref struct{ service, request int }
 
-// call is a call of a request. at is of the service's clock.
+// call is a call of a request. Its times are of the service's clock.
 type call struct {
-	id      uint64
-	request int
-	at      int64
+	id       uint64
+	request  int
+	at       int64
+	answered int64 // when the header of the answer was there; 0: not known
 }
 
 // link is a call whose request was found. Times are of the caller's clock.
 type link struct {
 	caller, callee ref
 	at, from, to   int64
-	likely         bool // few votes joined it, or the order of opening
+	likely         bool // the evidence is thin
 }
 
 type joiner struct {
@@ -42,13 +43,14 @@ type joiner struct {
 	links    []link            // by the caller and time
 	unmarked int               // calls
 	ordered  int               // calls that connections joined
-	unsure   int               // of those, likely ones
+	unsure   int               // likely ones of all links
 }
 
 type end struct {
 	ref
-	id uint64
-	at int64
+	id       uint64
+	at       int64
+	answered int64 // of a call
 }
 
 func newJoiner(services []*Service) *joiner {
@@ -56,23 +58,26 @@ func newJoiner(services []*Service) *joiner {
 	var calls, callees []end
 	for k, s := range services {
 		for _, c := range s.calls {
-			calls = append(calls, end{ref{k, c.request}, c.id, c.at})
+			calls = append(calls, end{ref{k, c.request}, c.id, c.at, c.answered})
 		}
 		for i := range s.requests {
 			if q := &s.requests[i]; q.caller != 0 {
-				callees = append(callees, end{ref{k, i}, q.caller, q.begin()})
+				callees = append(callees, end{ref{k, i}, q.caller, q.begin(), 0})
 			}
 		}
 	}
-	// An id without a doubt tells how the clocks differ.
+	// A call and a request that share their id with no others tell how the clocks differ.
 	eachID(calls, callees, func(c, r []end) {
 		if len(c) == 1 && len(r) == 1 && c[0].service != r[0].service {
-			caller, callee := j.request(c[0].ref), j.request(r[0].ref)
-			j.clock(c[0].service, r[0].service).add(c[0].at, caller.clock, r[0].at, callee.sent)
+			until, sent := j.request(c[0].ref).clock, j.request(r[0].ref).sent
+			if first := j.request(r[0].ref).first; c[0].answered > 0 && first > 0 {
+				until, sent = c[0].answered, first
+			}
+			j.clock(c[0].service, r[0].service).add(c[0].at, until, r[0].at, sent)
 		}
 	})
-	for _, c := range j.clocks {
-		c.decide()
+	for key, c := range j.clocks {
+		c.decide(j.wallOffset(key[0], key[1]))
 	}
 	eachID(calls, callees, j.pair)
 	order := func(a, b link) int { return cmp.Or(a.caller.compare(b.caller), cmp.Compare(a.at, b.at)) }
@@ -145,6 +150,8 @@ func (j *joiner) pair(calls, callees []end) {
 		return
 	}
 	taken := make([]bool, len(callees))
+	other := func(r end) bool { return r.service != callees[0].service }
+	crossed := several(calls) && slices.ContainsFunc(callees, other)
 	for _, c := range calls {
 		best, at := -1, link{}
 		for i, r := range callees {
@@ -156,13 +163,27 @@ func (j *joiner) pair(calls, callees []end) {
 			if from < c.at-slack || best >= 0 && from >= at.from {
 				continue
 			}
-			best, at = i, link{c.ref, r.ref, c.at, max(from, c.at), max(to, c.at), false}
+			best, at = i, link{c.ref, r.ref, c.at, max(from, c.at), max(to, c.at), crossed}
 		}
 		if best >= 0 {
 			taken[best] = true
 			j.links = append(j.links, at)
+			if crossed {
+				j.unsure++
+			}
 		}
 	}
+}
+
+// several reports whether one service makes more than one of the calls. If these go to different
+// services, an id does not say which went where.
+func several(calls []end) bool {
+	by := map[int]bool{}
+	return slices.ContainsFunc(calls, func(c end) bool {
+		again := by[c.service]
+		by[c.service] = true
+		return again
+	})
 }
 
 const (
@@ -173,7 +194,7 @@ const (
 
 // clock is how far the callee's clock is behind the caller's:
 //
-//	call at  ≤  begin + offset        answer + offset  ≤  end of the caller's request
+//	call at  ≤  begin + offset        answer + offset  ≤  the caller has it, or its request ends
 //
 // On one host both are CLOCK_MONOTONIC, and the offset is 0. Elsewhere it is in the middle of what the
 // calls of a window allow, because clocks drift.
@@ -210,8 +231,14 @@ func (c *clock) add(at, end, from, to int64) {
 	w.add(at-from, end-to, false)
 }
 
-// decide tolerates some pairs, because a trace may have times that are too late (x/exp/trace, reader.go).
-func (c *clock) decide() { c.same = 100*c.agree >= 98*c.pairs }
+// decide compares wall clocks if they are known. Otherwise nearly all calls have to agree, because a
+// trace may have some times that are too late (x/exp/trace, reader.go).
+func (c *clock) decide(wall int64, known bool) {
+	c.same = 100*c.agree >= 98*c.pairs
+	if known {
+		c.same = wall > -sameHost && wall < sameHost
+	}
+}
 
 // offset returns what to add to a time of the callee.
 func (c *clock) offset(at int64) int64 {

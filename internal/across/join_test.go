@@ -69,6 +69,24 @@ func requestOf(start, took time.Duration, w wait) reqtrace.Request {
 	return q
 }
 
+// TestWorksAfterCalls: a caller that works for long after its call does not hide that the clocks differ.
+func TestWorksAfterCalls(t *testing.T) {
+	calls, callees := requests(1000, 5*time.Millisecond, 0, oneIn50)
+	for i := range calls {
+		q := &calls[i]
+		q.Calls[0].End = q.End // the answer
+		q.End += 10 * time.Millisecond
+		q.Clock += int64(10 * time.Millisecond)
+		q.Parts.Add(reqtrace.CauseRunning, 10*time.Millisecond)
+		callees[i].Answered = callees[i].End
+	}
+	s := fleetOf(calls, callees).Join()
+	if c := s.Clocks[0]; (c.Offset-5*time.Millisecond).Abs() > 100*time.Microsecond || len(s.Caveats) > 0 ||
+		s.Parts[0].Service != "prices" || s.Parts[0].Share < .95 {
+		t.Errorf("%+v, %v, %+v", c, s.Caveats, s.Parts)
+	}
+}
+
 func oneIn50(i int) time.Duration {
 	if i%50 == 0 {
 		return 30 * time.Millisecond

@@ -33,8 +33,8 @@ func (d *drift) offset(at int64) int64 {
 }
 
 // wallOffset returns how far a callee's clock is behind its caller's if the wall clocks agree.
-func (x *order) wallOffset(p, q int) (offset int64, known bool) {
-	caller, callee := x.services[p].wall, x.services[q].wall
+func (j *joiner) wallOffset(p, q int) (offset int64, known bool) {
+	caller, callee := j.services[p].wall, j.services[q].wall
 	if caller == 0 || callee == 0 {
 		return 0, false
 	}

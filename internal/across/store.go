@@ -12,9 +12,9 @@ import (
 // A trace of 30 MB has some 30,000 requests. What is kept of each is packed, because the traces of all
 // services are joined at once:
 //
-//	request ── spot ──> length │ tiles: start after the last, length, cause, site │ entries: blame, time, longest
-//	                                                                          │              │
-//	                                                                        sites          blames
+//	spot ──> length │ tiles: start after the last, length, cause, site │ entries: blame, time, longest
+//	                                                               │              │
+//	                                                             sites          blames
 type store struct {
 	chunks  [][]byte
 	sites   []string
@@ -28,7 +28,8 @@ type request struct {
 	clock   int64 // end
 	took    int64
 	machine int64  // part of took in which the machine stood still
-	sent    int64  // when it was answered, or the end
+	sent    int64  // when it last wrote to the client, or the end
+	first   int64  // when it first did; 0: not known
 	caller  uint64 // id of its call; 0: none
 	spot    spot
 }

@@ -44,8 +44,8 @@ type acrossBand struct {
 
 const mostBands = 40 // of a request
 
-// Across writes whose fault the slowest requests are, their paths over services, and what each service
-// does by itself.
+// Across writes which service makes the slowest requests slow, their paths over services, and what each
+// service does by itself.
 func Across(w io.Writer, s *across.Story, services []traces.Service) error {
 	p := acrossPage{
 		shell: newShell(style+explainStyle, explainScript, []byte("null")), Story: s, Services: services,
