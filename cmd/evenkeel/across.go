@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -58,15 +59,22 @@ func targetName(target string, port bool) string {
 	return name
 }
 
-func (f *explainFlags) wrongServices(services []string) error {
-	seen := map[string]bool{}
-	for _, s := range services {
-		if seen[s] {
-			return fmt.Errorf("two services are %s; name each, such as shop=%s", s, "http://10.0.0.1:6060")
+func (f *explainFlags) wrongServices(services, targets []string) error {
+	seen, stdin := map[string]bool{}, 0
+	for i, s := range services {
+		switch {
+		case s == explain.Upstream:
+			return fmt.Errorf("no service can have the name %s, which stands for all but the first in -fail-if", s)
+		case seen[s]:
+			return fmt.Errorf("two services are named %s; write a name before one: other=%s", s, targets[i])
 		}
-		seen[s] = true
+		if seen[s] = true; targets[i] == cli.ToStdout {
+			stdin++
+		}
 	}
 	switch {
+	case stdin > 1:
+		return errors.New("only one trace can come from standard input (-)")
 	case services == nil:
 	case f.perfetto != "":
 		return errors.New("-perfetto is for one trace")
@@ -103,12 +111,9 @@ func acrossServices(
 	err = errors.Join(
 		a.SavePage(f.html, func(w io.Writer) error { return page.Across(w, story, services) }),
 		printAcross(a, story, services, f), broken)
-	hit := limits.CheckAcross(story, names[0])
-	a.Say("explain", hit...)
-	if err == nil && len(hit) > 0 {
-		return cli.ErrLimit
-	}
-	return err
+	lines, limitErr := limits.CheckAcross(story, names[0])
+	a.Say("explain", lines...)
+	return cmp.Or(err, limitErr)
 }
 
 func printAcross(a *cli.App, s *across.Story, services []traces.Service, f *explainFlags) error {

@@ -71,9 +71,20 @@ func TestExplainServicesFailIf(t *testing.T) {
 		[]string{`no service "lock"; there are shop prices stock store, and upstream for all but the first`})
 }
 
+// TestExplainServicesUnknown: a limit does not pass because a trace is missing.
+func TestExplainServicesUnknown(t *testing.T) {
+	call("explain", "-fail-if", "upstream>30%", fleetTraces[0], fleetTraces[1]).check(t, cli.ExitInconclusive, nil,
+		[]string{"-fail-if upstream>30%: inconclusive: only <1% of the waits for the network are joined"})
+	call("explain", "-fail-if", "10.0.0.1:6060>30%", fleetTraces[0], fleetTraces[1]).check(t, cli.ExitUsage, nil,
+		[]string{`no service "10.0.0.1:6060"`})
+}
+
 func TestExplainServicesWrong(t *testing.T) {
 	a, b := fleetTraces[0], fleetTraces[1]
-	call("explain", a, a).check(t, cli.ExitUsage, nil, []string{"two services are shop; name each"})
+	call("explain", a, a).check(t, cli.ExitUsage, nil,
+		[]string{"two services are named shop; write a name before one: other=" + a})
+	call("explain", a, "upstream="+b).check(t, cli.ExitUsage, nil, []string{"no service can have the name upstream"})
+	call("explain", a+"", "x=-", "y=-").check(t, cli.ExitUsage, nil, []string{"only one trace can come from standard"})
 	call("explain", "-perfetto", "x.json", a, b).check(t, cli.ExitUsage, nil, []string{"-perfetto is for one trace"})
 	call("explain", "-cpu-stat", "x", a, b).check(t, cli.ExitUsage, nil, []string{"-cpu-stat is for one trace"})
 	call("explain", a, "missing.trace").check(t, cli.ExitFailed, nil, []string{"missing.trace"})

@@ -117,7 +117,7 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	}
 	limits, err := explain.ParseLimits(f.failIf, f.against != nil, services)
 	err = cmp.Or(cli.Exclusive(fs, "against", "perfetto", "slowest", "cpu-stat"), f.wrong(names),
-		f.wrongServices(services), err)
+		f.wrongServices(services, names), err)
 	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}

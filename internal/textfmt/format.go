@@ -77,6 +77,16 @@ func Share(share float64) string {
 }
 
 // Plural writes "2,000 requests", say.
+// Bar returns a share, and a bar of twenty blocks or spaces. Without a share there is no text.
+func Bar(share float64) (text, bar string) {
+	const width = 20
+	n := 0
+	if share > 0 {
+		text, n = Share(share), int(math.Round(share*width))
+	}
+	return text, strings.Repeat("█", n) + strings.Repeat(" ", width-n)
+}
+
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -16,7 +16,6 @@ import (
 const (
 	mixWidth    = 56
 	slowWidth   = 24
-	shareWidth  = 20
 	textPlaces  = 8
 	textClasses = 8
 	textWidth   = 100
@@ -169,14 +168,10 @@ func (t *text) table(rows int) {
 	table.Add(t.style.Bold, []string{"of a request, on average", "median", "p99+", "more", "share", ""})
 	list := t.v.Table()
 	for _, row := range list[:min(rows, len(list))] {
-		share, bar := "", ""
-		if row.Share > 0 {
-			share, bar = textfmt.Share(row.Share), strings.Repeat("█", int(math.Round(row.Share*shareWidth)))
-		}
+		share, bar := textfmt.Bar(row.Share)
 		table.Add(nil, []string{
 			"  " + Phrase(row.Cause), textfmt.Duration(row.Median), textfmt.Duration(row.Tail),
-			textfmt.SignedDuration(row.Excess), share,
-			bar + strings.Repeat(" ", shareWidth-len([]rune(bar))),
+			textfmt.SignedDuration(row.Excess), share, bar,
 		})
 	}
 	if median, tail := t.r.Median.Mean, t.r.Tail.Mean; rows >= len(list) {

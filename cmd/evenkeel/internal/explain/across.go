@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -17,29 +16,35 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// upstream stands for all services but the first one, and the ways to them.
-const upstream = "upstream"
+// Upstream stands for all services but the first one, and the ways to them.
+const Upstream = "upstream"
 
-// CheckAcross returns the exceeded limits of services' shares.
-func (l Limits) CheckAcross(s *across.Story, front string) (hit []string) {
+// CheckAcross says which limits of services' shares are exceeded. A limit of another service than the
+// first is inconclusive if too few waits are joined.
+func (l Limits) CheckAcross(s *across.Story, front string) (lines []string, err error) {
+	if !s.Worth() {
+		return nil, nil
+	}
 	for _, x := range l {
 		share := 0.
 		for _, p := range s.Parts {
-			if p.Service == x.cause || x.cause == upstream && p.Service != front {
+			if p.Service == x.cause || x.cause == Upstream && p.Service != front {
 				share += p.Share
 			}
 		}
-		if share*100 > x.percent {
-			hit = append(hit, x.exceeded(share*100))
+		switch {
+		case share*100 > x.percent:
+			lines, err = append(lines, x.exceeded(share*100)), cli.ErrLimit
+		case x.cause != front && !s.Known():
+			lines = append(lines, fmt.Sprintf("-fail-if %s: inconclusive: only %s of the waits for the network are joined",
+				x.text, textfmt.Share(s.Joined)))
+			err = cmp.Or(err, cli.ErrInconclusive)
 		}
 	}
-	return hit
+	return lines, err
 }
 
-const (
-	acrossWidth = 100
-	acrossBar   = 20
-)
+const acrossWidth = 100
 
 // WriteAcross writes the story of several services, and the sentence of each.
 func WriteAcross(w io.Writer, s *across.Story, services []traces.Service, o verdict.Options) error {
@@ -62,13 +67,9 @@ func WriteAcross(w io.Writer, s *across.Story, services []traces.Service, o verd
 		if p.Between {
 			name = "  on the way to " + name + " and back"
 		}
-		share, bar := "", ""
-		if p.Share > 0 {
-			share, bar = textfmt.Share(p.Share), strings.Repeat("█", int(math.Round(p.Share*acrossBar)))
-		}
+		share, bar := textfmt.Bar(p.Share)
 		table.Add(nil, []string{
-			name, textfmt.Duration(p.Median), textfmt.Duration(p.Tail), textfmt.SignedDuration(p.Excess), share,
-			bar + strings.Repeat(" ", acrossBar-len([]rune(bar))),
+			name, textfmt.Duration(p.Median), textfmt.Duration(p.Tail), textfmt.SignedDuration(p.Excess), share, bar,
 		})
 	}
 	table.Render(&out)
@@ -121,5 +122,5 @@ func complete(report *reqtrace.Report) *reqtrace.Report {
 }
 
 func isService(name string, services []string) bool {
-	return len(services) > 0 && (name == upstream || slices.Contains(services, name))
+	return len(services) > 0 && (name == Upstream || slices.Contains(services, name))
 }

@@ -73,7 +73,7 @@ func parseLimit(text string, against bool, services []string) (Limit, error) {
 		return l, fmt.Errorf("%q does not end in %%; %s", number, form)
 	}
 	l.cause = strings.TrimSpace(what)
-	if band, cause, ok := strings.Cut(what, ":"); ok {
+	if band, cause, ok := strings.Cut(what, ":"); ok && services == nil { // a service may be HOST:PORT
 		l.band, l.cause = strings.TrimSpace(band), strings.TrimSpace(cause)
 	}
 	if !against && (strings.HasPrefix(digits, "+") || l.band == allBand || l.cause == totalCause) {
@@ -90,7 +90,7 @@ func parseLimit(text string, against bool, services []string) (Limit, error) {
 	if services != nil {
 		if !isService(l.cause, services) {
 			return l, fmt.Errorf("no service %q; there are %s, and %s for all but the first", l.cause,
-				strings.Join(services, " "), upstream)
+				strings.Join(services, " "), Upstream)
 		}
 		return l, nil
 	}

@@ -56,7 +56,7 @@ func open(
 		s.process = noProcess
 	}
 	if s.seconds > 0 {
-		fmt.Fprintf(a.Stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
+		a.Say("explain", fmt.Sprintf("taking a trace of %g s from %s", s.seconds, s.url))
 	}
 	b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) {
 		a.Say("explain", fmt.Sprintf(format, v...))
@@ -91,6 +91,8 @@ func Services(
 	opened, errs := make([]io.ReadCloser, len(names)), make([]error, len(names))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	said := *a
+	said.Stderr = &lockedWriter{w: a.Stderr}
 	var fleet across.Fleet
 	var all sync.WaitGroup
 	for i, name := range names {
@@ -100,7 +102,8 @@ func Services(
 			options[i].Class = ""
 		}
 		all.Go(func() {
-			if list[i].Source, opened[i], errs[i] = open(ctx, a, targets[i], 0, profiled, &options[i]); errs[i] != nil {
+			list[i].Source, opened[i], errs[i] = open(ctx, &said, targets[i], 0, profiled, &options[i])
+			if errs[i] != nil {
 				cancel() // of the others
 			}
 		})
@@ -136,6 +139,18 @@ func Services(
 		list[i].End(v.Report())
 	}
 	return list, fleet.Join(), nil
+}
+
+// lockedWriter is for the messages of several goroutines.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
 }
 
 const gzipMagic = "\x1f\x8b"
