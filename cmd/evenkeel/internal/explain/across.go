@@ -36,8 +36,8 @@ func (l Limits) CheckAcross(s *across.Story, front string) (lines []string, err 
 		case share*100 > x.percent:
 			lines, err = append(lines, x.exceeded(share*100)), cli.ErrLimit
 		case x.cause != front && !s.Known():
-			lines = append(lines, fmt.Sprintf("-fail-if %s: inconclusive: only %s of the waits for the network are joined",
-				x.text, textfmt.Share(s.Joined)))
+			lines = append(lines, fmt.Sprintf("-fail-if %s: inconclusive: only %s of the waits for the network are "+
+				"joined", x.text, textfmt.Share(s.Joined)))
 			err = cmp.Or(err, cli.ErrInconclusive)
 		}
 	}
