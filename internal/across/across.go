@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -151,7 +152,9 @@ type Story struct {
 	Unsure   int      `json:"unsure"`  // of Found: the evidence is thin
 	Clocks   []Offset `json:"clocks"`
 	Caveats  []string `json:"caveats"`
-	Slowest  [][]Span `json:"slowest"` // the paths of the slowest requests
+	Slow     int      `json:"slow"`    // requests in the slowest 1%
+	Most     int      `json:"most"`    // of Slow: the first part is more than half of the excess
+	Slowest  [][]Span `json:"slowest"` // the paths of some of them
 
 	Median time.Duration `json:"median_ns"`
 	Tail   time.Duration `json:"p99+_ns"`
@@ -200,11 +203,14 @@ const (
 	worthTime  = time.Millisecond
 	worthShare = .5 // of the excess: a service that is named
 	// The same of a way to a service, because all ways are slow on a machine that other processes use.
-	worthWay   = .75
-	pathsKept  = 5
-	mostUnsure = .2  // of the calls that were found
-	mostFound  = .95 // of the calls; others began or ended outside of a trace
-	likely     = .5  // of the waits for the network that have to be joined
+	worthWay = .75
+	// A request may wait for a CPU some times, each for a slice of other processes. A slice of Linux is up
+	// to 3 ms (kernel/sched/fair.c).
+	machineTakes = 10 * time.Millisecond
+	pathsKept    = 5
+	mostUnsure   = .2  // of the calls that were found
+	mostFound    = .95 // of the calls; others began or ended outside of a trace
+	likely       = .5  // of the waits for the network that have to be joined
 )
 
 // Join tells the story. The first service must have requests.
@@ -223,6 +229,7 @@ func (f *Fleet) Join() *Story {
 	median, tail := j.sum(0, front.medians), j.sum(front.medians, n)
 	s.clocks(j)
 	s.parts(services, median, tail)
+	s.count(j, median)
 	s.say(services)
 	return s
 }
@@ -364,6 +371,26 @@ func reportOf(s *Service, service int, median, tail *spent) *reqtrace.Report {
 	return &r
 }
 
+// count says in how many of the slowest requests the first part is more than half of the excess.
+func (s *Story) count(j *joiner, median *spent) {
+	front := j.services[0]
+	usual := median.byPart()
+	s.Slow = len(front.requests) - front.medians
+	for i := front.medians; i < len(front.requests) && len(s.Parts) > 0; i++ {
+		of, all := 0., 0.
+		for w, ns := range j.sum(i, i+1).byPart() {
+			excess := max(ns-usual[w], 0)
+			all += excess
+			if p := &s.Parts[0]; p.Service == j.services[w.service].Name && (p.Between == w.between || p.Unread > 0) {
+				of += excess
+			}
+		}
+		if of > all/2 {
+			s.Most++
+		}
+	}
+}
+
 // chain returns the places by which the first service waits most for another one.
 func chain(services []*Service, waited map[via]float64, service int) (steps []Step) {
 	for service != 0 && len(steps) < maxDepth {
@@ -412,6 +439,7 @@ func (s *Story) say(services []*Service) {
 		is = "is likely"
 	}
 	v := p.Verdict
+	doubt := s.doubt(p)
 	untraced := v != nil && v.Named && v.Causes[0].Cause == reqtrace.CauseNetwork
 	switch {
 	case p.Share < worthWay && p.Between:
@@ -420,6 +448,13 @@ func (s *Story) say(services []*Service) {
 		return
 	case p.Share < worthShare:
 		s.Sentence = fmt.Sprintf("No service stands out. At most %s %s is in %s.", share, of, p.Service)
+		return
+	case doubt != "":
+		where := "in " + p.Service
+		if p.Between {
+			where = "on the way to " + p.Service + " and back"
+		}
+		s.Sentence = fmt.Sprintf("No service is certain. %s %s is %s. %s", share, of, where, doubt)
 		return
 	case p.Between:
 		s.Sentence = fmt.Sprintf("%s %s %s on the way to %s and back%s.", share, of, is, p.Service, by(p.Via))
@@ -445,6 +480,23 @@ func (s *Story) say(services []*Service) {
 	if v != nil && v.Fix != "" {
 		s.Fix = "in " + p.Service + ", " + v.Fix + " See " + v.Causes[0].Guide + "."
 	}
+}
+
+// doubt says why the largest part may be large by chance.
+func (s *Story) doubt(p *Part) string {
+	n := float64(s.Slow)
+	need := n/2 + 2*math.Sqrt(n)/2 // two standard deviations above a coin's
+	switch v := p.Verdict; {
+	case need > n:
+		return fmt.Sprintf("The slowest 1%% are only %s, so trace for longer, or under more load.",
+			textfmt.Plural(s.Slow, "request"))
+	case float64(s.Most) < need:
+		return fmt.Sprintf("It is most of the extra time in %d of %s, which may be chance. Trace for longer, or under "+
+			"more load.", s.Most, textfmt.Plural(s.Slow, "request"))
+	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine()):
+		return fmt.Sprintf("A busy machine can take the same %s of a request.", textfmt.Duration(p.Excess))
+	}
+	return ""
 }
 
 // Worth reports whether the slowest requests take enough longer than the median to ask for a cause.

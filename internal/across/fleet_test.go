@@ -399,12 +399,28 @@ func TestPlanted(t *testing.T) {
 				maps.Copy(all, tt.causes)
 				const tries = 3 // other work on the machine may be slower than the cause
 				for range tries {
-					if named(t, start(t, all).story(3*time.Second), tt.service, tt.line) {
+					if named(t, start(t, all).story(5*time.Second), tt.service, tt.line) {
 						return
 					}
 				}
 				t.Errorf("want %s in %s", tt.line, tt.service)
 			})
+		}
+	}
+}
+
+// TestNothingPlanted: no service is accused if none has a cause.
+func TestNothingPlanted(t *testing.T) {
+	on64Bits(t)
+	testutil.Long(t, "it traces fleets of four processes, twenty times")
+	for _, marks := range []string{"", "none"} {
+		f := start(t, causes{"marks": marks})
+		for range 10 {
+			s := f.story(3 * time.Second)
+			t.Log(s.Sentence, s.Detail, s.Tail-s.Median)
+			if s.Named {
+				t.Errorf("accused: %s\n%s", s.Sentence, s.Detail)
+			}
 		}
 	}
 }

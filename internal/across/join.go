@@ -312,6 +312,16 @@ func newSpent() *spent {
 	return &spent{map[what]float64{}, map[what]int64{}, map[via]float64{}, 0}
 }
 
+// byPart adds up what each service, and each way to one, took.
+func (s *spent) byPart() map[what]float64 {
+	sums := map[what]float64{}
+	for w, ns := range s.ns {
+		w.blame = 0
+		sums[w] += ns
+	}
+	return sums
+}
+
 const maxDepth = 16 // of calls
 
 // add adds part of the time of a request.

@@ -123,6 +123,48 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// TestUncertain: no service is accused of what chance or a busy machine may do.
+func TestUncertain(t *testing.T) {
+	const ms = time.Millisecond
+	took := func(slow time.Duration) func(i int) time.Duration {
+		return func(i int) time.Duration {
+			if i%50 == 0 {
+				return slow
+			}
+			return ms
+		}
+	}
+	mixed := func() *Fleet {
+		calls, callees := requests(1000, 0, 0, func(i int) time.Duration {
+			if i%250 == 0 {
+				return 60 * ms
+			}
+			return ms
+		})
+		for i := range calls {
+			if q := &calls[i]; i%250 > 0 && i%125 == 0 || i == 10 || i == 20 {
+				q.End, q.Clock = q.End+30*ms, q.Clock+int64(30*ms)
+				q.Parts.Add(reqtrace.CauseRunning, 30*ms)
+			}
+		}
+		return fleetOf(calls, callees)
+	}
+	for _, tt := range []struct {
+		fleet *Fleet
+		want  string
+	}{
+		{pair(300, 0, 0, took(30*ms)), "are only 3 requests, so trace"},
+		{pair(1000, 0, 0, took(4*ms)), "A busy machine can take the same 3 ms of a request."},
+		{mixed(), "It is most of the extra time in 4 of 10 requests, which may be chance. Trace"},
+	} {
+		s := tt.fleet.Join()
+		if s.Named || s.Fix != "" || !strings.HasPrefix(s.Sentence, "No service is certain. ") ||
+			!strings.Contains(s.Sentence, "in prices") || !strings.Contains(s.Sentence, tt.want) {
+			t.Errorf("want %q: %q %+v", tt.want, s.Sentence, s.Parts)
+		}
+	}
+}
+
 // TestUnchangedHeader: a service passes on the header that it got, so its call has the id of its own
 // request.
 func TestUnchangedHeader(t *testing.T) {

@@ -35,7 +35,7 @@ func (v *Verdict) doubt() string {
 	}
 	c := &v.Causes[0]
 	known := c.Site != "" || c.Holder != "" && !areRequests(c.Holder, r)
-	like := slices.Contains(machineLike, c.Cause) || waits(c.Cause) && slices.Contains(machineLike, c.Doing)
+	like := c.likeMachine()
 	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) ||
 		c.Cause == reqtrace.CauseStopped) {
 		// its place is what the world is stopped for
@@ -72,6 +72,16 @@ func (v *Verdict) doubt() string {
 			"the same.", textfmt.Duration(took), textfmt.Duration(lost))
 	}
 	return ""
+}
+
+func (n *NamedCause) likeMachine() bool {
+	return slices.Contains(machineLike, n.Cause) || waits(n.Cause) && slices.Contains(machineLike, n.Doing)
+}
+
+// LikeMachine reports whether the first cause looks like a thread's wait for a processor, and the report
+// has no counts of these.
+func (v *Verdict) LikeMachine() bool {
+	return len(v.Causes) > 0 && v.Causes[0].likeMachine() && v.report.Machine.Threads == 0
 }
 
 const otherRequests = "other requests"
