@@ -93,7 +93,7 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	case len(a.requests) == 0 && !a.cut:
 		return nil, m.sites.noRequests()
 	}
-	report := a.finish(m)
+	report := new(*a.finish(m)) // without what a has of each request
 	if o.Class != "" && report.Requests+report.CutStart+report.CutEnd == 0 {
 		return nil, classError(o.Class, report.Classes)
 	}

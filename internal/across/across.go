@@ -19,7 +19,13 @@ import (
 // Fleet is the services whose traces are joined. The zero value has none.
 type Fleet struct {
 	services []*Service
-	calls    map[uint64]bool // by id, of the traces so far: the request that made it is kept
+	calls    map[uint64]known // by id, of the traces so far
+}
+
+// known is a call.
+type known struct {
+	kept bool  // the request that made it
+	end  *conn // its connection, or nil
 }
 
 // Service is what a trace says about a service. Of the first one only the slowest and the median
@@ -49,7 +55,7 @@ func (f *Fleet) Service(name string) *Service {
 // Add keeps a request that may be part of the story.
 func (s *Service) Add(q reqtrace.Request) {
 	if s.fleet.calls == nil {
-		s.fleet.calls = map[uint64]bool{}
+		s.fleet.calls = map[uint64]known{}
 	}
 	r := request{
 		clock: q.Clock, took: int64(q.Duration()), machine: int64(q.Parts.Of(reqtrace.CauseMachine)), sent: q.Clock,
@@ -64,22 +70,10 @@ func (s *Service) Add(q reqtrace.Request) {
 		r.caller = number(q.Caller)
 	}
 	keep := s.first || r.caller != 0 || q.Conn != 0
-	if kept, known := s.fleet.calls[r.caller]; !s.first && known && !kept {
-		keep = false
-	}
-	for _, c := range q.Calls {
-		if c.ID == "" {
-			continue
-		}
-		id := number(c.ID)
-		s.fleet.calls[id] = s.fleet.calls[id] || keep
-		if keep {
-			x := call{id: id, request: len(s.requests), at: q.Clock - int64(q.End-c.Start)}
-			if c.End > 0 {
-				x.answered = q.Clock - int64(q.End-c.End)
-			}
-			s.calls = append(s.calls, x)
-		}
+	by, joined := s.fleet.calls[r.caller]
+	if joined {
+		by.end.join()
+		keep = s.first || by.kept
 	}
 	at := -1
 	if keep {
@@ -87,7 +81,21 @@ func (s *Service) Add(q reqtrace.Request) {
 		r.spot = s.put(&q)
 		s.requests = append(s.requests, r)
 	}
-	s.connect(&q, at)
+	s.connect(&q, at, joined)
+	for _, c := range q.Calls {
+		if c.ID == "" {
+			continue
+		}
+		id := number(c.ID)
+		s.fleet.calls[id] = known{s.fleet.calls[id].kept || keep, s.callers[c.Conn]}
+		if keep {
+			x := call{id: id, request: at, at: q.Clock - int64(q.End-c.Start)}
+			if c.End > 0 {
+				x.answered = q.Clock - int64(q.End-c.End)
+			}
+			s.calls = append(s.calls, x)
+		}
+	}
 }
 
 // End takes the report of the requests that were added. A service without one has no part in the story.
@@ -125,16 +133,18 @@ func (s *Service) prune() {
 	calls := s.calls
 	s.calls = nil
 	for _, c := range calls {
-		s.fleet.calls[c.id] = false
+		s.fleet.keep(c.id, false)
 		if k := kept[c.request]; k > 0 {
 			c.request = k - 1
 			s.calls = append(s.calls, c)
 		}
 	}
 	for _, c := range s.calls { // others may have the same id
-		s.fleet.calls[c.id] = true
+		s.fleet.keep(c.id, true)
 	}
 }
+
+func (f *Fleet) keep(call uint64, kept bool) { f.calls[call] = known{kept, f.calls[call].end} }
 
 // Story says which service makes the slowest 1% of the first service's requests slower than its median
 // request. Each wait for another service is replaced by what that service did for the

@@ -25,13 +25,14 @@ import (
 
 // use is a call at its caller, or a request at the other end.
 type use struct {
-	request int   // -1: not kept
 	a, b    int64 // of its service's clock
 	at      int64 // a, or when a call was marked
+	request int32 // -1: not kept
 	open    bool  // b may be later than the answer
-
-	marked bool // a call
+	marked  bool  // a call
 }
+
+func (u *use) of(service int) ref { return ref{service, int(u.request)} }
 
 // conn is an end of a connection.
 type conn struct {
@@ -39,6 +40,13 @@ type conn struct {
 	opened  int64 // 0: before the trace
 	uses    []use // by a
 	paired  bool
+}
+
+// join takes an end out, because ids join its calls.
+func (e *conn) join() {
+	if e != nil && !e.paired {
+		e.paired, e.uses = true, slices.DeleteFunc(e.uses, func(u use) bool { return u.marked })
+	}
 }
 
 // pairOf is a caller's end and the other one.
@@ -55,6 +63,7 @@ type match struct {
 type order struct {
 	*joiner
 	callers, callees [][]*conn // by service
+	queues           [][]queued
 	views            map[[2]int]*view
 	wrong            map[pairOf]bool
 	matches          []match
@@ -114,13 +123,18 @@ func (x *order) collect() {
 	for k, s := range x.services {
 		for _, e := range s.callers {
 			e.service = k
-			e.paired = slices.ContainsFunc(e.uses, func(u use) bool { return x.linked(ref{k, u.request}, u.at) })
+			if !e.paired {
+				e.paired = slices.ContainsFunc(e.uses, func(u use) bool { return x.linked(u.of(k), u.at) })
+			}
 		}
 		for _, e := range s.callees {
 			e.service = k
-			e.paired = slices.ContainsFunc(e.uses, func(u use) bool { return joined[ref{k, u.request}] })
+			if !e.paired {
+				e.paired = slices.ContainsFunc(e.uses, func(u use) bool { return joined[u.of(k)] })
+			}
 		}
 		x.callers, x.callees = append(x.callers, connsOf(s.callers)), append(x.callees, connsOf(s.callees))
+		x.queues = append(x.queues, queueOf(x.callees[k]))
 	}
 }
 
@@ -135,8 +149,9 @@ type conns struct {
 	wall             int64           // clock less the service's; 0: not known
 }
 
-// connect keeps the connections of a request and of its calls. request is its index, or -1.
-func (s *conns) connect(q *reqtrace.Request, request int) {
+// connect keeps the connections of a request and of its calls. request is its index, or -1. joined says
+// that an id joined it.
+func (s *conns) connect(q *reqtrace.Request, request int, joined bool) {
 	if s.callers == nil {
 		s.callers, s.callees = map[int64]*conn{}, map[int64]*conn{}
 	}
@@ -146,15 +161,19 @@ func (s *conns) connect(q *reqtrace.Request, request int) {
 		s.wall = q.Began.UnixNano() - base - int64(q.Start)
 	}
 	for _, c := range q.Calls {
-		if e := connOf(s.callers, c.Conn, base, int64(c.Opened)); e != nil {
+		if e := connOf(s.callers, c.Conn, base, int64(c.Opened)); e != nil && (!e.paired || c.ID == "") {
 			e.uses = append(e.uses, use{
-				request: request, a: base + int64(max(c.Sent, c.Start)), b: base + int64(c.End),
+				request: int32(request), a: base + int64(max(c.Sent, c.Start)), b: base + int64(c.End),
 				at: base + int64(c.Start), marked: c.ID != "",
 			})
 		}
 	}
-	if e := connOf(s.callees, q.Conn, base, int64(q.Opened)); e != nil {
-		u := use{request: request, a: base + int64(q.Start), b: base + int64(q.Answered), open: q.Answered == 0}
+	switch e := connOf(s.callees, q.Conn, base, int64(q.Opened)); {
+	case e == nil:
+	case e.paired || joined:
+		e.paired, e.uses = true, nil
+	default:
+		u := use{request: int32(request), a: base + int64(q.Start), b: base + int64(q.Answered), open: q.Answered == 0}
 		if u.open {
 			u.b = q.Clock
 		}
@@ -168,7 +187,7 @@ func (s *conns) renumber(kept []int) {
 		for _, e := range ends {
 			for i := range e.uses {
 				if u := &e.uses[i]; u.request >= 0 {
-					u.request = kept[u.request] - 1
+					u.request = int32(kept[u.request] - 1)
 				}
 			}
 		}
@@ -250,33 +269,22 @@ func (c *choice) offer(other *conn, gap int64) {
 	}
 }
 
-// queue is the requests of a service that have not been joined, by a.
-type queue struct {
-	uses  []use
-	ends  []*conn
-	votes []choice
+// queued is a request of a service. Those that have not been joined are a queue by a.
+type queued struct {
+	*use
+
+	end  *conn
+	vote choice
 }
 
-func (x *order) queue(q int) *queue {
-	l := &queue{}
-	type one struct {
-		u *use
-		e *conn
-	}
-	var all []one
-	for _, e := range x.callees[q] {
+func queueOf(ends []*conn) (list []queued) {
+	for _, e := range ends {
 		for i := range e.uses {
-			if !e.paired {
-				all = append(all, one{&e.uses[i], e})
-			}
+			list = append(list, queued{use: &e.uses[i], end: e})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.u.a, b.u.a) })
-	for _, o := range all {
-		l.uses, l.ends = append(l.uses, *o.u), append(l.ends, o.e)
-	}
-	l.votes = make([]choice, len(all))
-	return l
+	slices.SortStableFunc(list, func(a, b queued) int { return cmp.Compare(a.a, b.a) })
+	return list
 }
 
 // round pairs the ends that have ratio times the votes of the next best. It reports whether another
@@ -334,9 +342,12 @@ func (x *order) pair(m match) {
 
 // vote counts votes by calls and by requests.
 func (x *order) vote() map[pairOf]float64 {
-	queues := make([]*queue, len(x.callees))
-	for q := range queues {
-		queues[q] = x.queue(q)
+	for q, l := range x.queues {
+		l = slices.DeleteFunc(l, func(r queued) bool { return r.end.paired })
+		for i := range l {
+			l[i].vote = choice{}
+		}
+		x.queues[q] = l
 	}
 	votes := map[pairOf]float64{}
 	for p, callers := range x.callers {
@@ -346,8 +357,8 @@ func (x *order) vote() map[pairOf]float64 {
 					break
 				}
 				best := choice{}
-				for q, l := range queues {
-					if v := x.views[[2]int{p, q}]; v != nil && len(l.uses) > 0 {
+				for q, l := range x.queues {
+					if v := x.views[[2]int{p, q}]; v != nil {
 						x.ask(e, &e.uses[i], l, v, &best)
 					}
 				}
@@ -357,10 +368,10 @@ func (x *order) vote() map[pairOf]float64 {
 			}
 		}
 	}
-	for _, l := range queues {
-		for i, c := range l.votes {
-			if c.other != nil {
-				votes[pairOf{c.other, l.ends[i]}]++
+	for _, l := range x.queues {
+		for i := range l {
+			if other := l[i].vote.other; other != nil {
+				votes[pairOf{other, l[i].end}]++
 			}
 		}
 	}
@@ -368,20 +379,20 @@ func (x *order) vote() map[pairOf]float64 {
 }
 
 // ask compares a call with the requests in it.
-func (x *order) ask(e *conn, call *use, l *queue, v *view, best *choice) {
+func (x *order) ask(e *conn, call *use, l []queued, v *view, best *choice) {
 	off := v.offset(call.a)
 	from, to := call.a-off-v.slack, call.b-off+v.slack
-	i, _ := slices.BinarySearchFunc(l.uses, from, func(u use, t int64) int { return cmp.Compare(u.a, t) })
-	for n := 0; n < maxChoice && i < len(l.uses) && l.uses[i].a <= to; n, i = n+1, i+1 {
-		u := &l.uses[i]
+	i, _ := slices.BinarySearchFunc(l, from, func(r queued, t int64) int { return cmp.Compare(r.a, t) })
+	for n := 0; n < maxChoice && i < len(l) && l[i].a <= to; n, i = n+1, i+1 {
+		u := &l[i]
 		if u.b > to && !u.open {
 			continue
 		}
 		gap := max(u.a-(call.a-off), 0) + abs(call.b-off-u.b)
-		if (best.other == nil || gap < best.gap || l.votes[i].other == nil || gap < l.votes[i].gap) &&
-			!x.wrong[pairOf{e, l.ends[i]}] && v.maybe(e, l.ends[i]) {
-			best.offer(l.ends[i], gap)
-			l.votes[i].offer(e, gap)
+		if (best.other == nil || gap < best.gap || u.vote.other == nil || gap < u.vote.gap) &&
+			!x.wrong[pairOf{e, u.end}] && v.maybe(e, u.end) {
+			best.offer(u.end, gap)
+			u.vote.offer(e, gap)
 		}
 	}
 }
@@ -413,7 +424,7 @@ func (x *order) link() []link {
 			if a.request < 0 || b.request < 0 {
 				continue
 			}
-			l := link{caller: ref{m.caller.service, a.request}, callee: ref{m.callee.service, b.request}, at: a.at}
+			l := link{caller: a.of(m.caller.service), callee: b.of(m.callee.service), at: a.at}
 			l.likely = !m.sure
 			q, off := x.request(l.callee), c.offset(a.a)
 			l.from, l.to = max(q.begin()+off, a.at), max(q.sent+off, a.at)
@@ -433,7 +444,7 @@ func (x *order) reach(list []link) {
 		for _, e := range s.callers {
 			for _, u := range e.uses {
 				if u.request >= 0 && !u.marked {
-					calls[ref{k, u.request}]++
+					calls[u.of(k)]++
 				}
 			}
 		}

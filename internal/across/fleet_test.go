@@ -431,7 +431,7 @@ func named(t *testing.T, s *across.Story, service, line string) bool {
 	for _, p := range s.Parts {
 		t.Logf("%s between %t: %v -> %v, %.2f, via %v", p.Service, p.Between, p.Median, p.Tail, p.Share, p.Via)
 	}
-	return len(s.Parts) > 0 && s.Parts[0].Service == service && s.Parts[0].Between == (line == "way") &&
+	return s.Named && s.Parts[0].Service == service && s.Parts[0].Between == (line == "way") &&
 		(s.Parts[0].Between || strings.Contains(text, line))
 }
 

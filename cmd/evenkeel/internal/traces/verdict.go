@@ -135,6 +135,9 @@ func Services(
 		case i == 0 && v.Report().Requests == 0:
 			return nil, nil, fmt.Errorf("%s: %s", list[i].Source, v.Sentence)
 		}
+		for k := range v.Report().Blocks {
+			v.Report().Blocks[k].Slow = nil // for verdict.Compare only
+		}
 		list[i].Verdict = v
 		list[i].End(v.Report())
 	}
