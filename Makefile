@@ -14,6 +14,7 @@ help:
 	@echo "make flake          all tests ROUNDS=3 times with 1, 2 and 4 processors next to busy loops, to find those that fail by chance"
 	@echo "make golden         write the golden files again, from real programs under real toolchains, and the record of the public API"
 	@echo "make release-check  what VERSION=v0.1.0 would publish: clean tree, API record, licences, builds from module zips alone"
+	@echo "make release        what release-check passes, as dist/: the command for six systems, with checksums"
 	@echo "make clean          remove what the targets have built"
 	@echo "make bench          what README.md and docs claim: RUN=gate/haproxy for one case, FLAGS=-list for all, QUICK=1 to try one"
 
@@ -77,15 +78,23 @@ golden:
 
 # What a tag would publish, tried before it is: see tools/release.
 VERSION ?= v0.1.0
-.PHONY: release-check
+.PHONY: release-check release
 release-check:
 	go test ./internal/tidy
 	tools/api
 	cd tools && go run ./release -version $(VERSION) check
 
+# A checkout of the tag gives the command its version. The same commit and Go give the same bytes.
+SYSTEMS = linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64.exe windows-arm64.exe
+release: release-check
+	@rm -rf dist
+	@$(foreach s,$(SYSTEMS),echo dist/evenkeel-$(s) && CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(s))) \
+		GOARCH=$(word 2,$(subst -, ,$(basename $(s)))) go build -buildvcs=true -trimpath -ldflags='-s -w' -o dist/evenkeel-$(s) ./cmd/evenkeel && ) true
+	@cd dist && sha256sum evenkeel-* >SHA256SUMS && cat SHA256SUMS
+
 .PHONY: clean
 clean:
-	rm -rf bin .bin
+	rm -rf bin .bin dist
 
 # RUN=gate/haproxy or RUN='gate/*': these cases alone. QUICK=1: one short round of each, and nothing is
 # saved. FLAGS=-list: every claim, with its case.

@@ -146,7 +146,7 @@ func (r *releaser) scratch(dir, tree string, mods []mod, env []string) error {
 	text := "package main\n\n"
 	for _, m := range mods {
 		get = append(get, m.path+"@"+r.version)
-		list, err := output(filepath.Join(tree, m.dir), env, "go", "list", "-f",
+		list, err := output(filepath.Join(tree, m.dir), env, "go", "list", "-mod=mod", "-f",
 			`{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
 		if err != nil {
 			return err
