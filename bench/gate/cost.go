@@ -4,10 +4,11 @@ package gate
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,8 +167,8 @@ const (
 		"(git clone -b v0.2 https://github.com/gcinterceptor/gci-go)"
 )
 
-//go:embed testdata/original/main.go
-var originalSource []byte
+//go:embed testdata/original/main.go service/work.go
+var originalSources embed.FS
 
 func original(ctx context.Context, r *harness.Run) (program string, err error) {
 	source := os.Getenv(sourceVariable)
@@ -182,8 +183,11 @@ func original(ctx context.Context, r *harness.Run) (program string, err error) {
 		return "", err
 	}
 	main := filepath.Join(path, "src/original")
-	err = errors.Join(os.MkdirAll(main, 0o700), os.WriteFile(filepath.Join(main, "main.go"), originalSource, 0o600),
-		os.CopyFS(filepath.Join(path, "src/github.com/gcinterceptor/gci-go"), os.DirFS(source)))
+	for _, name := range []string{"testdata/original", "service"} {
+		part, perr := fs.Sub(originalSources, name)
+		err = errors.Join(err, perr, os.CopyFS(main, part))
+	}
+	err = errors.Join(err, os.CopyFS(filepath.Join(path, "src/github.com/gcinterceptor/gci-go"), os.DirFS(source)))
 	if err != nil {
 		return "", err
 	}

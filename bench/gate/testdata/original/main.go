@@ -1,5 +1,5 @@
 // Command original is gci-go v0.2 itself, for gate/hello and gate/literal. It is built without
-// modules.
+// modules, together with work.go of bench/gate/service.
 package main
 
 import (
@@ -40,17 +40,6 @@ func main() {
 	log.Fatal("original: ", http.ListenAndServe(*addr, nil))
 }
 
-// garbage is the workload of its hello.
-func garbage(w http.ResponseWriter, _ *http.Request) {
-	sum := 0
-	for i := range 10 {
-		b := make([]byte, 1e6)
-		b[i] = byte(i)
-		sum += int(b[0]) + int(b[i])
-	}
-	fmt.Fprintln(w, "hello", sum)
-}
-
 // push is the loop of its benchmark. An operation that is refused waits for as long as gci-go says.
 func push(size int, length time.Duration) error {
 	gci := gccontrol.NewInterceptor()
@@ -79,14 +68,4 @@ func push(size int, length time.Duration) error {
 	})
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return err
-}
-
-//go:noinline
-func pushLocally(size, i int) {
-	var window [200_000][]byte
-	m := make([]byte, size)
-	for k := range m {
-		m[k] = byte(k)
-	}
-	window[i%len(window)] = m
 }
