@@ -7,10 +7,8 @@ package aio
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,10 +63,8 @@ type load struct {
 type group struct {
 	harness.Case
 	loads   []load
-	measure func(ctx context.Context, r *harness.Run, l load) (values, error) // default: exchange
+	measure func(ctx context.Context, r *harness.Run, l load) error // default: exchange
 }
-
-type values = map[string]float64
 
 const (
 	rate     = "messages/s"
@@ -328,11 +324,7 @@ func (g *group) run(ctx context.Context, r *harness.Run) error {
 	if measure == nil {
 		measure = exchange
 	}
-	v, err := measure(ctx, r, l)
-	for name, x := range v {
-		r.Set(name, x)
-	}
-	return err
+	return measure(ctx, r, l)
 }
 
 func command(ctx context.Context, r *harness.Run, l load) ([]string, error) {
@@ -387,44 +379,34 @@ func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Ch
 	return srv, client, err
 }
 
-// exchange returns what the client and the server print.
-func exchange(ctx context.Context, r *harness.Run, l load) (values, error) {
+// exchange takes what the client and the server print.
+func exchange(ctx context.Context, r *harness.Run, l load) error {
 	srv, cl, err := start(ctx, r, l)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer srv.Stop()
 	defer cl.Stop()
-	v, err := said(cl, r.Warmup+r.Length)
-	if err != nil || !l.says {
-		return v, err
+	if err := r.Take(cl, r.Warmup+r.Length); err != nil || !l.says {
+		return err
 	}
 	if slices.Contains(l.more, sleeper) {
 		err = srv.Signal(syscall.SIGUSR2)
 	}
-	more, serr := said(srv, 0)
-	maps.Copy(v, more)
-	return v, errors.Join(err, serr)
-}
-
-func said(c *harness.Child, within time.Duration) (v values, err error) {
-	text, err := c.Line(within)
-	if err != nil {
-		return nil, err
-	}
-	return v, json.Unmarshal([]byte(text), &v)
+	return errors.Join(err, r.Take(srv, 0))
 }
 
 // hold measures what a connection that has had an answer keeps.
-func hold(ctx context.Context, r *harness.Run, l load) (values, error) {
+func hold(ctx context.Context, r *harness.Run, l load) error {
 	srv, cl, err := start(ctx, r, l)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer srv.Stop()
 	defer cl.Stop()
 	bytes, err := harness.KeptBytes(srv, cl, l.conns, 100*time.Millisecond)
-	return values{keeps: bytes}, err
+	r.Set(keeps, bytes)
+	return err
 }
 
 var steps = []int{500, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000}
@@ -437,20 +419,20 @@ func columns() (names []string) {
 }
 
 // regression gives each number of connections a fresh server, and fits a line by least squares.
-func regression(ctx context.Context, r *harness.Run, l load) (values, error) {
-	v := values{}
+func regression(ctx context.Context, r *harness.Run, l load) error {
 	var n, x, y, xx, xy float64
 	for _, conns := range steps[:harness.Unless(r, len(steps), 2)] {
 		l.conns = conns
-		one, err := exchange(ctx, r, l)
-		if err != nil {
-			return nil, err
+		one := *r
+		one.Values = nil
+		if err := exchange(ctx, &one, l); err != nil {
+			return err
 		}
-		ms := one[takes]
-		v[strconv.Itoa(conns)] = ms
+		ms := one.Values[takes]
+		r.Set(strconv.Itoa(conns), ms)
 		thousands := float64(conns) / 1000
 		n, x, y, xx, xy = n+1, x+thousands, y+ms, xx+thousands*thousands, xy+thousands*ms
 	}
-	v[slope] = (n*xy - x*y) / (n*xx - x*x)
-	return v, nil
+	r.Set(slope, (n*xy-x*y)/(n*xx-x*x))
+	return nil
 }

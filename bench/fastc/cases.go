@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -66,11 +65,7 @@ func probe(ctx context.Context, r *harness.Run, env []string, args ...string) er
 		return err
 	}
 	defer c.Stop()
-	text, err := c.Line(r.Warmup + r.Length)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal([]byte(text), &r.Values)
+	return r.Take(c, r.Warmup+r.Length)
 }
 
 func calls() harness.Case {

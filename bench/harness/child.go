@@ -156,6 +156,22 @@ func (c *Child) Line(within time.Duration) (string, error) {
 	return strings.TrimSpace(s), nil
 }
 
+// Take sets the values that the next line of a child has in JSON. It waits as [Child.Line] does.
+func (r *Run) Take(c *Child, within time.Duration) error {
+	text, err := c.Line(within)
+	if err != nil {
+		return err
+	}
+	var values map[string]float64
+	if err := json.Unmarshal([]byte(text), &values); err != nil {
+		return fmt.Errorf("%s says %q: %w", c.name, text, err)
+	}
+	for name, x := range values {
+		r.Set(name, x)
+	}
+	return nil
+}
+
 // Await reads until a line has a text, and returns the rest of that line.
 func (c *Child) Await(text string) (rest string, err error) {
 	for {

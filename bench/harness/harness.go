@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -52,15 +53,15 @@ type Claim struct {
 
 // Target is a range of values, or "not slower" by tailstat.
 type Target struct {
-	low, high *float64
+	low, high float64
 	notSlower bool
 }
 
-func AtMost(most float64) Target { return Target{high: &most} }
+func AtMost(most float64) Target { return Between(math.Inf(-1), most) }
 
-func AtLeast(least float64) Target { return Target{low: &least} }
+func AtLeast(least float64) Target { return Between(least, math.Inf(1)) }
 
-func Between(low, high float64) Target { return Target{low: &low, high: &high} }
+func Between(low, high float64) Target { return Target{low: low, high: high} }
 
 // None claims that a figure is 0 in all rounds.
 func None(way, load, figure string) Claim {
@@ -75,12 +76,12 @@ func (t Target) String() string {
 	switch {
 	case t.notSlower:
 		return "not slower"
-	case t.low == nil:
-		return fmt.Sprintf("<= %.4g", *t.high)
-	case t.high == nil:
-		return fmt.Sprintf(">= %.4g", *t.low)
+	case math.IsInf(t.low, -1):
+		return fmt.Sprintf("<= %.4g", t.high)
+	case math.IsInf(t.high, 1):
+		return fmt.Sprintf(">= %.4g", t.low)
 	}
-	return fmt.Sprintf("%.4g to %.4g", *t.low, *t.high)
+	return fmt.Sprintf("%.4g to %.4g", t.low, t.high)
 }
 
 func (c Claim) name() string {

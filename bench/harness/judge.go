@@ -84,23 +84,11 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-func (t Target) bounds() (low, high float64) {
-	low, high = math.Inf(-1), math.Inf(1)
-	if t.low != nil {
-		low = *t.low
-	}
-	if t.high != nil {
-		high = *t.high
-	}
-	return low, high
-}
-
 func (s *set) values(c Claim, xs []float64, unit string) {
-	low, high := c.Target.bounds()
 	from, to := interval(xs)
 	f := figure{
 		Name: c.name(), Measured: Median(xs), Unit: cmp.Or(c.Unit, unit),
-		Target: c.Target.String(), Verdict: holds(from, to, low, high),
+		Target: c.Target.String(), Verdict: c.Target.holds(from, to),
 	}
 	switch {
 	case len(xs) == 0:
@@ -121,12 +109,11 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 
 // The interval holds the true share with 95% on either side.
 func (s *set) share(c Claim, hits, trials int) {
-	low, high := c.Target.bounds()
 	from, to := wilson(hits, trials)
 	s.add(figure{
 		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to},
 		Unit:   "%",
-		Target: c.Target.String(), Verdict: holds(from, to, low, high),
+		Target: c.Target.String(), Verdict: c.Target.holds(from, to),
 	})
 }
 
@@ -194,11 +181,11 @@ func (f *figure) text() string {
 	return text
 }
 
-func holds(from, to, low, high float64) verdict {
+func (t Target) holds(from, to float64) verdict {
 	switch {
-	case to < low || from > high:
+	case to < t.low || from > t.high:
 		return missed
-	case low <= from && to <= high:
+	case t.low <= from && to <= t.high:
 		return met
 	}
 	return inconclusive

@@ -6,7 +6,6 @@ package httpd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -321,32 +320,16 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 		r.Set(keeps, bytes)
 	}
 	if g.cores && harness.Wait(ctx, warmup) {
-		if err := errors.Join(srv.Signal(syscall.SIGUSR2), set(r, srv, 3*time.Second)); err != nil {
+		if err := errors.Join(srv.Signal(syscall.SIGUSR2), r.Take(srv, 3*time.Second)); err != nil {
 			return err
 		}
 	}
-	if err := set(r, cl, warmup+r.Length); err != nil {
+	if err := r.Take(cl, warmup+r.Length); err != nil {
 		return err
 	}
 	if r.Values["gone"] > 0 {
 		_, complaint := srv.Output()
 		return fmt.Errorf("the server ended under load: %s", strings.TrimSpace(complaint))
-	}
-	return nil
-}
-
-// set sets the values that a child prints.
-func set(r *harness.Run, c *harness.Child, within time.Duration) error {
-	text, err := c.Line(within)
-	if err != nil {
-		return err
-	}
-	var values map[string]float64
-	if err := json.Unmarshal([]byte(text), &values); err != nil {
-		return err
-	}
-	for name, x := range values {
-		r.Set(name, x)
 	}
 	return nil
 }

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"evenkeel.dev/examples/child"
 )
@@ -59,30 +62,22 @@ func BusyLoops(ctx context.Context, n int) (end func(), err error) {
 // Tick is the unit of times in /proc (USER_HZ).
 const Tick = 10 * time.Millisecond
 
+// CPUTime returns a process's CPU time by clock_getcpuclockid(3), because /proc counts in ticks. It
+// fails with EINVAL if the process has ended.
 func CPUTime(pid int) (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
+	const sched = 2 // CPUCLOCK_SCHED
+	var t syscall.Timespec
+	_, _, e := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, uintptr(^pid<<3|sched), uintptr(unsafe.Pointer(&t)), 0)
+	if e != 0 {
+		return 0, fmt.Errorf("the CPU clock of process %d: %w", pid, e)
 	}
-	return parseStat(string(b))
-}
-
-// A command's name may hold parentheses.
-func parseStat(stat string) (time.Duration, error) {
-	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(f) < 13 {
-		return 0, fmt.Errorf("not a line of /proc/PID/stat: %.80q", stat)
-	}
-	user, err1 := strconv.ParseInt(f[11], 10, 64)
-	system, err2 := strconv.ParseInt(f[12], 10, 64)
-	return time.Duration(user+system) * Tick, errors.Join(err1, err2)
+	return time.Duration(t.Nano()), nil
 }
 
 // OwnTime returns this process's CPU time.
 func OwnTime() time.Duration {
-	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	t, _ := CPUTime(os.Getpid())
+	return t
 }
 
 // PeakRSS returns a process's highest resident memory in bytes.
@@ -101,6 +96,27 @@ func OwnBytes(pid int) (int64, error) {
 	anonymous, err1 := status(pid, "RssAnon")
 	shared, err2 := status(pid, "RssShmem")
 	return anonymous + shared, errors.Join(err1, err2)
+}
+
+// Obey lets a driver signal this process. SIGTERM ends it. At SIGUSR1 it gives memory back to the
+// system and prints settled, at SIGUSR2 it calls report.
+func Obey(report func()) {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
+	go func() {
+		for sig := range signals {
+			switch sig {
+			case syscall.SIGTERM:
+				os.Exit(0)
+			case syscall.SIGUSR1:
+				debug.FreeOSMemory() // twice, because a sync.Pool keeps its memory for one collection
+				debug.FreeOSMemory()
+				fmt.Println("settled")
+			case syscall.SIGUSR2:
+				report()
+			}
+		}
+	}()
 }
 
 // Times are the machine's CPU times since its start.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -88,12 +89,17 @@ func TestCoreIsOfThoseAllowed(t *testing.T) {
 	}
 }
 
-func TestParseStat(t *testing.T) {
-	const line = "123 (a (b) c) S 1 123 123 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 7 0 1000 0 0\n"
-	if got, err := parseStat(line); got != 3*time.Second || err != nil {
-		t.Errorf("%v, %v, want 3 s", got, err)
+func TestCPUTime(t *testing.T) {
+	spin(20 * time.Millisecond)
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := parseStat("123 (x) S"); err == nil {
-		t.Error("a short line is read")
+	used := time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	if got := OwnTime(); got < used/2 || got > 2*used {
+		t.Errorf("%v, and by getrusage(2) %v", got, used)
+	}
+	if _, err := CPUTime(1 << 22); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("no such process: %v, want EINVAL", err)
 	}
 }

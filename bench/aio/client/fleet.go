@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
 )
 
@@ -136,7 +137,7 @@ func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) 
 		return nil, err
 	}
 	f.hist = loadgen.Histogram{}
-	before, err := cpuTime(f.pid)
+	before, err := machine.CPUTime(f.pid)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) 
 	if err != nil {
 		return nil, err
 	}
-	after, err := cpuTime(f.pid)
+	after, err := machine.CPUTime(f.pid)
 	rate := float64(n) / took.Seconds()
 	v := values{
 		"messages/s": rate, "MB/s": rate * float64(f.size) / 1e6,

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"evenkeel.dev/bench/machine"
 )
 
 const (
@@ -48,7 +50,7 @@ func burst(c *config) (values, error) {
 		}
 	}
 	quiesce()
-	before, err := cpuTime(f.pid)
+	before, err := machine.CPUTime(f.pid)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ func burst(c *config) (values, error) {
 		return nil, err
 	}
 	took := time.Duration(b.last - start)
-	after, err := cpuTime(f.pid)
+	after, err := machine.CPUTime(f.pid)
 	n := float64(c.conns)
 	v := values{
 		"ms": milliseconds(took), "connections/s": n / took.Seconds(), "stalled": float64(b.stalled),

@@ -20,7 +20,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"evenkeel.dev/loadgen"
 )
@@ -108,15 +107,3 @@ func (v values) latencies(h *loadgen.Histogram) values {
 }
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
-
-// cpuTime returns a process's CPU time in nanoseconds (clock_getcpuclockid(3)). /proc counts in
-// ticks.
-func cpuTime(pid int) (int64, error) {
-	const sched = 2 // CPUCLOCK_SCHED
-	var t syscall.Timespec
-	_, _, e := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, uintptr(^pid<<3|sched), uintptr(unsafe.Pointer(&t)), 0)
-	if e != 0 {
-		return 0, fmt.Errorf("the CPU clock of process %d: %w", pid, e)
-	}
-	return t.Nano(), nil
-}

@@ -13,15 +13,13 @@ import (
 	"maps"
 	"net"
 	"os"
-	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
 )
 
@@ -69,9 +67,7 @@ func main() {
 	if *slow > 0 {
 		slowCalls(*slow)
 	}
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
-	go obey(signals, s)
+	machine.Obey(s.report)
 	serve := others[*do+" by "+*way]
 	if *do == "echo" {
 		serve = echoes[*way]
@@ -86,21 +82,6 @@ func main() {
 func say(values map[string]float64) {
 	if err := json.NewEncoder(os.Stdout).Encode(values); err != nil {
 		log.Fatal(err)
-	}
-}
-
-func obey(signals <-chan os.Signal, s *sleep) {
-	for sig := range signals {
-		switch sig {
-		case syscall.SIGTERM:
-			os.Exit(0)
-		case syscall.SIGUSR1:
-			debug.FreeOSMemory() // twice, because a sync.Pool keeps its memory for one collection
-			debug.FreeOSMemory()
-			fmt.Println("settled")
-		case syscall.SIGUSR2:
-			s.report()
-		}
 	}
 }
 

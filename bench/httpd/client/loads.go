@@ -3,12 +3,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -235,6 +235,8 @@ type burst struct {
 	asked map[int32][]byte // parts of answers, by descriptor
 	took  []time.Duration
 	start time.Time
+
+	reader bufio.Reader // of an answer
 }
 
 func (b *burst) begin() error {
@@ -292,22 +294,9 @@ func (b *burst) goOn(fd int32) (over bool, err error) {
 	}
 	got = append(got, buf[:n]...)
 	b.asked[fd] = got
-	return whole(got)
-}
-
-func whole(answer []byte) (bool, error) {
-	head, body, ok := bytes.Cut(answer, []byte("\r\n\r\n"))
-	if !ok {
-		return false, nil
+	b.reader.Reset(bytes.NewReader(got))
+	if err = readAnswer(&b.reader); errors.Is(err, io.EOF) {
+		return false, nil // more of it will come
 	}
-	if !bytes.HasPrefix(head, []byte("HTTP/1.1 200")) {
-		return false, fmt.Errorf("the answer begins with %.60q", head)
-	}
-	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
-		if name, value, _ := bytes.Cut(line, []byte(":")); bytes.EqualFold(name, []byte("Content-Length")) {
-			length, err := strconv.Atoi(string(bytes.TrimSpace(value)))
-			return len(body) >= length, err
-		}
-	}
-	return false, errors.New("the answer has no Content-Length")
+	return err == nil, err
 }

@@ -15,7 +15,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"maps"
 	"net"
@@ -121,9 +120,13 @@ func (c *client) ask(e *end) error {
 	if _, err := e.Write(c.request); err != nil {
 		return err
 	}
+	return readAnswer(e.r)
+}
+
+func readAnswer(r *bufio.Reader) error {
 	length := -1
 	for first := true; ; first = false {
-		line, err := e.r.ReadSlice('\n')
+		line, err := r.ReadSlice('\n')
 		if err != nil {
 			return err
 		}
@@ -143,7 +146,7 @@ func (c *client) ask(e *end) error {
 	if length < 0 {
 		return fmt.Errorf("the answer has no Content-Length")
 	}
-	_, err := e.r.Discard(length)
+	_, err := r.Discard(length)
 	return err
 }
 
@@ -219,7 +222,7 @@ func (c *client) closed(conns int, rests, warmup, length time.Duration) (values,
 // used returns the server's CPU time since before, and whether the server has ended.
 func (c *client) used(before time.Duration) (cpu time.Duration, gone bool, err error) {
 	after, err := machine.CPUTime(c.pid)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+	if errors.Is(err, syscall.EINVAL) {
 		return 0, true, nil
 	}
 	return after - before, false, err

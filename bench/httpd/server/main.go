@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command server is each server of package httpd's cases (-kind), as its library's documentation
 // recommends, with one loop, or with -loops. It answers /hello, /json, /64k, /cpu-100us, /cpu-1ms and /sleep (1
 // ms). SIGUSR1 gives memory back to the system, SIGUSR2 prints shares of a profile.
@@ -21,13 +23,9 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cloudwego/hertz/pkg/app"
@@ -40,6 +38,7 @@ import (
 	"go.uber.org/zap"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/httpd"
 )
 
@@ -160,9 +159,7 @@ func main() {
 	if serve == nil && bind == nil {
 		log.Fatalf("server: -kind %s is not known; it is one of %s", *kind, names)
 	}
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
-	go obey(signals)
+	machine.Obey(profiled)
 	network, at := "tcp4", "127.0.0.1:0"
 	if *unix != "" {
 		network, at = "unix", *unix
@@ -178,21 +175,6 @@ func main() {
 	}
 	fmt.Println(addr)
 	log.Fatalf("server: %s: %v", *kind, serve(ln))
-}
-
-func obey(signals <-chan os.Signal) {
-	for sig := range signals {
-		switch sig {
-		case syscall.SIGTERM:
-			os.Exit(0)
-		case syscall.SIGUSR2:
-			profiled()
-			continue
-		}
-		debug.FreeOSMemory() // twice, because a sync.Pool keeps its memory for one collection
-		debug.FreeOSMemory()
-		fmt.Println("settled")
-	}
 }
 
 func serveFasthttp(ln net.Listener) error {
