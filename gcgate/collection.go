@@ -117,12 +117,10 @@ func (rs *rounds) to(s State, r *round) {
 }
 
 func (rs *rounds) pause(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-rs.stop:
 		return false
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	}
 }

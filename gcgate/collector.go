@@ -59,25 +59,7 @@ func readCollector(c Collector) (r reading) {
 	return r
 }
 
-// /memory/classes/heap/objects is of no use, because it counts dead objects until they are swept.
-const (
-	metricCycles    = "/gc/cycles/total:gc-cycles"
-	metricAutomatic = "/gc/cycles/automatic:gc-cycles"
-	metricAllocated = "/gc/heap/allocs:bytes"
-	metricLive      = "/gc/heap/live:bytes"
-
-	metricTotal    = "/memory/classes/total:bytes"
-	metricReleased = "/memory/classes/heap/released:bytes"
-	metricObjects  = "/memory/classes/heap/objects:bytes"
-	metricFree     = "/memory/classes/heap/free:bytes"
-
-	metricPercent = "/gc/gogc:percent"
-
-	metricStacks  = "/gc/scan/stack:bytes"
-	metricGlobals = "/gc/scan/globals:bytes"
-
-	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds"
-)
+const metricTotal, metricReleased = "/memory/classes/total:bytes", "/memory/classes/heap/released:bytes"
 
 type goRuntime struct {
 	samples   []metrics.Sample // of Read
@@ -85,8 +67,11 @@ type goRuntime struct {
 	groupFile string
 }
 
+// newGoRuntime leaves out /memory/classes/heap/objects, which counts dead objects until they are
+// swept.
 func newGoRuntime() *goRuntime {
-	return &goRuntime{samples: named(metricCycles, metricAutomatic, metricAllocated, metricLive)}
+	return &goRuntime{samples: named("/gc/cycles/total:gc-cycles", "/gc/cycles/automatic:gc-cycles",
+		"/gc/heap/allocs:bytes", "/gc/heap/live:bytes")}
 }
 
 func named(names ...string) []metrics.Sample {
@@ -118,12 +103,13 @@ func (r *goRuntime) SetLimit(bytes int64) int64 { return debug.SetMemoryLimit(by
 
 // GOGC does not stop the world. The runtime has -1 for off.
 func (r *goRuntime) GOGC() int {
-	return int(int32(readMetrics(metricPercent)[0]))
+	return int(int32(readMetrics("/gc/gogc:percent")[0]))
 }
 
 // Overhead leaves free spans out, because the heap grows into them.
 func (r *goRuntime) Overhead() uint64 {
-	v := readMetrics(metricTotal, metricReleased, metricObjects, metricFree)
+	v := readMetrics(metricTotal, metricReleased,
+		"/memory/classes/heap/objects:bytes", "/memory/classes/heap/free:bytes")
 	return v[0] - min(v[1]+v[2]+v[3], v[0])
 }
 
@@ -135,7 +121,7 @@ func (r *goRuntime) Mapped() uint64 {
 
 // Roots is as in runtime/mgcpacer.go, commit.
 func (r *goRuntime) Roots() uint64 {
-	v := readMetrics(metricStacks, metricGlobals)
+	v := readMetrics("/gc/scan/stack:bytes", "/gc/scan/globals:bytes")
 	return v[0] + v[1]
 }
 
@@ -156,7 +142,7 @@ func memoryOf(c Collector) (m memory) {
 
 // Marked derives from the CPU time of the dedicated mark workers.
 func (r *goRuntime) Marked() time.Duration {
-	workers := named(metricWorkers)
+	workers := named("/cpu/classes/gc/mark/dedicated:cpu-seconds")
 	metrics.Read(workers)
 	return r.marked.add(workers[0].Value.Float64(), markWorkers(runtime.GOMAXPROCS(0)))
 }

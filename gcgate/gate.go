@@ -105,13 +105,9 @@ func collectOnce(ctx context.Context, c Collector) (took time.Duration, err erro
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	began, ended := time.Now(), make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.Collect()
-	}()
+	began := time.Now()
 	select {
-	case <-ended:
+	case <-collect(c):
 		return time.Since(began), nil
 	case <-ctx.Done():
 		return 0, ctx.Err()

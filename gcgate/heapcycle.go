@@ -6,13 +6,18 @@ import (
 	"time"
 )
 
-// beginCycle collects in a goroutine, because Collect sweeps long after marking.
 func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
+	h.marked, h.cycleBegan = false, time.Now()
+	h.cycle = collect(h.collector)
+	return h.cycle
+}
+
+// collect collects in a goroutine, because Collect sweeps long after marking.
+func collect(c Collector) (returned <-chan struct{}) {
 	done := make(chan struct{})
-	h.cycle, h.marked, h.cycleBegan = done, false, time.Now()
 	go func() {
 		defer close(done)
-		h.collector.Collect()
+		c.Collect()
 	}()
 	return done
 }

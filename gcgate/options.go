@@ -111,9 +111,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.HoldTurn = 2 * time.Second
 	}
 	o.HoldTurn = max(o.HoldTurn, 0)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o, o.check()
 }
 

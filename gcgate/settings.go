@@ -43,24 +43,14 @@ func (p *pacing) programLimitLocked() (limit int64, changed bool) {
 func (p *pacing) programPercent() (percent int, overruled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	overruled = p.programPercentLocked()
+	if now := p.collector.GOGC(); !p.restored && now != p.put {
+		overruled = p.off || p.raised != 0
+		p.percent, p.put, p.raised = now, now, 0
+		if p.off {
+			p.setPercentLocked(-1)
+		}
+	}
 	return p.percent, overruled
-}
-
-func (p *pacing) programPercentLocked() (overruled bool) {
-	if p.restored {
-		return false
-	}
-	now := p.collector.GOGC()
-	if now == p.put {
-		return false
-	}
-	overruled = p.off || p.raised != 0
-	p.percent, p.put, p.raised = now, now, 0
-	if p.off {
-		p.setPercentLocked(-1)
-	}
-	return overruled
 }
 
 // setPercentLocked notes a value that the program has set since.
@@ -110,13 +100,11 @@ func (p *pacing) giveBackLocked() {
 
 // stock is the program's GOGC, math.MaxInt if it is off.
 func (p *pacing) stock() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.programPercentLocked()
-	if p.percent < 0 {
+	percent, _ := p.programPercent()
+	if percent < 0 {
 		return math.MaxInt
 	}
-	return p.percent
+	return percent
 }
 
 // setLimit reports whether the program has set another limit since programLimit.

@@ -166,8 +166,6 @@ func (w *waiters) now() []*waitingCall {
 	return slices.Clone(w.list)
 }
 
-func (w *waiters) any() bool { return len(w.now()) > 0 }
-
 func (w *waiters) withoutTurn() bool {
 	return slices.ContainsFunc(w.now(), func(c *waitingCall) bool { return c.withoutTurn })
 }
@@ -175,13 +173,12 @@ func (w *waiters) withoutTurn() bool {
 func (w *waiters) answer(calls []*waitingCall, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.list = slices.DeleteFunc(w.list, func(c *waitingCall) bool {
-		answered := slices.Contains(calls, c)
-		if answered {
+	for _, c := range calls {
+		if i := slices.Index(w.list, c); i >= 0 {
+			w.list = slices.Delete(w.list, i, i+1)
 			c.ended <- err
 		}
-		return answered
-	})
+	}
 }
 
 func signal(c chan<- struct{}) {

@@ -69,7 +69,7 @@ func (c *control) due() (Reason, bool) {
 		return 0, false
 	}
 	switch {
-	case c.waiters.any():
+	case len(c.waiters.now()) > 0:
 		return ReasonRequested, true
 	case !h.inCharge:
 		return 0, false

@@ -91,10 +91,7 @@ func (w *turnWait) look(err error) {
 	if waited < patience {
 		return
 	}
-	by := w.holder
-	if by == "" {
-		by = "another replica"
-	}
+	by := cmp.Or(w.holder, "another replica")
 	t.heldUp.set(by, w.since)
 	w.named = true
 	if err == nil || errors.Is(err, ErrHeld) {

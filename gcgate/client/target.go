@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -50,12 +51,7 @@ func (g *target) aim(req *http.Request, body io.ReadCloser) *http.Request {
 	return out
 }
 
-func hostOf(req *http.Request) string {
-	if req.Host != "" {
-		return req.Host
-	}
-	return req.URL.Host
-}
+func hostOf(req *http.Request) string { return cmp.Or(req.Host, req.URL.Host) }
 
 func (g *target) fail(now int64) {
 	n := min(g.fails.Add(1)-1, 8)

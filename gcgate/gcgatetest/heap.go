@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"evenkeel.dev/gcgate/capacity"
 )
 
 // A Heap is a gcgate.Collector that grows with time. Make one with [NewHeap], set its fields before
@@ -64,22 +66,13 @@ func (h *Heap) EndCycle() {
 	h.marked += h.Mark
 }
 
-// As in runtime/mgcpacer.go for slow marking.
-const (
-	minAutomatic  = 4 << 20  // the least heap to collect
-	limitedStart  = 45. / 64 // of the way to the goal
-	limitedShare  = 0.97     // of the heap's part of the limit is the goal
-	limitedMargin = 1 << 20  // bytes below that, at least
-)
-
+// start is as in runtime/mgcpacer.go for slow marking.
 func (h *Heap) start() float64 {
-	live, room := float64(h.live), float64(h.Limit)-float64(h.Beside)
-	start := math.Inf(1)
+	const minAutomatic = 4 << 20 // the least heap to collect
+	live := float64(h.live)
+	start := capacity.RuntimeStart(live, float64(h.Limit)-float64(h.Beside))
 	if h.Percent >= 0 {
-		start = live * (1 + float64(h.Percent)/100)
-	}
-	if goal := max(live, min(limitedShare*room, room-limitedMargin)); goal < start {
-		start = live + limitedStart*(goal-live)
+		start = min(start, live*(1+float64(h.Percent)/100))
 	}
 	return max(start, minAutomatic)
 }
@@ -105,7 +98,6 @@ func (h *Heap) allocate(to time.Time) {
 	h.at = to
 }
 
-// Read implements gcgate.Collector.
 func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +105,7 @@ func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
 	return h.cycles, h.Automatic, uint64(h.allocated), h.live
 }
 
-// Collect implements gcgate.Collector. It waits for a cycle of the runtime's own, and then for
+// Collect waits for a cycle of the runtime's own, and then for
 // Mark, Hang and Sweep.
 func (h *Heap) Collect() {
 	h.mu.Lock()
@@ -137,20 +129,17 @@ func (h *Heap) Collect() {
 	time.Sleep(sweep)
 }
 
-// GOGC implements gcgate.Collector.
 func (h *Heap) GOGC() (percent int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.Percent
 }
 
-// SetPercent implements gcgate.Collector.
 func (h *Heap) SetPercent(percent int) (old int) {
 	h.Do(func() { old, h.Percent = h.Percent, percent })
 	return old
 }
 
-// SetLimit implements gcgate.Collector.
 func (h *Heap) SetLimit(bytes int64) (old int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,24 +158,20 @@ func (h *Heap) used() uint64 { return h.live + uint64(h.allocated-h.base) + h.Be
 
 func (h *Heap) mapped() uint64 { return max(h.Kept, h.used()) }
 
-// Mapped implements gcgate.Collector.
 func (h *Heap) Mapped() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mapped()
 }
 
-// Overhead implements gcgate.Collector.
 func (h *Heap) Overhead() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.Beside
 }
 
-// Roots implements gcgate.Collector.
 func (h *Heap) Roots() uint64 { return 0 }
 
-// Memory implements gcgate.Collector.
 func (h *Heap) Memory() (groupLeft, groupLimit int64, available uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -196,7 +181,6 @@ func (h *Heap) Memory() (groupLeft, groupLimit int64, available uint64) {
 	return groupLeft, h.Group, h.Available
 }
 
-// Marked implements gcgate.Collector.
 func (h *Heap) Marked() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,6 +1,7 @@
 package httpgate
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -35,10 +36,7 @@ type Guarded struct {
 // If the gate cannot start, the log says why at Error, [Guarded.Err] returns it, and requests are
 // served without a gate. Put it outermost, as [Wrap].
 func Guard(next http.Handler, o gcgate.Options) *Guarded {
-	g := &Guarded{next: next, log: o.Logger}
-	if g.log == nil {
-		g.log = slog.Default()
-	}
+	g := &Guarded{next: next, log: cmp.Or(o.Logger, slog.Default())}
 	ctx, cancel := context.WithTimeout(context.Background(), guardTimeout)
 	defer cancel()
 	g.gate, g.err = gcgate.Start(ctx, o)
