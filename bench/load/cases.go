@@ -5,6 +5,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -79,9 +80,7 @@ func Cases() []harness.Case {
 	}
 	for i := range cases {
 		c := &cases[i]
-		if c.Length == 0 {
-			c.Length = 5 * time.Second
-		}
+		c.Length = cmp.Or(c.Length, 5*time.Second)
 		for _, path := range c.Loads {
 			c.Claims = append(c.Claims,
 				harness.Claim{
@@ -95,10 +94,7 @@ func Cases() []harness.Case {
 
 func with(set func(t *target)) func(context.Context, *harness.Run) error {
 	return func(ctx context.Context, r *harness.Run) error {
-		t := &target{Run: r, path: r.Load}
-		if t.path == "" {
-			t.path = "/"
-		}
+		t := &target{Run: r, path: cmp.Or(r.Load, "/")}
 		if set != nil {
 			set(t)
 		}

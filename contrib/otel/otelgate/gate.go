@@ -1,6 +1,7 @@
 package otelgate
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -33,9 +34,7 @@ func Register(g *gcgate.Gate, provider metric.MeterProvider) (metric.Registratio
 }
 
 func register(stats func() gcgate.Stats, provider metric.MeterProvider) (metric.Registration, error) {
-	if provider == nil {
-		provider = otel.GetMeterProvider()
-	}
+	provider = cmp.Or(provider, otel.GetMeterProvider())
 	return figure.Register(provider.Meter(scope), figures, stats)
 }
 

@@ -1,6 +1,7 @@
 package otelrecorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -251,15 +252,9 @@ const (
 const scope = "evenkeel.dev/contrib/otel/otelrecorder"
 
 func (o Options) withDefaults() (Options, error) {
-	if o.MeterProvider == nil {
-		o.MeterProvider = global.GetMeterProvider()
-	}
-	if o.TracerProvider == nil {
-		o.TracerProvider = global.GetTracerProvider()
-	}
-	if o.MaxClasses == 0 {
-		o.MaxClasses = defaultMaxClasses
-	}
+	o.MeterProvider = cmp.Or(o.MeterProvider, global.GetMeterProvider())
+	o.TracerProvider = cmp.Or(o.TracerProvider, global.GetTracerProvider())
+	o.MaxClasses = cmp.Or(o.MaxClasses, defaultMaxClasses)
 	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
 		reason := "%d is out of range: use 1 to %d, or 0 for %d"
 		return o, evenkeel.NewOptionError("otelrecorder.Options", "MaxClasses", reason, o.MaxClasses, limitMaxClasses,
