@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -199,7 +200,7 @@ func (v *service) drive() (failed error) {
 				s.handle.Close() // the peer is gone, or the watcher is closed
 				continue
 			}
-			s.below.came = append([]byte(nil), r.Buffer[:r.Size]...) // it is the watcher's swap buffer
+			s.below.came = bytes.Clone(r.Buffer[:r.Size]) // it is the watcher's swap buffer
 			go v.serve(s)
 		}
 	}

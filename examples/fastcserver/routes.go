@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"sync"
 
 	"github.com/gin-gonic/gin"
 
@@ -60,10 +59,10 @@ func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 			c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
 			return
 		}
-		m := take(size)
-		defer m.give()
-		in(m.a, m.b, m.out, size, loop)
-		c.JSON(http.StatusOK, product{size, loop, matrix.Trace(m.out, size), matrix.Sum(m.out, size)})
+		m := matrix.Take(size)
+		defer m.Give()
+		in(m.A, m.B, m.Out, size, loop)
+		c.JSON(http.StatusOK, product{size, loop, matrix.Trace(m.Out, size), matrix.Sum(m.Out, size)})
 	}
 }
 
@@ -118,27 +117,3 @@ func number(name, s string, most int) (int, error) {
 	}
 	return n, nil
 }
-
-// One request owns matrices until it gives them back.
-type matrices struct {
-	size      int
-	a, b, out []float64
-}
-
-var spare = sync.Pool{New: func() any { return new(matrices) }}
-
-// take returns matrices with the factors of a size, which C does not write to.
-func take(size int) *matrices {
-	m := spare.Get().(*matrices)
-	if m.size != size {
-		n := size * size
-		if cap(m.out) < n {
-			m.a, m.b, m.out = make([]float64, n), make([]float64, n), make([]float64, n)
-		}
-		m.size, m.a, m.b, m.out = size, m.a[:n], m.b[:n], m.out[:n]
-		matrix.Fill(m.a, m.b, size)
-	}
-	return m
-}
-
-func (m *matrices) give() { spare.Put(m) }

@@ -214,8 +214,8 @@ func (d *discard) WriteHeader(status int)      { d.status = status }
 
 func TestSampleFeeds(t *testing.T) {
 	for path, want := range map[string]int{
-		"/cnn.xml": http.StatusOK, "/bbc.xml": http.StatusOK, "/nyt.xml": http.StatusOK,
-		"/": http.StatusNotFound, "/doc.go": http.StatusNotFound, "/..%2fdoc.go": http.StatusNotFound,
+		"/feeds/cnn.xml": http.StatusOK, "/feeds/bbc.xml": http.StatusOK, "/feeds/nyt.xml": http.StatusOK,
+		"/feeds/": http.StatusNotFound, "/feeds/doc.go": http.StatusNotFound, "/feeds/..%2fdoc.go": http.StatusNotFound,
 	} {
 		w := httptest.NewRecorder()
 		sampleFeeds().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
@@ -229,7 +229,7 @@ func TestSampleFeeds(t *testing.T) {
 func TestSampleItems(t *testing.T) {
 	for _, name := range []string{"cnn", "bbc", "nyt"} {
 		w := httptest.NewRecorder()
-		sampleFeeds().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+name+".xml", nil))
+		sampleFeeds().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/feeds/"+name+".xml", nil))
 		items, err := feed.Parse(w.Body)
 		if err != nil {
 			t.Fatal(err)

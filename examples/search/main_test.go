@@ -26,7 +26,7 @@ func sampleSearcher(t testing.TB, found match.Func) *searcher {
 	t.Cleanup(srv.Close)
 	urls := make(map[string]string)
 	for _, k := range known {
-		urls[k.name] = srv.URL + "/" + k.name + ".xml"
+		urls[k.name] = srv.URL + "/feeds/" + k.name + ".xml"
 	}
 	return newSearcher(t, found, urls)
 }

@@ -136,7 +136,7 @@ func serveSamples(log *slog.Logger) (urls map[string]string, stop func(), err er
 	}()
 	urls = make(map[string]string)
 	for _, k := range known {
-		urls[k.name] = "http://" + ln.Addr().String() + "/" + k.name + ".xml"
+		urls[k.name] = "http://" + ln.Addr().String() + "/feeds/" + k.name + ".xml"
 	}
 	return urls, func() { srv.Close(); <-done }, nil
 }
@@ -144,17 +144,9 @@ func serveSamples(log *slog.Logger) (urls map[string]string, stop func(), err er
 //go:embed feeds/*.xml
 var samples embed.FS
 
-// sampleFeeds serves /bbc.xml, /cnn.xml and /nyt.xml, whose news are invented.
+// sampleFeeds serves bbc.xml, cnn.xml and nyt.xml below /feeds/, whose news are invented.
 func sampleFeeds() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) {
-		b, err := samples.ReadFile("feeds/" + r.PathValue("file"))
-		if err != nil {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/rss+xml; charset=utf-8")
-		w.Write(b)
-	})
+	mux.Handle("GET /feeds/{file}", http.FileServerFS(samples))
 	return mux
 }

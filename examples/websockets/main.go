@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"evenkeel.dev/examples/internal/command"
@@ -52,10 +53,8 @@ var ways = []way{
 }
 
 func find(name string) *way {
-	for i := range ways {
-		if ways[i].name == name {
-			return &ways[i]
-		}
+	if i := slices.IndexFunc(ways, func(w way) bool { return w.name == name }); i >= 0 {
+		return &ways[i]
 	}
 	return nil
 }

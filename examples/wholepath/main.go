@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -127,19 +126,7 @@ func (p *program) close() {
 	}
 }
 
-const order = 8
-
-// One request owns a filter until it puts it back.
-type filter struct{ gain, reading, out []float64 }
-
-func newFilter() *filter {
-	const n = order * order
-	f := &filter{make([]float64, n), make([]float64, n), make([]float64, n)}
-	matrix.Fill(f.gain, f.reading, order)
-	return f
-}
-
-var filters = sync.Pool{New: func() any { return newFilter() }}
+const order = 8 // of the filter
 
 func (p *program) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -150,14 +137,14 @@ func (p *program) handler() http.Handler {
 // report filters each reading by a call of C that takes less than a microsecond, and keeps the last
 // ones.
 func (p *program) report(w http.ResponseWriter, _ *http.Request) {
-	f := filters.Get().(*filter)
-	defer filters.Put(f)
+	filter := matrix.Take(order)
+	defer filter.Give()
 	for range batch {
-		multiply(f.gain, f.reading, f.out, order, 1)
+		multiply(filter.A, filter.B, filter.Out, order, 1)
 	}
-	_, _ = io.WriteString(w, answer(p.window.Push(batch), f))
+	_, _ = io.WriteString(w, answer(p.window.Push(batch), filter))
 }
 
-func answer(readings uint64, f *filter) string {
-	return fmt.Sprintf("%d readings, state %g\n", readings, matrix.Trace(f.out, order))
+func answer(readings uint64, filter *matrix.Matrices) string {
+	return fmt.Sprintf("%d readings, state %g\n", readings, matrix.Trace(filter.Out, order))
 }

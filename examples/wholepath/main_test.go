@@ -66,8 +66,8 @@ func TestRun(t *testing.T) {
 				t.Fatalf("it does not say where it listens and what serves:\n%s", log)
 			}
 
-			f := newFilter()
-			matrix.Product(f.gain, f.reading, f.out, order, 1)
+			f := matrix.Take(order)
+			matrix.Product(f.A, f.B, f.Out, order, 1)
 			const conns = 50
 			started := leaks.Started()
 			for i := range conns {

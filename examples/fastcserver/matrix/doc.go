@@ -3,10 +3,37 @@
 // the last bit.
 package matrix
 
+import "sync"
+
 //go:generate go run evenkeel.dev/cmd/fastcgen calls.go
 
 // MaxSize bounds the rows and columns of a matrix.
 const MaxSize = 512
+
+// Matrices are two factors, and where their product goes. One request owns them until it gives them
+// back.
+type Matrices struct {
+	A, B, Out []float64
+	size      int
+}
+
+var spare = sync.Pool{New: func() any { return new(Matrices) }}
+
+// Take returns matrices with the factors of a size, which C does not write to.
+func Take(size int) *Matrices {
+	m := spare.Get().(*Matrices)
+	if m.size != size {
+		n := size * size
+		if cap(m.Out) < n {
+			m.A, m.B, m.Out = make([]float64, n), make([]float64, n), make([]float64, n)
+		}
+		m.size, m.A, m.B, m.Out = size, m.A[:n], m.B[:n], m.Out[:n]
+		Fill(m.A, m.B, size)
+	}
+	return m
+}
+
+func (m *Matrices) Give() { spare.Put(m) }
 
 func Fill(a, b []float64, size int) {
 	for i := range size * size {

@@ -216,12 +216,10 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 		o.Turns = turns
 	}
 	if f.events != "" {
-		e, err := createEvents(f.events, source)
-		if err != nil {
+		var err error
+		if o.OnEvent, err = g.writeEvents(f.events, source); err != nil {
 			return fmt.Errorf("-events: %w", err)
 		}
-		g.closes = append(g.closes, e.close)
-		o.OnEvent = e.add
 	}
 	if f.Tune != nil {
 		f.Tune(&o)
@@ -290,47 +288,35 @@ func (g *Gate) Stats() any {
 // eventsAhead is how many events may wait for the disk.
 const eventsAhead = 1024
 
-// events writes to a file from its own goroutine, because the gate's must not block.
-type events struct {
-	file   *os.File
-	source string
-	queue  chan gcgate.Event
-	done   chan struct{}
-}
-
 type event struct {
 	Time   time.Time    `json:"t"`
 	Source string       `json:"source"`
 	State  gcgate.State `json:"state"`
 }
 
-func createEvents(name, source string) (*events, error) {
+// writeEvents writes to a file from its own goroutine, because the gate's must not block.
+func (g *Gate) writeEvents(name, source string) (add func(gcgate.Event), err error) {
 	file, err := os.Create(name)
 	if err != nil {
 		return nil, err
 	}
-	e := &events{file: file, source: source, queue: make(chan gcgate.Event, eventsAhead), done: make(chan struct{})}
-	go e.write()
-	return e, nil
-}
-
-func (e *events) write() {
-	defer close(e.done)
-	enc := json.NewEncoder(e.file)
-	for ev := range e.queue {
-		_ = enc.Encode(event{ev.Time, e.source, ev.State}) // a full disk must not stop the service
-	}
-}
-
-func (e *events) add(ev gcgate.Event) {
-	select {
-	case e.queue <- ev:
-	default:
-	}
-}
-
-func (e *events) close() {
-	close(e.queue)
-	<-e.done
-	e.file.Close()
+	queue := make(chan gcgate.Event, eventsAhead)
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		enc := json.NewEncoder(file)
+		for e := range queue {
+			_ = enc.Encode(event{e.Time, source, e.State}) // a full disk must not stop the service
+		}
+	})
+	g.closes = append(g.closes, func() {
+		close(queue)
+		writing.Wait()
+		file.Close()
+	})
+	return func(e gcgate.Event) {
+		select {
+		case queue <- e:
+		default:
+		}
+	}, nil
 }
