@@ -5,6 +5,7 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ var (
 )
 
 type load struct {
-	kind, path string // -load, and what is asked for
+	name       string
+	kind, path string // -load, and what is asked for; default: closed, /hello
 	conns      int
 	tls, h2    bool
 	classic    bool   // TLS without ML-KEM, whose hello is a third as long
@@ -49,8 +51,7 @@ type claims func(way, load string) []harness.Claim
 type group struct {
 	name, what string
 	ways       []string
-	order      []string // of the loads
-	loads      map[string]load
+	loads      []load
 	figures    []string
 	cores      bool // server and client may use all cores
 }
@@ -72,15 +73,15 @@ var groups = []group{
 	{
 		name: "idle", what: "memory of a connection that has had one answer, next to net/http",
 		ways: all, figures: []string{keeps},
-		order: []string{"plain", "TLS", "TLS without ML-KEM", "HTTP/2", "HTTP/2 over TLS"},
-		loads: map[string]load{
-			"plain": {kind: "hold", path: "/hello", conns: 10_000, claims: bytesAtMost(700)},
-			"TLS":   {kind: "hold", path: "/hello", conns: 10_000, tls: true, claims: bytesAtMost(6000)},
-			"TLS without ML-KEM": {
-				kind: "hold", path: "/hello", conns: 10_000, tls: true, classic: true, claims: bytesAtMost(6000),
+		loads: []load{
+			{name: "plain", kind: "hold", conns: 10_000, claims: bytesAtMost(700)},
+			{name: "TLS", kind: "hold", conns: 10_000, tls: true, claims: bytesAtMost(6000)},
+			{
+				name: "TLS without ML-KEM", kind: "hold", conns: 10_000, tls: true, classic: true,
+				claims: bytesAtMost(6000),
 			},
-			"HTTP/2":          {kind: "hold", path: "/hello", conns: 2000, h2: true, claims: sameBytes},
-			"HTTP/2 over TLS": {kind: "hold", path: "/hello", conns: 2000, h2: true, tls: true, claims: sameBytes},
+			{name: "HTTP/2", kind: "hold", conns: 2000, h2: true, claims: sameBytes},
+			{name: "HTTP/2 over TLS", kind: "hold", conns: 2000, h2: true, tls: true, claims: sameBytes},
 		},
 	},
 	closed("hello", "CPU and latency of a small answer", "/hello", cpuAtMost(.9)),
@@ -89,35 +90,33 @@ var groups = []group{
 	closed("sleep", "handlers that sleep for 1 ms", "/sleep", both(cpuAtMost(1.05), over(rate, harness.AtLeast(.95)))),
 	{
 		name: "cpu", what: "handlers that compute, 100 connections, next to net/http",
-		ways: all, figures: latencies, order: []string{"100 µs", "1 ms"},
-		loads: map[string]load{
-			"100 µs": {kind: "closed", path: "/cpu-100us", conns: 100, claims: cpuAtMost(1)},
-			"1 ms":   {kind: "closed", path: "/cpu-1ms", conns: 100, claims: cpuAtMost(1)},
+		ways: all, figures: latencies,
+		loads: []load{
+			{name: "100 µs", path: "/cpu-100us", conns: 100, claims: cpuAtMost(1)},
+			{name: "1 ms", path: "/cpu-1ms", conns: 100, claims: cpuAtMost(1)},
 		},
 	},
 	{
 		name: "tls", what: "CPU and latency of a small answer over TLS, 100 connections, next to net/http",
-		ways: ours, figures: latencies, order: []string{"hello"},
-		loads: map[string]load{
-			"hello": {kind: "closed", path: "/hello", conns: 100, tls: true, claims: cpuAtMost(1)},
+		ways: ours, figures: latencies,
+		loads: []load{
+			{name: "hello", conns: 100, tls: true, claims: cpuAtMost(1)},
 		},
 	},
 	{
 		name: "burst", what: "8,192 connections at once, each with one request, next to net/http",
 		ways: all, figures: []string{rate, perAsk, noAnswer},
-		order: []string{"8192"},
-		loads: map[string]load{"8192": {kind: "burst", path: "/hello", conns: 8192, claims: burstClaims}},
+		loads: []load{{name: "8192", kind: "burst", conns: 8192, claims: burstClaims}},
 	},
 	{
 		name: "crowd",
 		what: "memory, and the tail of requests, while other connections are idle or attack, next to net/http",
 		ways: ours, figures: latencies,
-		order: []string{"idle", "trickle", "silent", "resets"},
-		loads: map[string]load{
-			"idle":    crowd("idle", 18_000, 1./15),
-			"trickle": crowd("trickle", 15_000, .25),
-			"silent":  crowd("silent", 15_000, .25),
-			"resets":  crowd("resets", 500, 1.1),
+		loads: []load{
+			crowd("idle", 18_000, 1./15),
+			crowd("trickle", 15_000, .25),
+			crowd("silent", 15_000, .25),
+			crowd("resets", 500, 1.1),
 		},
 	},
 	{
@@ -127,14 +126,13 @@ var groups = []group{
 		figures: []string{
 			rate, perAsk, "p50", "p99", "p99.9", "loops", busiest, serial, uneven, "client cores", noAnswer,
 		},
-		order: []string{"100", "1000", "10000", "unequal", "unix, GOMAXPROCS=1", "unix, GOMAXPROCS=2"},
-		loads: map[string]load{
-			"100":                {kind: "closed", path: "/hello", conns: 100, claims: onCores},
-			"1000":               {kind: "closed", path: "/hello", conns: 1000, claims: onCores},
-			"10000":              {kind: "closed", path: "/hello", conns: 10_000, claims: onCores},
-			"unequal":            {kind: "closed", path: "/hello", conns: 500, rests: time.Second, claims: balanced},
-			"unix, GOMAXPROCS=1": {kind: "closed", path: "/hello", conns: 100, unix: true, procs: 1, claims: onCores},
-			"unix, GOMAXPROCS=2": {kind: "closed", path: "/hello", conns: 100, unix: true, procs: 2, claims: onCores},
+		loads: []load{
+			{name: "100", conns: 100, claims: onCores},
+			{name: "1000", conns: 1000, claims: onCores},
+			{name: "10000", conns: 10_000, claims: onCores},
+			{name: "unequal", conns: 500, rests: time.Second, claims: balanced},
+			{name: "unix, GOMAXPROCS=1", conns: 100, unix: true, procs: 1, claims: onCores},
+			{name: "unix, GOMAXPROCS=2", conns: 100, unix: true, procs: 2, claims: onCores},
 		},
 	},
 }
@@ -162,17 +160,17 @@ func balanced(way, load string) []harness.Claim {
 
 func closed(name, what, path string, claims claims) group {
 	return group{
-		name: name, what: what + ", next to net/http", ways: all, figures: latencies, order: []string{"100", "1000"},
-		loads: map[string]load{
-			"100":  {kind: "closed", path: path, conns: 100, claims: claims},
-			"1000": {kind: "closed", path: path, conns: 1000, claims: claims},
+		name: name, what: what + ", next to net/http", ways: all, figures: latencies,
+		loads: []load{
+			{name: "100", path: path, conns: 100, claims: claims},
+			{name: "1000", path: path, conns: 1000, claims: claims},
 		},
 	}
 }
 
 func crowd(does string, conns int, most float64) load {
 	return load{
-		kind: "beside", path: "/hello", conns: conns, crowd: does,
+		name: does, kind: "beside", conns: conns, crowd: does,
 		claims: func(way, load string) []harness.Claim {
 			return []harness.Claim{
 				{Load: load, Way: way, Over: control, Figure: memory, Target: harness.AtMost(most)},
@@ -219,15 +217,16 @@ func Cases() (list []harness.Case) {
 	for _, g := range groups {
 		c := harness.Case{
 			Name: "httpd/" + g.name, What: g.what, Needs: "20,000 open files",
-			Ways: g.ways, Loads: g.order, Skip: g.skip, Run: g.run, Figures: g.figures,
+			Ways: g.ways, Skip: g.skip, Run: g.run, Figures: g.figures,
 		}
-		for _, name := range g.order {
+		for _, l := range g.loads {
+			c.Loads = append(c.Loads, l.name)
 			for _, way := range g.ways {
 				if way != epoll && way != uring && !g.cores || way == control {
 					continue
 				}
-				c.Claims = append(c.Claims, harness.None(way, name, noAnswer))
-				c.Claims = append(c.Claims, g.loads[name].claims(way, name)...)
+				c.Claims = append(c.Claims, harness.None(way, l.name, noAnswer))
+				c.Claims = append(c.Claims, l.claims(way, l.name)...)
 			}
 		}
 		if g.cores {
@@ -238,8 +237,12 @@ func Cases() (list []harness.Case) {
 	return list
 }
 
+func (g group) load(name string) load {
+	return g.loads[slices.IndexFunc(g.loads, func(l load) bool { return l.name == name })]
+}
+
 func (g group) skip(way, load string) bool {
-	l := g.loads[load]
+	l := g.load(load)
 	return way == "gnet" && l.path == "/sleep" || // its handlers must not block
 		(l.tls || l.h2) && !slices.Contains(ours, way)
 }
@@ -247,7 +250,7 @@ func (g group) skip(way, load string) bool {
 const quickConns = 200
 
 func (g group) run(ctx context.Context, r *harness.Run) error {
-	l := g.loads[r.Load]
+	l := g.load(r.Load)
 	conns := harness.Unless(r, l.conns, min(l.conns, quickConns))
 	if err := harness.Files(conns + 512); err != nil {
 		return err
@@ -303,7 +306,8 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 		}
 	}
 	cl, err := r.Start(ctx, clientCore, nil, slices.Concat([]string{
-		client, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.kind, "-path", l.path,
+		client, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", cmp.Or(l.kind, "closed"),
+		"-path", cmp.Or(l.path, "/hello"),
 		"-classic=" + strconv.FormatBool(l.classic), "-crowd", l.crowd, "-conns", strconv.Itoa(conns),
 		"-warmup", warmup.String(), "-length", r.Length.String(), "-rests", l.rests.String(),
 	}, speaks)...)

@@ -17,6 +17,10 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	health "google.golang.org/grpc/health/grpc_health_v1"
+
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
@@ -237,17 +241,26 @@ func (t *target) ghz(ctx context.Context) error {
 }
 
 func (t *target) loadgen(ctx context.Context) error {
-	clients, err := dial(t.at)
-	if err != nil {
+	var clients [grpcConnections]health.HealthClient
+	for i := range clients {
+		c, err := grpc.NewClient(t.at, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		clients[i] = health.NewHealthClient(c)
+	}
+	ask := &health.HealthCheckRequest{Service: strings.TrimSuffix(t.path, "/")}
+	o := loadgen.Options{Rate: float64(t.openRate), Timeout: 5 * time.Second}
+	o.Call = func(ctx context.Context, worker int) error {
+		_, err := clients[worker%len(clients)].Check(ctx, ask)
 		return err
 	}
-	defer clients.close()
-	service := strings.TrimSuffix(t.path, "/")
-	o := loadgen.Options{Call: clients.call(service), Rate: float64(t.openRate), Timeout: 5 * time.Second}
 	if t.openRate == 0 {
 		o.Connections, _ = strconv.Atoi(connections)
 	}
 	var before time.Duration
+	var err error
 	o.OnMeasure = func() { before, err = machine.CPUTime(os.Getpid()) }
 	res, merr := t.Measure(ctx, o)
 	if err := errors.Join(merr, err); err != nil {

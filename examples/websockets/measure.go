@@ -59,22 +59,20 @@ func hold(ctx context.Context, way string, n int) (before, after idle.Memory, er
 		return before, after, err
 	}
 	defer server.Kill()
-	open := func(n int) (idle.Memory, func(), error) {
-		conns, err := idle.Open(ctx, n, func(ctx context.Context) (net.Conn, error) { return greet(ctx, server.Match) })
-		if err != nil {
-			idle.Close(conns)
-			return idle.Memory{}, func() {}, err
-		}
-		m, err := ask(ctx, server.Match)
-		return m, func() { idle.Close(conns) }, err
+	dial := func(ctx context.Context) (net.Conn, error) { return greet(ctx, server.Match) }
+	few, err := idle.Open(ctx, warmUp, dial)
+	defer idle.Close(few)
+	if err == nil {
+		before, err = ask(ctx, server.Match)
 	}
-	before, closeFew, err := open(warmUp)
-	defer closeFew()
 	if err != nil {
 		return before, after, err
 	}
-	after, closeMany, err := open(n)
-	defer closeMany()
+	many, err := idle.Open(ctx, n, dial)
+	defer idle.Close(many)
+	if err == nil {
+		after, err = ask(ctx, server.Match)
+	}
 	return before, after, err
 }
 

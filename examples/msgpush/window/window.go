@@ -123,16 +123,14 @@ type Stats struct {
 	} `json:"runtime"`
 }
 
-// StatsHandler serves Stats. gate may be nil.
+// StatsHandler serves Stats.
 func StatsHandler(gate func() any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		var s Stats
 		s.Runtime.Collections, s.Runtime.HeapBytes = m.NumGC, m.HeapAlloc
-		if gate != nil {
-			s.Gate = gate()
-		}
+		s.Gate = gate()
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s)
 	})

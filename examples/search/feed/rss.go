@@ -14,13 +14,11 @@ import (
 
 // Longer texts are cut, further items are left out.
 const (
-	MaxItems     = 2000
-	maxTitleLen  = 512
-	maxTextLen   = 4096
-	maxLinkLen   = 2048 // a longer link is dropped
-	maxXMLDepth  = 64
-	rootElement  = "rss"
-	itemsElement = "item"
+	MaxItems    = 2000
+	maxTitleLen = 512
+	maxTextLen  = 4096
+	maxLinkLen  = 2048 // a longer link is dropped
+	maxXMLDepth = 64
 )
 
 // ErrNotRSS is what Parse returns for a document such as an HTML page.
@@ -54,10 +52,10 @@ func Parse(r io.Reader) ([]Item, error) {
 		}
 		switch t := tok.(type) {
 		case xml.StartElement:
-			if isRSS = isRSS || t.Name.Local == rootElement; !isRSS {
+			if isRSS = isRSS || t.Name.Local == "rss"; !isRSS {
 				return nil, ErrNotRSS
 			}
-			if t.Name.Local != itemsElement {
+			if t.Name.Local != "item" {
 				if depth++; depth > maxXMLDepth {
 					return nil, fmt.Errorf("read RSS: elements nested deeper than %d", maxXMLDepth)
 				}
