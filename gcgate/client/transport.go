@@ -263,10 +263,6 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-func closeIdle(base http.RoundTripper) {
-	if c, ok := base.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
+func closeIdle(base http.RoundTripper) { (&http.Client{Transport: base}).CloseIdleConnections() }
 
 var _ http.RoundTripper = (*Transport)(nil)

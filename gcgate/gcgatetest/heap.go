@@ -43,10 +43,9 @@ type Heap struct {
 // NewHeap returns a heap that allocates 100 MiB per second. A collection takes 50 ms and leaves 100
 // MiB. GOGC is 100, without limits.
 func NewHeap() *Heap {
-	now := time.Now()
 	return &Heap{
 		Rate: 100 << 20, Live: 100 << 20, Mark: 50 * time.Millisecond,
-		Percent: 100, Limit: math.MaxInt64, Group: math.MaxInt64, at: now,
+		Percent: 100, Limit: math.MaxInt64, Group: math.MaxInt64, at: time.Now(),
 	}
 }
 

@@ -84,14 +84,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	from, ok := h.access.Admit(network, r.RemoteAddr, h.Allow, &advice)
 	if !ok {
-		w.WriteHeader(http.StatusForbidden)
-		io.WriteString(w, "forbidden\n")
+		http.Error(w, "forbidden", http.StatusForbidden)
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		header.Set("Allow", "GET, HEAD")
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		io.WriteString(w, "use GET or HEAD\n")
+		http.Error(w, "use GET or HEAD", http.StatusMethodNotAllowed)
 		return
 	}
 	draining := h.peers.Begin(from, serverState(r))
