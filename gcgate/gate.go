@@ -200,8 +200,13 @@ func (g *Gate) Stats() Stats {
 	return s
 }
 
-// Logger returns [Options].Logger for signals and adapters.
-func (g *Gate) Logger() *slog.Logger { return g.log }
+// Logger returns [Options].Logger for signals and adapters, and slog.Default() if g is nil.
+func (g *Gate) Logger() *slog.Logger {
+	if g == nil {
+		return slog.Default()
+	}
+	return g.log
+}
 
 // BorrowTurn takes the turn until end is called, for a [Watcher] that must not act while another
 // replica collects. It returns [ErrHeld] if another replica has the turn or this one waits for it.

@@ -92,9 +92,7 @@ func (a *account) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections is called by that of http.Client.
 func (a *account) CloseIdleConnections() {
-	if c, ok := a.next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
+	(&http.Client{Transport: a.next}).CloseIdleConnections()
 }
 
 func (a *account) current() (string, error) {

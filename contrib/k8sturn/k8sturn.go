@@ -116,11 +116,8 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	case <-synced:
 	case <-ctx.Done():
 		t.mu.Lock()
-		err := t.unsynced
+		err := cmp.Or(t.unsynced, ctx.Err())
 		t.mu.Unlock()
-		if err == nil {
-			err = ctx.Err()
-		}
 		return nil, t.explain(err)
 	}
 	l, err := t.take(ctx)

@@ -126,12 +126,7 @@ func (m *Member) Stats() Stats {
 // Attach is called by gcgate.Start.
 func (m *Member) Attach(g *gcgate.Gate) { m.gate.Store(g) }
 
-func (m *Member) log() *slog.Logger {
-	if g := m.gate.Load(); g != nil {
-		return g.Logger()
-	}
-	return slog.Default()
-}
+func (m *Member) log() *slog.Logger { return m.gate.Load().Logger() }
 
 // String names the signal for the gate's log.
 func (m *Member) String() string { return "raft member " + m.options.Raft.Status().ID }

@@ -68,12 +68,7 @@ func (s *Signal) Register(r grpc.ServiceRegistrar) {
 // Attach implements [gcgate.Attacher]. From now on g counts the calls.
 func (s *Signal) Attach(g *gcgate.Gate) { s.gate.Store(g) }
 
-func (s *Signal) log() *slog.Logger {
-	if g := s.gate.Load(); g != nil {
-		return g.Logger()
-	}
-	return slog.Default()
-}
+func (s *Signal) log() *slog.Logger { return s.gate.Load().Logger() }
 
 // String implements [gcgate.Signal].
 func (s *Signal) String() string { return "gRPC health (Watch)" }
