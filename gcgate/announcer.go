@@ -339,7 +339,13 @@ func (a *announcer) checkPeer(ctx context.Context) {
 	if ok && !check(ctx, c, a.log, "gcgate: a signal without a peer; looking for it for some seconds") {
 		return
 	}
-	a.postFirst()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.newest == nil {
+		n := newNotice()
+		n.first = true
+		a.postLocked(n)
+	}
 }
 
 // check calls c.Check for checkFor, until it returns nil. It returns false when ctx ends.
@@ -365,15 +371,5 @@ func check(ctx context.Context, c Checker, log *slog.Logger, message string) boo
 			return ctx.Err() == nil
 		case <-time.After(checkEvery):
 		}
-	}
-}
-
-func (a *announcer) postFirst() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.newest == nil {
-		n := newNotice()
-		n.first = true
-		a.postLocked(n)
 	}
 }

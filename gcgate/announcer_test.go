@@ -129,7 +129,7 @@ func TestSignalThatPauses(t *testing.T) {
 // the newest.
 func TestNoticeIsSentOnce(t *testing.T) {
 	a := newAnnouncer(&fakeSignal{}, slog.New(slog.DiscardHandler))
-	a.postFirst()
+	a.checkPeer(t.Context())
 	<-a.posted // as run does
 	n := a.post(true, time.Now())
 	if sent, err := a.send(t.Context()); sent != n || err != nil {

@@ -353,7 +353,11 @@ func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, bound time.Du
 		if waited < heldUpAfter {
 			return
 		}
-		rs.turns.heldUp.set(holdsUp(a.signal, err), ready.posted)
+		by := a.signal.String()
+		if err != nil {
+			by += ": " + err.Error()
+		}
+		rs.turns.heldUp.set(by, ready.posted)
 		a.warnings.ongoing("holds",
 			"gcgate: this replica holds the turn because a peer does not have it back; the others cannot collect",
 			"held", waited.Round(time.Second), "error", err)
@@ -376,11 +380,4 @@ func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, bound time.Du
 			"held", took.Round(time.Second), "error", err)
 	}
 	return returned || !out
-}
-
-func holdsUp(s Signal, err error) string {
-	if err == nil {
-		return s.String()
-	}
-	return s.String() + ": " + err.Error()
 }

@@ -79,7 +79,8 @@ func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {
 	}
 	for _, s := range servers {
 		if s.name == name && s.isDrained() {
-			return h.errorf("%w: server %s is still drained after \"state ready\"", errNotConfirmed, name)
+			return h.errorf("%w: server %s is still drained after \"state ready\": is something else draining it?",
+				errNotConfirmed, name)
 		}
 	}
 	return nil

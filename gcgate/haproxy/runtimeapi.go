@@ -135,12 +135,7 @@ func (h *RuntimeAPI) Ready(ctx context.Context) error {
 	if err != nil || me.inMaint() || !me.isDrained() {
 		return err
 	}
-	_, me, err = h.look(ctx, h.set(h.Server, "ready"))
-	if err == nil && me.isDrained() {
-		return h.errorf("%w: the server is still drained after \"state ready\": is something else draining it?",
-			errNotConfirmed)
-	}
-	return err
+	return h.putBack(ctx, h.Server)
 }
 
 // Check verifies that HAProxy is there, lets this process change the server, and has another one in
