@@ -318,8 +318,7 @@ func (c *Child) Listens(ctx context.Context, addr string) error {
 }
 
 // KeptBytes returns the server's bytes for each connection that has had an answer. The client opens
-// some connections, which fill pools of a fixed size, and prints warm. At a line of input it opens
-// the others, and prints held. rest is how long the server has work after that.
+// them by [machine.Hold]. rest is how long the server has work after that.
 func KeptBytes(srv, client *Child, conns int, rest time.Duration) (float64, error) {
 	if _, err := client.Await("warm"); err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -114,6 +115,25 @@ func Obey(report func()) {
 			fmt.Println("settled")
 		}
 	}()
+}
+
+// Hold opens some connections, which fill a server's pools of a fixed size, and prints warm. At a
+// line of input it opens conns others, and prints held. It returns at the next line.
+func Hold(conns int, open func(n int) error) error {
+	input := bufio.NewReader(os.Stdin)
+	for _, part := range []struct {
+		conns int
+		said  string
+	}{{100, "warm"}, {conns, "held"}} {
+		if err := open(part.conns); err != nil {
+			return err
+		}
+		fmt.Println(part.said)
+		if _, err := input.ReadString('\n'); err != nil && err != io.EOF {
+			return err
+		}
+	}
+	return nil
 }
 
 // Times are the machine's CPU times since its start.

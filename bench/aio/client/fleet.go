@@ -3,12 +3,9 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"log"
-	"os"
 	"syscall"
 	"time"
 
@@ -180,25 +177,10 @@ func pingpong(c *config) (values, error) {
 	return v, nil
 }
 
-// hold opens some connections to warm the server up, and the others at a line of input.
 func hold(c *config) (values, error) {
-	const first = 100
 	f, err := newFleet(c)
 	if err != nil {
 		return nil, err
 	}
-	input := bufio.NewReader(os.Stdin)
-	for _, part := range []struct {
-		conns int
-		said  string
-	}{{first, "warm"}, {c.conns, "held"}} {
-		if err := f.dial(part.conns); err != nil {
-			return nil, err
-		}
-		fmt.Println(part.said)
-		if _, err := input.ReadString('\n'); err != nil && err != io.EOF {
-			return nil, err
-		}
-	}
-	return values{}, nil
+	return values{}, machine.Hold(c.conns, f.dial)
 }

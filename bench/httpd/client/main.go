@@ -229,36 +229,27 @@ func (c *client) used(before time.Duration) (cpu time.Duration, gone bool, err e
 }
 
 func (c *client) hold(conns int) (values, error) {
-	const first = 100
-	in := bufio.NewReader(os.Stdin)
 	var ends []*end
-	for i := range first + conns {
-		if i == first {
-			fmt.Println("warm")
-			if _, err := in.ReadString('\n'); err != nil {
-				return nil, err
+	err := machine.Hold(conns, func(n int) error {
+		for range n {
+			e, err := c.dial()
+			if err == nil && c.url != "" {
+				err = c.askHTTP2(e)
+			} else if err == nil {
+				err = c.ask(e)
 			}
+			if err != nil {
+				c.failed.Add(1)
+				continue
+			}
+			ends = append(ends, e)
 		}
-		e, err := c.dial()
-		if err == nil && c.url != "" {
-			err = c.askHTTP2(e)
-		} else if err == nil {
-			err = c.ask(e)
-		}
-		if err != nil {
-			c.failed.Add(1)
-			continue
-		}
-		ends = append(ends, e)
-	}
-	fmt.Println("held")
-	if _, err := in.ReadString('\n'); err != nil && err != io.EOF {
-		return nil, err
-	}
+		return nil
+	})
 	for _, e := range ends {
 		_ = e.Close()
 	}
-	return values{}, nil
+	return values{}, err
 }
 
 func result(took []time.Duration, passed, cpu, own time.Duration, gone bool) values {
