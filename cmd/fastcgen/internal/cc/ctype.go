@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/dwarf"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,27 +48,43 @@ func (facts *Facts) note(data *dwarf.Data, e *dwarf.Entry) {
 	}
 }
 
-// Bare strips typedefs and qualifiers. aligned is the strictest alignment that they ask for,
-// because __attribute__((aligned)) may be part of a typedef.
-func (facts *Facts) Bare(t dwarf.Type) (b dwarf.Type, aligned int64) {
-	for {
-		aligned = max(aligned, facts.Odd[t].Align)
-		switch u := t.(type) {
-		case *dwarf.TypedefType:
-			t = u.Type
-		case *dwarf.QualType:
-			t = u.Type
-		default:
-			return t, aligned
+// layers yields t, and then what is below each of its typedefs and qualifiers.
+func layers(t dwarf.Type) iter.Seq[dwarf.Type] {
+	return func(yield func(dwarf.Type) bool) {
+		for yield(t) {
+			switch u := t.(type) {
+			case *dwarf.TypedefType:
+				t = u.Type
+			case *dwarf.QualType:
+				t = u.Type
+			default:
+				return
+			}
 		}
 	}
 }
 
+// Bare strips typedefs and qualifiers.
+func Bare(t dwarf.Type) (bare dwarf.Type) {
+	for u := range layers(t) {
+		bare = u
+	}
+	return bare
+}
+
+// Alignment returns the strictest alignment that t asks for. __attribute__((aligned)) may be part of
+// a typedef.
+func (facts *Facts) Alignment(t dwarf.Type) (aligned int64) {
+	for u := range layers(t) {
+		aligned = max(aligned, facts.Odd[u].Align)
+	}
+	return aligned
+}
+
 // Element returns what the elements of an array of any depth are, or t if it is no array.
-func (facts *Facts) Element(t dwarf.Type) dwarf.Type {
+func Element(t dwarf.Type) dwarf.Type {
 	for {
-		b, _ := facts.Bare(t)
-		a, ok := b.(*dwarf.ArrayType)
+		a, ok := Bare(t).(*dwarf.ArrayType)
 		if !ok {
 			return t
 		}
@@ -76,16 +93,34 @@ func (facts *Facts) Element(t dwarf.Type) dwarf.Type {
 }
 
 // Pointer returns t as a pointer, nil if it is not one.
-func (facts *Facts) Pointer(t dwarf.Type) *dwarf.PtrType {
-	b, _ := facts.Bare(t)
-	ptr, _ := b.(*dwarf.PtrType)
+func Pointer(t dwarf.Type) *dwarf.PtrType {
+	ptr, _ := Bare(t).(*dwarf.PtrType)
 	return ptr
 }
 
-func (facts *Facts) IsVoid(t dwarf.Type) bool {
-	b, _ := facts.Bare(t)
-	_, is := b.(*dwarf.VoidType)
+// Struct returns t as a struct or a union, nil if it is neither.
+func Struct(t dwarf.Type) *dwarf.StructType {
+	s, _ := Bare(t).(*dwarf.StructType)
+	return s
+}
+
+func IsVoid(t dwarf.Type) bool {
+	_, is := Bare(t).(*dwarf.VoidType)
 	return is
+}
+
+func IsBool(t dwarf.Type) bool {
+	_, is := Bare(t).(*dwarf.BoolType)
+	return is
+}
+
+func IsConst(t dwarf.Type) bool {
+	for u := range layers(t) {
+		if q, ok := u.(*dwarf.QualType); ok && q.Qual == "const" {
+			return true
+		}
+	}
+	return false
 }
 
 func Unqualified(t dwarf.Type) dwarf.Type {
@@ -98,22 +133,6 @@ func Unqualified(t dwarf.Type) dwarf.Type {
 	}
 }
 
-func IsConst(t dwarf.Type) bool {
-	for {
-		switch u := t.(type) {
-		case *dwarf.TypedefType:
-			t = u.Type
-		case *dwarf.QualType:
-			if u.Qual == "const" {
-				return true
-			}
-			t = u.Type
-		default:
-			return false
-		}
-	}
-}
-
 type Number struct {
 	decl.Number
 	PlainChar bool // char: its sign depends on the platform
@@ -123,7 +142,7 @@ type Number struct {
 
 // Number reports whether t is a number that Go has too.
 func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
-	b, aligned := facts.Bare(t)
+	b := Bare(t)
 	if b == nil {
 		return Number{}, false
 	}
@@ -153,23 +172,16 @@ func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
 	if n.Class == decl.Float {
 		fits = n.Size == 4 || n.Size == 8
 	}
-	return n, fits && aligned <= n.Size
+	return n, fits && facts.Alignment(t) <= n.Size
 }
 
 func isWide(t dwarf.Type) bool {
-	for {
-		switch u := t.(type) {
-		case *dwarf.TypedefType:
-			if u.Name == "wchar_t" {
-				return true
-			}
-			t = u.Type
-		case *dwarf.QualType:
-			t = u.Type
-		default:
-			return false
+	for u := range layers(t) {
+		if def, ok := u.(*dwarf.TypedefType); ok && def.Name == "wchar_t" {
+			return true
 		}
 	}
+	return false
 }
 
 // GoName returns the Go type to write for a number.
@@ -283,7 +295,6 @@ func cParams(t *dwarf.FuncType) string {
 
 func (facts *Facts) Describe(t dwarf.Type) string {
 	text := TypeText(t, "")
-	b, _ := facts.Bare(t)
 	if n, ok := facts.Number(t); ok {
 		switch {
 		case n.PlainChar:
@@ -293,10 +304,10 @@ func (facts *Facts) Describe(t dwarf.Type) string {
 		}
 		return text + ", " + n.Words()
 	}
-	if what := facts.Unwritable(t); what != "" {
+	if what := Unwritable(t); what != "" {
 		return what
 	}
-	if s, ok := b.(*dwarf.StructType); ok && text != s.Kind+" "+s.StructName {
+	if s := Struct(t); s != nil && text != s.Kind+" "+s.StructName {
 		return text + ", a " + s.Kind
 	}
 	return text
@@ -306,16 +317,16 @@ func (facts *Facts) Describe(t dwarf.Type) string {
 const WrapIt = "wrap the function in a static inline one in the preamble whose types Go has too"
 
 // Unwritable says what in t has no name in C. It is empty if everything has one.
-func (facts *Facts) Unwritable(t dwarf.Type) string {
+func Unwritable(t dwarf.Type) string {
 	within := func(what string, t dwarf.Type) string {
-		if s := facts.Unwritable(t); s != "" {
+		if s := Unwritable(t); s != "" {
 			return what + s
 		}
 		return ""
 	}
 	switch t := t.(type) {
 	case *dwarf.QualType:
-		return facts.Unwritable(t.Type)
+		return Unwritable(t.Type)
 	case *dwarf.PtrType:
 		return within("a pointer to ", t.Type)
 	case *dwarf.ArrayType:
@@ -344,12 +355,11 @@ func (facts *Facts) Unwritable(t dwarf.Type) string {
 const unknownType = "a type that fastcgen does not know (atomic, perhaps)"
 
 // ConstMembers reports whether C does not assign to t, because of a const.
-func (facts *Facts) ConstMembers(t dwarf.Type) bool {
-	elem := facts.Element(t)
-	b, _ := facts.Bare(elem)
-	s, ok := b.(*dwarf.StructType)
-	return IsConst(t) || IsConst(elem) || ok && slices.ContainsFunc(s.Field, func(f *dwarf.StructField) bool {
-		return facts.ConstMembers(f.Type)
+func ConstMembers(t dwarf.Type) bool {
+	elem := Element(t)
+	s := Struct(elem)
+	return IsConst(t) || IsConst(elem) || s != nil && slices.ContainsFunc(s.Field, func(f *dwarf.StructField) bool {
+		return ConstMembers(f.Type)
 	})
 }
 
@@ -365,17 +375,17 @@ type Fact struct {
 
 // FactsOf returns what to assert about the number, bool or array in c.
 func (facts *Facts) FactsOf(c dwarf.Type) []Fact {
-	c = facts.Element(c)
+	c = Element(c)
 	if Anonymous(c) {
 		return nil
 	}
-	bare, _ := facts.Bare(c)
+	bare := Bare(c)
 	f := Fact{Text: TypeText(Unqualified(c), ""), base: TypeText(bare, "")}
 	if n, ok := facts.Number(c); ok {
 		f.size, f.class, f.eitherSign = n.Size, n.Class, n.PlainChar || n.Wide
 		return []Fact{f}
 	}
-	if _, ok := bare.(*dwarf.BoolType); ok {
+	if IsBool(c) {
 		f.size, f.boolean = bare.Size(), true
 		return []Fact{f}
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
@@ -202,9 +203,8 @@ func (g *guesser) canCount(c dwarf.Type) bool {
 // sameSize reports whether the elements of x are numbers of the size of what ptr points to.
 func (g *guesser) sameSize(x ast.Expr, ptr *dwarf.PtrType) bool {
 	want := int64(1)
-	if !g.facts.IsVoid(ptr.Type) {
-		c, _ := g.facts.Bare(ptr.Type)
-		want = c.Size()
+	if !cc.IsVoid(ptr.Type) {
+		want = cc.Bare(ptr.Type).Size()
 	}
 	of := under(g.info.TypeOf(x))
 	if p, ok := of.(*types.Pointer); ok {

@@ -41,8 +41,7 @@ func (u *guess) refuse(format string, args ...any) {
 func (u *guess) typeText() string { return (&decl.Type{CName: u.cName}).CText() }
 
 func functionOf(facts *cc.Facts, name string) *dwarf.FuncType {
-	b, _ := facts.Bare(facts.Funcs[name])
-	fn, _ := b.(*dwarf.FuncType)
+	fn, _ := cc.Bare(facts.Funcs[name]).(*dwarf.FuncType)
 	return fn
 }
 
@@ -79,8 +78,8 @@ func (g *guesser) all() {
 		u.goName = g.free(goName(u.cName))
 		fn := functionOf(g.facts, u.typeText())
 		u.params = fn.ParamType
-		if ptr := g.facts.Pointer(fn.ReturnType); ptr != nil {
-			g.owned[g.structOf(ptr.Type)] = true
+		if ptr := cc.Pointer(fn.ReturnType); ptr != nil {
+			g.owned[cc.Struct(ptr.Type)] = true
 		}
 	}
 	for _, u := range g.list {
@@ -123,7 +122,7 @@ func (g *guesser) guess(u *guess, result dwarf.Type) {
 			u.refuse("it has variable arguments, or no prototype: write (void) where C takes none")
 			return
 		}
-		if what := g.facts.Unwritable(t); what != "" {
+		if what := cc.Unwritable(t); what != "" {
 			u.refuse("its signature has %s", what)
 			return
 		}
@@ -139,7 +138,7 @@ func (g *guesser) guess(u *guess, result dwarf.Type) {
 	names := make([]string, len(u.params))
 	for i, c := range u.params {
 		names[i] = g.name(u, i, names)
-		if ptr := g.facts.Pointer(c); ptr != nil {
+		if ptr := cc.Pointer(c); ptr != nil {
 			if j, fn := g.length(u, i, ptr); fn != "" && lengths[j] == "" {
 				lengths[j], slice[i] = fn+"("+names[i]+")", true
 			}
@@ -175,7 +174,7 @@ func (g *guesser) name(u *guess, i int, names []string) string {
 
 func (g *guesser) parameter(u *guess, i int, name string, hasLength bool) {
 	c := u.params[i]
-	ptr := g.facts.Pointer(c)
+	ptr := cc.Pointer(c)
 	if ptr != nil && u.isNil(i) {
 		u.args = append(u.args, "nil")
 		return
@@ -199,9 +198,9 @@ func (g *guesser) parameter(u *guess, i int, name string, hasLength bool) {
 		}
 	default:
 		do := match.Suggest(g.facts, c)
-		if ptr != nil && g.structOf(ptr.Type) != nil {
+		if ptr != nil && cc.Struct(ptr.Type) != nil {
 			do = "Go has values of it and can have no mirror, so let C make and free them"
-		} else if ptr != nil && g.facts.Pointer(ptr.Type) != nil {
+		} else if ptr != nil && cc.Pointer(ptr.Type) != nil {
 			do = "pass &x there, a result of Go, or " + cc.WrapIt
 		}
 		u.refuse("argument %d is %s: %s", i+1, g.facts.Describe(c), do)
@@ -237,7 +236,7 @@ func (g *guesser) mayBeMany(u *guess, i int) bool {
 }
 
 func (g *guesser) result(u *guess, c dwarf.Type) {
-	typ, ptr := match.GoFor(g.facts, c), g.facts.Pointer(c)
+	typ, ptr := match.GoFor(g.facts, c), cc.Pointer(c)
 	switch {
 	case ptr != nil && g.canHandle(ptr.Type):
 		typ = "*" + g.declare(u, ptr.Type, true)
@@ -246,7 +245,7 @@ func (g *guesser) result(u *guess, c dwarf.Type) {
 			match.SuggestResult(g.facts, c))
 	case g.canMirror(c):
 		typ = g.declare(u, c, false)
-	case typ == "" && c != nil && !g.facts.IsVoid(c):
+	case typ == "" && c != nil && !cc.IsVoid(c):
 		u.refuse("it returns %s: %s", g.facts.Describe(c), match.SuggestResult(g.facts, c))
 	}
 	if typ != "" {
@@ -256,12 +255,6 @@ func (g *guesser) result(u *guess, c dwarf.Type) {
 		u.decl.HasError = true
 		u.clauses = append(u.clauses, "fails errno != 0")
 	}
-}
-
-func (g *guesser) structOf(c dwarf.Type) *dwarf.StructType {
-	b, _ := g.facts.Bare(c)
-	s, _ := b.(*dwarf.StructType)
-	return s
 }
 
 func cgoName(c dwarf.Type) string {
@@ -275,20 +268,20 @@ func cgoName(c dwarf.Type) string {
 }
 
 func (g *guesser) canMirror(c dwarf.Type) bool {
-	s := g.structOf(c)
+	s := cc.Struct(c)
 	return s != nil && s.Kind == "struct" && match.CanMirror(g.facts, s)
 }
 
 // canHandle reports whether c is a struct of which Go has only pointers: C returns them, or Go can
 // have no mirror of it.
 func (g *guesser) canHandle(c dwarf.Type) bool {
-	s := g.structOf(c)
+	s := cc.Struct(c)
 	return s != nil && cgoName(c) != "" && !strings.HasPrefix(s.StructName, "__") && (g.owned[s] || !g.canMirror(c))
 }
 
 // declare returns the Go name of a struct, which u uses. A mirror uses the structs within.
 func (g *guesser) declare(u *guess, c dwarf.Type, opaque bool) string {
-	s := g.structOf(c)
+	s := cc.Struct(c)
 	key := structType{s, opaque}
 	t := g.types[key]
 	if t == nil {
@@ -296,8 +289,8 @@ func (g *guesser) declare(u *guess, c dwarf.Type, opaque bool) string {
 		g.types[key] = t
 	}
 	for _, f := range s.Field {
-		inner := g.facts.Element(f.Type)
-		if !opaque && g.structOf(inner) != nil && !cc.Anonymous(inner) {
+		inner := cc.Element(f.Type)
+		if !opaque && cc.Struct(inner) != nil && !cc.Anonymous(inner) {
 			g.declare(u, inner, false)
 		}
 	}

@@ -52,8 +52,7 @@ func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 // or an array needs C's const. Go's strings never change, and the caller would not see a changed
 // array.
 func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field string) (what, do string) {
-	b, _ := m.facts.Bare(c)
-	ptr, isPtr := b.(*dwarf.PtrType)
+	ptr := cc.Pointer(c)
 	is, suggestion := "is "+m.facts.Describe(c), m.suggest(c)
 	switch g.Kind {
 	case decl.GoNumber:
@@ -63,7 +62,7 @@ func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field s
 		m.numberSize(c)
 		m.field(g.Num.CName()+" ", field, "C."+g.Num.CName()+"("+q.Name+")")
 	case decl.GoBool:
-		if _, ok := b.(*dwarf.BoolType); !ok {
+		if !cc.IsBool(c) {
 			return is, suggestion
 		}
 		m.numberSize(c)
@@ -77,14 +76,12 @@ func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field s
 		m.p.Sets = append(m.p.Sets, "f."+field+" = unsafe.Pointer(&"+q.Name+")")
 		m.p.Pointers = true
 	case decl.GoOpaque:
-		if !isPtr {
+		if ptr == nil {
 			return is + ", a value of a type that C keeps to itself", cc.WrapIt
 		}
 		return "cannot be a value of a type that C keeps to itself", "declare it *" + g.Name
-	case decl.GoError:
-		return is, suggestion
 	default:
-		if !isPtr {
+		if ptr == nil || g.Kind == decl.GoError {
 			return is, suggestion
 		}
 		return m.pointerParameter(q, g, ptr, field, is, suggestion)
@@ -95,12 +92,10 @@ func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field s
 func (m *matcher) pointerParameter(
 	q *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, field, is, suggestion string,
 ) (what, do string) {
-	toVoid := m.facts.IsVoid(ptr.Type)
+	toVoid := cc.IsVoid(ptr.Type)
 	if g.Kind == decl.GoString {
-		n, ok := m.facts.Number(ptr.Type)
 		switch {
-		case !toVoid && (!ok || n.Enum != nil || !n.PlainChar &&
-			n.Number != decl.Number{Class: decl.Unsigned, Size: 1}):
+		case !toVoid && !m.isText(ptr.Type):
 			return is, suggestion
 		case !cc.IsConst(ptr.Type):
 			return is + ": C may write to it", "declare it []byte"
@@ -139,6 +134,12 @@ func (m *matcher) pointerParameter(
 		m.address(field, "&"+q.Name)
 	}
 	return "", ""
+}
+
+// isText reports whether c is char or an unsigned number of 8 bits.
+func (m *matcher) isText(c dwarf.Type) bool {
+	n, ok := m.facts.Number(c)
+	return ok && n.Enum == nil && (n.PlainChar || n.Number == decl.Number{Class: decl.Unsigned, Size: 1})
 }
 
 // Plan says how a function's frame, shim and wrapper look.

@@ -125,9 +125,8 @@ func (r *resolver) declare(t *decl.Type) {
 		return
 	}
 	g := &decl.GoType{Name: t.Name, Decl: t}
-	b, _ := r.facts.Bare(c)
 	n, isNumber := r.facts.Number(c)
-	switch b := b.(type) {
+	switch b := cc.Bare(c).(type) {
 	case *dwarf.StructType:
 		switch {
 		case b.Incomplete || t.Opaque:
@@ -165,8 +164,7 @@ func (r *resolver) declare(t *decl.Type) {
 // It adds to Fields and Sets only if Go hands a value over.
 func (r *resolver) match(f *decl.Func) *Plan {
 	m := &matcher{r, f, &Plan{Func: f, Outs: map[string]string{}}, nil}
-	b, _ := r.facts.Bare(r.facts.Funcs[f.Call.CName])
-	fn, ok := b.(*dwarf.FuncType)
+	fn, ok := cc.Bare(r.facts.Funcs[f.Call.CName]).(*dwarf.FuncType)
 	if !ok {
 		m.bad.Add(f.Call.At, f.Call.CName+" is not a function in C", "name a function")
 		return nil

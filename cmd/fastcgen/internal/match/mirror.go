@@ -119,7 +119,7 @@ func (r *resolver) fields(
 func (r *resolver) fieldType(
 	t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64, indent string,
 ) (text string, size, align int64, what, do string) {
-	b, aligned := r.facts.Bare(c)
+	b := cc.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
 		mr.Numbers = append(mr.Numbers, r.facts.FactsOf(c)...)
 		name := n.Number.GoName()
@@ -134,7 +134,7 @@ func (r *resolver) fieldType(
 		}
 		return name, n.Size, n.Size, "", ""
 	}
-	if aligned > 1 {
+	if r.facts.Alignment(c) > 1 {
 		return "", 0, 0, "asks for an alignment that Go does not give", opaque
 	}
 	switch b := b.(type) {
@@ -156,10 +156,8 @@ func (r *resolver) fieldType(
 	case *dwarf.StructType:
 		return r.structField(t, mr, b, c, goPath, cPath, base, indent)
 	case *dwarf.PtrType:
-		if target, _ := r.facts.Bare(b.Type); target != nil {
-			if _, ok := target.(*dwarf.FuncType); ok {
-				return "", 0, 0, "is a pointer to a function, and a leaf function cannot call back", opaque
-			}
+		if _, ok := cc.Bare(b.Type).(*dwarf.FuncType); ok {
+			return "", 0, 0, "is a pointer to a function, and a leaf function cannot call back", opaque
 		}
 		return "", 0, 0, "is a pointer: Go's collector does not look into C's structs", opaque
 	}
@@ -210,10 +208,9 @@ func CanMirror(facts *cc.Facts, s *dwarf.StructType) bool {
 // assume declares the structs within s that have no declaration.
 func (r *resolver) assume(s *dwarf.StructType) {
 	for _, f := range s.Field {
-		c := r.facts.Element(f.Type)
-		b, _ := r.facts.Bare(c)
-		inner, ok := b.(*dwarf.StructType)
-		if !ok || inner.Kind != "struct" || r.structName(inner) != nil {
+		c := cc.Element(f.Type)
+		inner := cc.Struct(c)
+		if inner == nil || inner.Kind != "struct" || r.structName(inner) != nil {
 			continue
 		}
 		if !cc.Anonymous(c) {

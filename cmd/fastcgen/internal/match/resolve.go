@@ -28,8 +28,7 @@ func (r *resolver) cType(t *decl.Type) dwarf.Type {
 	if s := r.assumed[t.CText()]; s != nil {
 		c = s
 	}
-	b, _ := r.facts.Bare(c)
-	return b
+	return cc.Bare(c)
 }
 
 const maxDepth = 16
@@ -89,14 +88,13 @@ func (r *resolver) structName(c dwarf.Type) *decl.GoType {
 // sameData reports whether Go's g and C's c are the same bytes, because nothing converts what is
 // behind an address. C must not ask for more alignment than Go's memory has.
 func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
-	b, aligned := r.facts.Bare(c)
+	b, aligned := cc.Bare(c), r.facts.Alignment(c)
 	switch g.Kind {
 	case decl.GoNumber:
 		n, ok := r.facts.Number(c)
 		return ok && n.Is(g.Num)
 	case decl.GoBool:
-		_, ok := b.(*dwarf.BoolType)
-		return ok && b.Size() == 1
+		return cc.IsBool(b) && b.Size() == 1
 	case decl.GoMirror:
 		return aligned <= 8 && r.cType(g.Decl) == b
 	case decl.GoOpaque: // C allocates it
@@ -114,8 +112,8 @@ func (m *matcher) passesLen(name string) bool {
 
 func (m *matcher) asVoid(name string) bool {
 	for i, a := range m.f.Call.Args {
-		ptr := m.facts.Pointer(m.c.ParamType[i])
-		if ptr != nil && a.Kind == decl.ArgParam && a.Text == name && m.facts.IsVoid(ptr.Type) {
+		ptr := cc.Pointer(m.c.ParamType[i])
+		if ptr != nil && a.Kind == decl.ArgParam && a.Text == name && cc.IsVoid(ptr.Type) {
 			return true
 		}
 	}
@@ -126,7 +124,7 @@ func (m *matcher) asVoid(name string) bool {
 func (m *matcher) nameless() bool {
 	before := len(m.bad)
 	note := func(where string, t dwarf.Type) {
-		if what := m.facts.Unwritable(t); what != "" {
+		if what := cc.Unwritable(t); what != "" {
 			m.bad.Add(m.f.Call.At, where+" of "+m.f.Call.CName+" is "+what, cc.WrapIt)
 		}
 	}
@@ -170,10 +168,7 @@ func (m *matcher) points(g *decl.GoType, c dwarf.Type) bool {
 // without a word. So literal compares a literal with the type's range, and has C assert
 // (type)(CONSTANT) == (CONSTANT).
 func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
-	b, _ := m.facts.Bare(c)
 	n, isNumber := m.facts.Number(c)
-	_, isBool := b.(*dwarf.BoolType)
-	_, isPtr := b.(*dwarf.PtrType)
 	text, ok := a.Text, true
 	switch a.Kind {
 	case decl.ArgInt:
@@ -187,10 +182,10 @@ func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
 			text, ok = floatText(a.Text, n)
 		}
 	case decl.ArgBool:
-		ok = isBool
+		ok = cc.IsBool(c)
 		text = map[string]string{"true": "1", "false": "0"}[text]
 	case decl.ArgNil:
-		ok = isPtr
+		ok = cc.Pointer(c) != nil
 		text = "(void *)0"
 	case decl.ArgC:
 		ok = m.constantFits(a.Text, c)
@@ -208,27 +203,18 @@ func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
 }
 
 func (m *matcher) constantFits(name string, c dwarf.Type) bool {
-	b, _ := m.facts.Bare(c)
-	has, _ := m.facts.Bare(m.facts.Consts[name])
-	n, isNumber := m.facts.Number(b)
+	has := cc.Bare(m.facts.Consts[name])
 	k, fromNumber := m.facts.Number(has)
+	fromInt := fromNumber && k.Class != decl.Float
+	n, isNumber := m.facts.Number(cc.Bare(c))
 	switch {
 	case isNumber:
-		return fromNumber && (k.Class != decl.Float || n.Class == decl.Float)
-	case has == nil:
-		return false
+		return fromInt || fromNumber && n.Class == decl.Float
+	case cc.IsBool(c):
+		return fromInt || cc.IsBool(has)
 	}
-	switch b.(type) {
-	case *dwarf.BoolType:
-		_, isBool := has.(*dwarf.BoolType)
-		return isBool || fromNumber && k.Class != decl.Float
-	case *dwarf.PtrType:
-		switch has.(type) {
-		case *dwarf.PtrType, *dwarf.ArrayType:
-			return true
-		}
-	}
-	return false
+	_, fromArray := has.(*dwarf.ArrayType)
+	return cc.Pointer(c) != nil && (fromArray || cc.Pointer(has) != nil)
 }
 
 func fits(text string, n cc.Number) bool {

@@ -20,13 +20,13 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	g, ok := m.resolve(q.Typ, 0)
 	if !ok {
 		do := "pass a parameter, not a result"
-		if m.facts.Pointer(c) != nil {
+		if cc.Pointer(c) != nil {
 			do = m.suggestOut(c)
 		}
 		m.bad.Add(q.At, "the type "+g.String()+" is not known, or cannot come from C", do)
 		return
 	}
-	ptr := m.facts.Pointer(c)
+	ptr := cc.Pointer(c)
 	if ptr == nil || cc.IsConst(ptr.Type) {
 		why := ""
 		if ptr != nil {
@@ -42,7 +42,7 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 		m.bad.Add(q.At, what, do)
 		return
 	}
-	if g.Kind != decl.GoPointer && !m.facts.IsVoid(ptr.Type) {
+	if g.Kind != decl.GoPointer && !cc.IsVoid(ptr.Type) {
 		m.numberSize(ptr.Type)
 	}
 	m.out(i, a, q, g, declared)
@@ -57,17 +57,17 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 func (m *matcher) outRefused(
 	i int, q decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type, declared string,
 ) (what, do string) {
-	fits := !m.facts.IsVoid(ptr.Type) && m.sameData(g, ptr.Type)
+	fits := !cc.IsVoid(ptr.Type) && m.sameData(g, ptr.Type)
 	switch {
 	case declared == "":
 		return "the result " + q.Name + " is " + g.String(), m.suggestOut(c)
 	case g.Kind == decl.GoArray && g.Len == 1: // C compilers take it for one without a length
 		return "the result " + q.Name + " is an array of one element", "declare " + g.Elem.String()
 	case g.Kind == decl.GoPointer:
-		inner := m.facts.Pointer(ptr.Type)
+		inner := cc.Pointer(ptr.Type)
 		fits = inner != nil && m.sameData(g.Elem, inner.Type)
 	case g.Kind == decl.GoArray:
-		fits = m.facts.IsVoid(ptr.Type) || m.points(g, ptr.Type)
+		fits = cc.IsVoid(ptr.Type) || m.points(g, ptr.Type)
 	}
 	if fits {
 		return "", ""
@@ -109,8 +109,7 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 //	(n int, err error)          //fastc:call v_count(a)
 //	 └────────────── C's own result, in the field ret (direct)
 func (m *matcher) results(c dwarf.Type) {
-	b, _ := m.facts.Bare(c)
-	m.p.voidC = m.facts.IsVoid(c)
+	m.p.voidC = cc.IsVoid(c)
 	cName := m.f.Call.CName
 	var direct *decl.Param
 	for i, r := range m.f.Results {
@@ -128,7 +127,7 @@ func (m *matcher) results(c dwarf.Type) {
 		m.bad.Add(m.f.At, "//fastc:copy, and "+m.f.Name+" gives no string that "+cName+" returns", "leave it out")
 	}
 	failure := "errno != 0"
-	if _, isStruct := b.(*dwarf.StructType); !m.p.voidC && !isStruct && direct == nil {
+	if !m.p.voidC && cc.Struct(c) == nil && direct == nil {
 		failure = "ret != 0"
 	}
 	switch {
@@ -159,7 +158,7 @@ func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 		return ""
 	}
 	declared, value := m.place(g, "ret")
-	ptr := m.facts.Pointer(c)
+	ptr := cc.Pointer(c)
 	isPtr := ptr != nil
 	if g.Kind == decl.GoString && isPtr {
 		return m.text(r, g, ptr, c)
@@ -179,7 +178,7 @@ func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 	m.numberSize(c)
 	m.p.Fields = append(m.p.Fields, declared)
 	m.p.RetField = true
-	m.p.RetConst = g.Kind == decl.GoMirror && m.facts.ConstMembers(m.facts.Types[g.Decl.CText()])
+	m.p.RetConst = g.Kind == decl.GoMirror && cc.ConstMembers(m.facts.Types[g.Decl.CText()])
 	if g.Kind == decl.GoPointer {
 		m.p.RetCast = "(uintptr_t)"
 	}
@@ -188,10 +187,9 @@ func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 
 func (m *matcher) text(r *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type) string {
 	cName := m.f.Call.CName
-	n, ok := m.facts.Number(ptr.Type)
 	is := fmt.Sprintf("the result is %s, and %s returns %s", g, cName, m.facts.Describe(c))
 	switch {
-	case !ok || n.Enum != nil || !n.PlainChar && n.Number != decl.Number{Class: decl.Unsigned, Size: 1}:
+	case !m.isText(ptr.Type):
 		m.bad.Add(r.At, is, m.suggestResult(c))
 	case !cc.IsConst(ptr.Type):
 		m.bad.Add(r.At, is+": a string that the caller has to free, perhaps",
@@ -215,8 +213,7 @@ func (r *resolver) suggest(c dwarf.Type) string {
 	if text := r.goFor(c); text != "" {
 		return "declare " + text
 	}
-	b, _ := r.facts.Bare(c)
-	switch b := b.(type) {
+	switch b := cc.Bare(c).(type) {
 	case *dwarf.StructType:
 		if b.Incomplete || r.structName(b) != nil || !r.mirrorable(&decl.Type{}, b) {
 			return cc.WrapIt
@@ -225,8 +222,7 @@ func (r *resolver) suggest(c dwarf.Type) string {
 			return "declare type NAME C." + cgoName(c, b) + ", and NAME here"
 		}
 	case *dwarf.PtrType:
-		target, _ := r.facts.Bare(b.Type)
-		switch t := target.(type) {
+		switch t := cc.Bare(b.Type).(type) {
 		case *dwarf.FuncType:
 			return "pass nil in place of it: a leaf function cannot call back"
 		case *dwarf.StructType:
@@ -251,11 +247,10 @@ func SuggestResult(facts *cc.Facts, c dwarf.Type) string {
 }
 
 func (r *resolver) goFor(c dwarf.Type) string {
-	b, _ := r.facts.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
 		return n.GoName()
 	}
-	switch b := b.(type) {
+	switch b := cc.Bare(c).(type) {
 	case *dwarf.BoolType:
 		return "bool"
 	case *dwarf.StructType:
@@ -263,31 +258,23 @@ func (r *resolver) goFor(c dwarf.Type) string {
 			return g.Name
 		}
 	case *dwarf.PtrType:
-		target, _ := r.facts.Bare(b.Type)
 		n, isNumber := r.facts.Number(b.Type)
-		switch target.(type) {
-		case *dwarf.VoidType:
-			return "[]byte"
-		case *dwarf.StructType:
-			if g := r.structName(target); g != nil {
-				return "*" + g.Name
-			}
-			return ""
-		}
+		g := r.structName(cc.Bare(b.Type))
 		switch {
-		case isNumber && n.PlainChar:
+		case cc.IsVoid(b.Type), isNumber && n.PlainChar:
 			return "[]byte"
 		case isNumber:
 			return "[]" + n.GoName()
+		case g != nil:
+			return "*" + g.Name
 		}
 	}
 	return ""
 }
 
 func (r *resolver) suggestOut(c dwarf.Type) string {
-	ptr := r.facts.Pointer(c)
-	target, _ := r.facts.Bare(ptr.Type)
-	switch t := target.(type) {
+	ptr := cc.Pointer(c)
+	switch t := cc.Bare(ptr.Type).(type) {
 	case *dwarf.PtrType:
 		return r.suggestHandle(t.Type)
 	case *dwarf.StructType:
@@ -303,7 +290,7 @@ func (r *resolver) suggestOut(c dwarf.Type) string {
 }
 
 func (r *resolver) suggestResult(c dwarf.Type) string {
-	ptr := r.facts.Pointer(c)
+	ptr := cc.Pointer(c)
 	if ptr == nil {
 		if text := r.suggest(c); text != cc.WrapIt {
 			return text + " as the result"
@@ -318,12 +305,12 @@ func (r *resolver) suggestResult(c dwarf.Type) string {
 }
 
 func (r *resolver) suggestHandle(c dwarf.Type) string {
-	b, _ := r.facts.Bare(c)
+	b := cc.Bare(c)
 	s, ok := b.(*dwarf.StructType)
 	if _, isFunc := b.(*dwarf.FuncType); isFunc {
 		return "use ordinary cgo for this one: a leaf function cannot call back"
 	}
-	if r.facts.IsVoid(c) || b == nil {
+	if cc.IsVoid(c) || b == nil {
 		return "wrap the function in a static inline one in the preamble that gives struct NAME * in place of void " +
 			"*, and declare type NAME C.struct_NAME under //fastc:opaque"
 	}
