@@ -17,7 +17,7 @@ import (
 // the edges of one do not show in the other. It gives few events at a time, is interrupted now
 // and then, and checks what the backend owes the kernel.
 type fakeKqueue struct {
-	poller.Sockets
+	sys.Sockets
 	t        testing.TB
 	noBuffer bool // sends fail with ENOBUFS now and then
 

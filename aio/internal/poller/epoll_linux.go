@@ -12,7 +12,7 @@ import (
 // epoll is the kernel of Linux (epoll(7)). Its descriptor waits in the runtime's poller, because
 // epoll descriptors may be nested.
 type epoll struct {
-	Sockets
+	sys.Sockets
 	fd     int
 	wakeFd int
 	waiter *sys.Waiter

@@ -24,7 +24,7 @@ type event struct {
 	ready proactor.Ready
 }
 
-// sockets are the system's calls on sockets, without blocking. See [Sockets].
+// sockets are the system's calls on sockets, without blocking. See [sys.Sockets].
 type sockets interface {
 	// Dup duplicates the descriptor of a connection or a listener. stream is true over IP.
 	Dup(source any) (fd int, stream bool, err error)

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // unnamed is the address of a unix socket without a name.
@@ -15,7 +17,7 @@ var unnamed net.Addr = &net.UnixAddr{Net: "unix"}
 
 // Accept is accept(2). The connection is non-blocking and close-on-exec. See accept_linux.go for
 // the listener's mode.
-func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.Errno) {
+func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno) {
 	if mode, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil && mode&unix.O_NONBLOCK == 0 {
 		_ = unix.SetNonblock(fd, true)
 	}
@@ -29,40 +31,36 @@ func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.
 		if err == nil {
 			err = unix.SetNonblock(conn, true)
 			if err == nil {
-				NoSigpipe(conn)
-				ip, other = address(peer)
-				return conn, ip, other, 0
+				noSigpipe(conn)
+				return conn, address(peer), 0
 			}
 			Close(conn)
 		}
 		if errno := errnoOf(err); errno != unix.EINTR {
-			return -1, ip, nil, errno
+			return -1, remote, errno
 		}
 	}
 }
 
-// Local is getsockname(2). It returns zero values if that fails.
-func Local(fd int) (ip netip.AddrPort, other net.Addr) {
-	a, err := unix.Getsockname(fd)
-	if err != nil {
-		return ip, nil
-	}
+// Local is getsockname(2). It returns the zero value if that fails.
+func (Sockets) Local(fd int) proactor.Addr {
+	a, _ := unix.Getsockname(fd)
 	return address(a)
 }
 
-func address(a unix.Sockaddr) (ip netip.AddrPort, other net.Addr) {
+func address(a unix.Sockaddr) proactor.Addr {
 	switch a := a.(type) {
 	case *unix.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)), nil
+		return proactor.Addr{IP: netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))}
 	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(withZone(netip.AddrFrom16(a.Addr), a.ZoneId), uint16(a.Port)), nil
+		return proactor.Addr{IP: netip.AddrPortFrom(withZone(netip.AddrFrom16(a.Addr), a.ZoneId), uint16(a.Port))}
 	case *unix.SockaddrUnix:
 		if a.Name == "" {
-			return ip, unnamed
+			return proactor.Addr{Other: unnamed}
 		}
-		return ip, &net.UnixAddr{Net: "unix", Name: a.Name}
+		return proactor.Addr{Other: &net.UnixAddr{Net: "unix", Name: a.Name}}
 	}
-	return ip, nil
+	return proactor.Addr{}
 }
 
 // streamSocket is socket(2), non-blocking and close-on-exec.
@@ -80,6 +78,6 @@ func streamSocket(domain int) (int, error) {
 		Close(fd)
 		return -1, err
 	}
-	NoSigpipe(fd)
+	noSigpipe(fd)
 	return fd, nil
 }

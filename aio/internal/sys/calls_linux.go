@@ -52,11 +52,15 @@ func EpollPoll(epfd int, events []EpollEvent) (int, error) {
 	return max(int(int32(n)), 0), nil
 }
 
-// Recv is recv(2), without waiting. It does not tell the scheduler.
-func Recv(fd int, buf []byte) (int, syscall.Errno) {
+// Recv is recv(2), without waiting.
+func (Sockets) Recv(fd int, buf []byte) (int, syscall.Errno) {
+	return transfer(unix.SYS_RECVFROM, fd, unsafe.Pointer(unsafe.SliceData(buf)), uintptr(len(buf)), unix.MSG_DONTWAIT)
+}
+
+// transfer repeats a system call that was interrupted. It does not tell the scheduler.
+func transfer(call uintptr, fd int, memory unsafe.Pointer, a, b uintptr) (int, syscall.Errno) {
 	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
-			uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), unix.MSG_DONTWAIT, 0, 0)
+		n, _, errno := unix.RawSyscall6(call, uintptr(fd), uintptr(memory), a, b, 0, 0)
 		if errno == 0 {
 			return int(n), 0
 		}
@@ -76,18 +80,9 @@ func Unread(fd int) int {
 }
 
 // Send is send(2), without waiting and without SIGPIPE.
-func Send(fd int, buf []byte) (int, syscall.Errno) {
-	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
-			uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0,
-			0)
-		if errno == 0 {
-			return int(n), 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
-	}
+func (Sockets) Send(fd int, buf []byte) (int, syscall.Errno) {
+	return transfer(unix.SYS_SENDTO, fd, unsafe.Pointer(unsafe.SliceData(buf)), uintptr(len(buf)),
+		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
 // Eventfd is eventfd(2), close-on-exec and non-blocking.
@@ -144,16 +139,7 @@ func (m *Message) Clear() { clear(m.iov) }
 
 // Sendmsg is sendmsg(2), without waiting and without SIGPIPE.
 func Sendmsg(fd int, m *Message) (int, syscall.Errno) {
-	for {
-		n, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(m.Header()),
-			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		if errno == 0 {
-			return int(n), 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
-	}
+	return transfer(unix.SYS_SENDMSG, fd, m.Header(), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0)
 }
 
 // IoUringSetup is io_uring_setup(2). p points to a struct io_uring_params.

@@ -33,7 +33,7 @@ func TestConnectedToItself(t *testing.T) {
 			if err := unix.Connect(fd, own); err != nil && err != unix.EINPROGRESS {
 				t.Fatal(err)
 			}
-			if got := Connected(fd); got != unix.ECONNREFUSED {
+			if got := (Sockets{}).Connected(fd); got != unix.ECONNREFUSED {
 				t.Errorf("%v, want ECONNREFUSED", got)
 			}
 		})

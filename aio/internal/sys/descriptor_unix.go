@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 // Dup duplicates the descriptor of source, or returns -1 if it has none. The duplicate is
@@ -38,10 +40,29 @@ func Dup(source any) (fd int, err error) {
 	return fd, nil
 }
 
-// Stream reports whether fd is a stream, and not of datagrams or packets. overIP says that a short
+// Sockets are the calls on sockets that epoll and kqueue share.
+type Sockets struct{}
+
+// Dup duplicates the descriptor of a stream socket. overIP says that a short read has drained it.
+func (Sockets) Dup(source any) (fd int, overIP bool, err error) {
+	if fd, err = Dup(source); err != nil {
+		return -1, false, err
+	}
+	if fd < 0 {
+		return -1, false, proactor.ErrNoDescriptor
+	}
+	stream, overIP := streams(fd)
+	if !stream {
+		Close(fd)
+		return -1, false, proactor.ErrDatagram
+	}
+	return fd, overIP, nil
+}
+
+// streams reports whether fd is a stream, and not of datagrams or packets. overIP says that a short
 // read has drained it. A read of a unix socket may also stop where descriptors were sent. If a
 // seccomp filter refuses the question, stream is true.
-func Stream(fd int) (stream, overIP bool) {
+func streams(fd int) (stream, overIP bool) {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_STREAM {
 		return err == unix.EPERM || err == unix.ENOSYS, false
@@ -57,8 +78,10 @@ func Stream(fd int) (stream, overIP bool) {
 // Close closes fd, even if the call is interrupted (close(2)).
 func Close(fd int) { _ = unix.Close(fd) }
 
+func (Sockets) CloseFd(fd int) { Close(fd) }
+
 // ShutWrite is shutdown(2) of the sending side, which does not wait.
-func ShutWrite(fd int) syscall.Errno {
+func (Sockets) ShutWrite(fd int) syscall.Errno {
 	errno, _ := unix.Shutdown(fd, unix.SHUT_WR).(syscall.Errno)
 	return errno
 }
@@ -66,7 +89,7 @@ func ShutWrite(fd int) syscall.Errno {
 // Unlinger removes a linger time above 0, with which the last close waits until the peer has all,
 // in spite of non-blocking mode (socket(7)). The kernel goes on sending in the background. A time
 // of 0, which resets the connection, stays.
-func Unlinger(fd int) {
+func (Sockets) Unlinger(fd int) {
 	if l, err := unix.GetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER); err == nil && l.Onoff != 0 &&
 		l.Linger > 0 {
 		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
@@ -75,7 +98,7 @@ func Unlinger(fd int) {
 
 // FileConn returns a *net.TCPConn or a *net.UnixConn over a duplicate of fd, with its options. On
 // an error nothing has changed.
-func FileConn(fd int) (net.Conn, error) {
+func (Sockets) FileConn(fd int) (net.Conn, error) {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 // because a small number in a pointer ends the program when the stack grows. So its memory is
 // allocated as integers, the field is accessed as an integer, and a Kevent_t is never copied.
 type Kqueue struct {
+	Sockets
 	fd      int
 	events  []unix.Kevent_t
 	changes []unix.Kevent_t
@@ -91,8 +92,16 @@ func (q *Kqueue) Wait(events []Kevent, timeout time.Duration) (int, error) {
 // Close closes the queue. No Wait may run, because Darwin was seen to lock up (rdar://30231213).
 func (q *Kqueue) Close() { Close(q.fd) }
 
+// Dup also keeps the socket from raising SIGPIPE.
+func (q *Kqueue) Dup(source any) (fd int, overIP bool, err error) {
+	if fd, overIP, err = q.Sockets.Dup(source); err == nil {
+		noSigpipe(fd)
+	}
+	return fd, overIP, err
+}
+
 // Pipe is pipe(2), close-on-exec and non-blocking.
-func Pipe() (r, w int, err error) {
+func (*Kqueue) Pipe() (r, w int, err error) {
 	var p [2]int
 	syscall.ForkLock.RLock() // Darwin has no pipe2(2)
 	if err = unix.Pipe(p[:]); err == nil {
@@ -113,16 +122,16 @@ func Pipe() (r, w int, err error) {
 	return p[0], p[1], nil
 }
 
-func Read(fd int, buf []byte) (int, error) { return unix.Read(fd, buf) }
+func (*Kqueue) Read(fd int, buf []byte) (int, error) { return unix.Read(fd, buf) }
 
-func Write(fd int, buf []byte) (int, error) { return unix.Write(fd, buf) }
+func (*Kqueue) Write(fd int, buf []byte) (int, error) { return unix.Write(fd, buf) }
 
 // Darwin refuses more than 2^31-1 bytes. No socket's buffer has so many, so such a transfer is
 // short.
 const maxTransfer = 1 << 30
 
 // Recv is recv(2), without waiting.
-func Recv(fd int, buf []byte) (int, syscall.Errno) {
+func (Sockets) Recv(fd int, buf []byte) (int, syscall.Errno) {
 	buf = buf[:min(len(buf), maxTransfer)]
 	for {
 		n, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
@@ -137,7 +146,7 @@ func Recv(fd int, buf []byte) (int, syscall.Errno) {
 
 // Send is send(2), without waiting and without SIGPIPE, which a program that asked for it by
 // signal.Notify would get.
-func Send(fd int, buf []byte) (int, syscall.Errno) {
+func (Sockets) Send(fd int, buf []byte) (int, syscall.Errno) {
 	buf = buf[:min(len(buf), maxTransfer)]
 	for {
 		n, err := unix.SendmsgN(fd, buf, nil, nil, unix.MSG_DONTWAIT|noSignal)
@@ -151,7 +160,7 @@ func Send(fd int, buf []byte) (int, syscall.Errno) {
 }
 
 // Sendv is Send of several buffers. It allocates.
-func Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
+func (*Kqueue) Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
 	for {
 		n, err := unix.SendmsgBuffers(fd, bufs, nil, nil, unix.MSG_DONTWAIT|noSignal)
 		if err == nil {

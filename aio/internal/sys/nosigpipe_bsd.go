@@ -11,7 +11,7 @@ import (
 // noSignal makes a write fail with EPIPE and without a signal (send(2)).
 const noSignal = unix.MSG_NOSIGNAL
 
-// NoSigpipe does nothing: see noSignal.
-func NoSigpipe(int) {}
+// noSigpipe does nothing: see noSignal.
+func noSigpipe(int) {}
 
 func sendAgain(errno syscall.Errno) bool { return errno == unix.EINTR }

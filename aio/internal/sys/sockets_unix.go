@@ -3,7 +3,6 @@
 package sys
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"evenkeel.dev/aio/internal/proactor"
 )
 
 func SetNoDelay(fd int) error { return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
@@ -22,13 +23,10 @@ func setInt(fd, level, option, value int) error {
 	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, value))
 }
 
-// ErrAddress says that Connect's address is not a stream socket's.
-var ErrAddress = errors.New("no address of a stream socket")
-
 // Connect opens a socket, non-blocking and close-on-exec, and begins to connect it to a
 // *net.TCPAddr or a *net.UnixAddr. stream is true over IP. An unspecified address is this host's,
 // as for package net.
-func Connect(addr net.Addr) (fd int, stream bool, err error) {
+func (Sockets) Connect(addr net.Addr) (fd int, stream bool, err error) {
 	domain, to := unix.AF_UNIX, unix.Sockaddr(nil)
 	switch a := addr.(type) {
 	case *net.TCPAddr:
@@ -39,7 +37,7 @@ func Connect(addr net.Addr) (fd int, stream bool, err error) {
 		}
 	}
 	if to == nil {
-		return -1, false, ErrAddress
+		return -1, false, proactor.ErrUnresolved
 	}
 	if fd, err = streamSocket(domain); err != nil {
 		return -1, false, err
@@ -80,7 +78,7 @@ func inet(ip netip.AddrPort) (domain int, to unix.Sockaddr) {
 // Connected returns EINPROGRESS, 0, or why Connect failed. If no socket listens at an ephemeral
 // port, the connection may be given that port and connect to itself. This counts as refused, as in
 // package net.
-func Connected(fd int) syscall.Errno {
+func (Sockets) Connected(fd int) syscall.Errno {
 	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
 		return errnoOf(err)

@@ -128,7 +128,7 @@ func (b *buffers) join(d *proactor.Desc, part []byte) []byte {
 	}
 	room := b.joints[b.joint][b.joined : b.joined+b.half]
 	n := copy(room, part)
-	more, _ := sys.Recv(int(d.Num), room[n:])
+	more, _ := sys.Sockets{}.Recv(int(d.Num), room[n:])
 	n += more
 	b.joined += n
 	return room[:n:n]

@@ -67,7 +67,7 @@ func (b *buffers) prove(r *ring) bool {
 		if c, ok := receive(); !ok || c.res != -int32(syscall.EAGAIN) {
 			return false
 		}
-		if _, errno := sys.Send(pair[0], []byte{sent}); errno != 0 {
+		if _, err := syscall.Write(pair[0], []byte{sent}); err != nil {
 			return false
 		}
 		if c, ok := receive(); !ok || c.res != 1 || c.flags&(cqeBuffer|cqeBufferMore) != cqeBuffer|cqeBufferMore ||
