@@ -22,9 +22,7 @@ func (w *Watcher) cancelTag(d *proactor.Desc, tag any) int {
 	if w == nil {
 		return 0
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := w.pendingOf(d, tag, func(op *proactor.Op, begun bool) bool {
+	return w.pendingOf(d, tag, func(op *proactor.Op, begun bool) bool {
 		if op.Kind == proactor.Closing {
 			return false
 		}
@@ -36,10 +34,6 @@ func (w *Watcher) cancelTag(d *proactor.Desc, tag any) int {
 		}
 		return true
 	})
-	if n > 0 {
-		w.wake()
-	}
-	return n
 }
 
 // SetDeadline moves the deadline of the pending operations of c with that tag (==), and returns how
@@ -50,9 +44,7 @@ func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 		return 0
 	}
 	at := w.due(deadline)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := w.pendingOf(&c.desc, tag, func(op *proactor.Op, begun bool) bool {
+	return w.pendingOf(&c.desc, tag, func(op *proactor.Op, begun bool) bool {
 		w.deadlines.remove(op)
 		op.Deadline = at
 		if begun && at != 0 {
@@ -60,14 +52,13 @@ func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 		}
 		return true
 	})
-	if n > 0 {
-		w.wake()
-	}
-	return n
 }
 
-// pendingOf counts the operations of d with that tag for which f returns true. The caller holds mu.
+// pendingOf counts the operations of d with that tag for which f returns true, and wakes WaitIO if
+// there are any.
 func (w *Watcher) pendingOf(d *proactor.Desc, tag any, f func(op *proactor.Op, begun bool) bool) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if d.Released != proactor.None || !canCompare(tag) {
 		return 0
 	}
@@ -86,6 +77,9 @@ func (w *Watcher) pendingOf(d *proactor.Desc, tag any, f func(op *proactor.Op, b
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
 	visit(&d.Subs, false)
+	if n > 0 && !w.ending.closed {
+		w.wakeLocked()
+	}
 	return n
 }
 

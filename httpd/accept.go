@@ -250,9 +250,7 @@ func (s *server) serveConn(c *conn) {
 	if s.config != nil {
 		d = s.hooks.handshakeTimeout()
 	}
-	if d > 0 {
-		c.until = s.sinceStart(time.Now().Add(d))
-	}
+	c.until = s.endOf(d)
 	l.park(c)
 	c.read()
 }

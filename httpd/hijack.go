@@ -55,20 +55,18 @@ func (w *writer) until(t time.Time, set func(time.Time)) error {
 
 // Write sends net/http's Writes of p together.
 func (w *writer) Write(p []byte) (int, error) {
-	if len(p) < twoWrites {
-		return w.response.Write(p)
+	if len(p) >= twoWrites {
+		w.worker.gather()
+		defer w.worker.gathered()
 	}
-	w.worker.gather()
-	defer w.worker.gathered()
 	return w.response.Write(p)
 }
 
 func (w *writer) WriteString(p string) (int, error) {
-	if len(p) < twoWrites {
-		return w.response.WriteString(p)
+	if len(p) >= twoWrites {
+		w.worker.gather()
+		defer w.worker.gathered()
 	}
-	w.worker.gather()
-	defer w.worker.gathered()
 	return w.response.WriteString(p)
 }
 

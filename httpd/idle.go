@@ -105,10 +105,7 @@ func (l *loop) hold(c *conn) bool {
 	}
 	if c.served && !c.held && len(c.in) >= peeked { // net/http does not count it as idle any more
 		l.unpark(c)
-		c.held, c.until = true, 0
-		if d := l.server.hooks.headerTimeout(); d > 0 {
-			c.until = l.server.sinceStart(time.Now().Add(d))
-		}
+		c.held, c.until = true, l.server.endOf(l.server.hooks.headerTimeout())
 		l.park(c)
 	}
 	return true

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -78,47 +79,29 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 		return o, evenkeel.NewOptionError("httpd.Options", "Backend",
 			"%d is not a backend: write a constant of package aio, such as aio.BackendAuto", int(o.Backend))
 	}
-	if o.Loops < 0 || o.Loops > limitLoops {
-		return o, evenkeel.NewOptionError("httpd.Options", "Loops",
-			"%d is not a number of loops: write 1 to %d, or 0 for half of GOMAXPROCS", o.Loops, limitLoops)
-	}
-	if o.MaxConns < 0 || o.MaxConns > limitMaxConns {
-		return o, evenkeel.NewOptionError("httpd.Options", "MaxConns",
-			"%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, limitMaxConns,
-			defaultMaxConns)
-	}
-	for _, b := range []struct {
-		name   string
-		bytes  *int64
-		preset int64
+	for _, l := range []struct {
+		option      string
+		value, most int64
+		unit        string
+		unset       any
 	}{
-		{"MaxQueuedBytes", &o.MaxQueuedBytes, defaultQueuedBytes},
-		{"MaxUnreadBytes", &o.MaxUnreadBytes, defaultUnreadBytes},
-		{"MaxBytes", &o.MaxBytes, defaultBytes},
+		{"Loops", int64(o.Loops), limitLoops, "loops", "half of GOMAXPROCS"},
+		{"MaxConns", int64(o.MaxConns), limitMaxConns, "connections", defaultMaxConns},
+		{"MaxQueuedBytes", o.MaxQueuedBytes, limitBytes, "bytes", defaultQueuedBytes},
+		{"MaxUnreadBytes", o.MaxUnreadBytes, limitBytes, "bytes", defaultUnreadBytes},
+		{"MaxBytes", o.MaxBytes, limitBytes, "bytes", defaultBytes},
 	} {
-		if *b.bytes < 0 || *b.bytes > limitBytes {
-			return o, evenkeel.NewOptionError("httpd.Options", b.name,
-				"%d is not a limit: write 1 to %d bytes, or 0 for %d",
-				*b.bytes, int64(limitBytes), b.preset)
-		}
-		if *b.bytes == 0 {
-			*b.bytes = b.preset
+		if l.value < 0 || l.value > l.most {
+			return o, evenkeel.NewOptionError("httpd.Options", l.option,
+				"%d is not a limit: write 1 to %d %s, or 0 for %v", l.value, l.most, l.unit, l.unset)
 		}
 	}
-	if o.Loops == 0 {
-		o.Loops = min(max(runtime.GOMAXPROCS(0)/2, 1), limitLoops)
-	}
-	if o.MaxConns == 0 {
-		o.MaxConns = defaultMaxConns
-	}
-	if o.Addr == "" {
-		o.Addr = srv.Addr
-	}
-	if o.Addr == "" {
-		o.Addr = ":http"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Loops = cmp.Or(o.Loops, min(max(runtime.GOMAXPROCS(0)/2, 1), limitLoops))
+	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
+	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, defaultQueuedBytes)
+	o.MaxUnreadBytes = cmp.Or(o.MaxUnreadBytes, defaultUnreadBytes)
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultBytes)
+	o.Addr = cmp.Or(o.Addr, srv.Addr, ":http")
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o, nil
 }

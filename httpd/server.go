@@ -243,6 +243,14 @@ func (s *server) sinceStart(t time.Time) time.Duration {
 	return min(max(1, t.Sub(s.start)), 1<<62)
 }
 
+// endOf returns when a timeout that begins now is over, or 0 for none.
+func (s *server) endOf(timeout time.Duration) time.Duration {
+	if timeout <= 0 {
+		return 0
+	}
+	return s.sinceStart(time.Now().Add(timeout))
+}
+
 // checkEmpty ends what waits for the last connection. The caller holds mu.
 func (s *server) checkEmpty() {
 	s.ended.Broadcast() // for the keeper

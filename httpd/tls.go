@@ -217,10 +217,7 @@ func (c *conn) greet(w *worker) bool {
 		}
 		return false
 	}
-	c.until = 0
-	if d := l.server.hooks.headerTimeout(); d > 0 {
-		c.until = l.server.sinceStart(time.Now().Add(d))
-	}
+	c.until = l.server.endOf(l.server.hooks.headerTimeout())
 	if protocol == "" || protocol == "http/1.1" {
 		return true
 	}

@@ -109,6 +109,13 @@ func newWorker(l *loop) *worker {
 
 func (w *worker) wake() { w.moves.Broadcast() }
 
+// wakeLate is wake for a timer, which does not hold mu.
+func (w *worker) wakeLate() {
+	w.loop.mu.Lock()
+	defer w.loop.mu.Unlock()
+	w.wake()
+}
+
 // Read reads from the real connection, or from the next one if net/http asks for a new request.
 func (w *worker) Read(p []byte) (int, error) {
 	l := w.loop
@@ -284,11 +291,7 @@ func (w *worker) read(p []byte) (int, error) {
 		if !until.IsZero() {
 			d := time.Until(until)
 			if w.deadlines.timer == nil {
-				w.deadlines.timer = time.AfterFunc(d, func() {
-					w.loop.mu.Lock()
-					defer w.loop.mu.Unlock()
-					w.wake()
-				})
+				w.deadlines.timer = time.AfterFunc(d, w.wakeLate)
 			} else {
 				w.deadlines.timer.Reset(d)
 			}

@@ -115,7 +115,7 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 		}
 		piece := pieces.Get().(*[pieceSize]byte)
 		part := piece[:copy(piece[:], p)]
-		if err := c.queue(w, part); err != nil {
+		if err := c.queue(part, w.deadlines.out); err != nil {
 			return n, err
 		}
 		n += len(part)
@@ -129,12 +129,8 @@ func (c *conn) lend(w *worker, p []byte) (n int) {
 		c.moving().outErr = err
 		return 0
 	}
-	c.out += cost(p)
-	c.loop().bytes.queued += cost(p)
 	w.output.lent = p
-	for c.out > 0 {
-		w.moves.Wait()
-	}
+	c.awaitSent(w, cost(p))
 	w.output.lent = nil
 	if c.outErr != nil {
 		return 0
@@ -142,18 +138,23 @@ func (c *conn) lend(w *worker, p []byte) (n int) {
 	return len(p)
 }
 
-func (c *conn) queue(w *worker, p []byte) error {
-	if err := c.handle().Write((*sender)(c), p, w.deadlines.out); err != nil {
-		return err
+// awaitSent counts bytes of the handler's own memory, and waits until they are sent.
+func (c *conn) awaitSent(w *worker, bytes int) {
+	c.out += bytes
+	c.loop().bytes.queued += bytes
+	for c.out > 0 {
+		w.moves.Wait()
 	}
-	c.queued(p)
-	return nil
 }
 
-func (c *conn) queued(p []byte) {
+func (c *conn) queue(p []byte, deadline time.Time) error {
+	if err := c.handle().Write((*sender)(c), p, deadline); err != nil {
+		return err
+	}
 	c.out += cost(p)
 	c.loop().bytes.queued += cost(p)
 	c.loop().holds(cost(p))
+	return nil
 }
 
 // together sends a piece and as much of p as there is room for, by one call or by the loop. It
@@ -171,19 +172,16 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 	switch {
 	case k >= pieceSize || c.outErr != nil:
 	case k > 0 || len(p) < bigWrite:
-		return 0, c.queue(w, piece[:copy(piece[:], piece[k:])])
+		return 0, c.queue(piece[:copy(piece[:], piece[k:])], w.deadlines.out)
 	default:
 		if err := c.handle().Writev((*sender)(c), [][]byte{piece[:], p}, w.deadlines.out); err != nil {
 			pieces.Put(piece)
 			return 0, err
 		}
-		w.output.joint = pieceSize + len(p)
-		c.out += w.output.joint
-		c.loop().bytes.queued += w.output.joint
-		for c.out > 0 {
-			w.moves.Wait()
-		}
-		if k = pieceSize + len(p); c.outErr != nil { // the kernel may have the piece
+		k = pieceSize + len(p)
+		w.output.joint = k
+		c.awaitSent(w, k)
+		if c.outErr != nil { // the kernel may have the piece
 			return 0, c.outErr
 		}
 	}
@@ -213,10 +211,9 @@ func (c *conn) say(p []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	part := bytes.Clone(p)
-	if err := c.handle().Write((*sender)(c), part, time.Now().Add(flushLimit)); err != nil {
+	if err := c.queue(part, time.Now().Add(flushLimit)); err != nil {
 		return 0, err
 	}
-	c.queued(part)
 	return len(p), nil
 }
 
@@ -239,11 +236,7 @@ func (c *conn) room(w *worker, all bool) error {
 		case w.deadlines.out.IsZero():
 			w.moves.Wait()
 		default:
-			late := time.AfterFunc(time.Until(w.deadlines.out), func() {
-				w.loop.mu.Lock()
-				defer w.loop.mu.Unlock()
-				w.wake()
-			})
+			late := time.AfterFunc(time.Until(w.deadlines.out), w.wakeLate)
 			w.moves.Wait()
 			late.Stop()
 		}
