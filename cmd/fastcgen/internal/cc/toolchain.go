@@ -25,18 +25,6 @@ type Toolchain struct {
 	Silent bool
 }
 
-type goEnv struct {
-	CC        string
-	PkgConfig string `json:"PKG_CONFIG"`
-	CFlags    string `json:"CGO_CFLAGS"`
-	CPPFlags  string `json:"CGO_CPPFLAGS"`
-
-	CFlagsAllow      string `json:"CGO_CFLAGS_ALLOW"`
-	CFlagsDisallow   string `json:"CGO_CFLAGS_DISALLOW"`
-	CPPFlagsAllow    string `json:"CGO_CPPFLAGS_ALLOW"`
-	CPPFlagsDisallow string `json:"CGO_CPPFLAGS_DISALLOW"`
-}
-
 // NewToolchain finds the compiler and the flags of a package.
 func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 	out, err := pkg.Run(ctx, "", "go", "env", "-json", "CC", "PKG_CONFIG", "CGO_CFLAGS", "CGO_CPPFLAGS",
@@ -44,11 +32,11 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	var env goEnv
+	var env map[string]string
 	if err := json.Unmarshal([]byte(out), &env); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	tc := &Toolchain{Shell: pkg.Shell, CC: words(env.CC)}
+	tc := &Toolchain{Shell: pkg.Shell, CC: words(env["CC"])}
 	if len(tc.CC) == 0 {
 		return nil, errors.New("go env CC is empty: set CC to a C compiler")
 	}
@@ -56,21 +44,21 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 		return nil, fmt.Errorf("no C compiler: %s, which go env CC names, is not there; "+
 			"install it (Debian: gcc and libc6-dev; macOS: xcode-select --install) or set CC", tc.CC[0])
 	}
-	fromConfig, err := pkgConfig(ctx, cmp.Or(env.PkgConfig, "pkg-config"), pkg)
+	fromConfig, err := pkgConfig(ctx, cmp.Or(env["PKG_CONFIG"], "pkg-config"), pkg)
 	if err != nil {
 		return nil, err
 	}
-	tc.flags = slices.Concat(words(env.CPPFlags), words(env.CFlags), fromConfig, pkg.cppFlags, pkg.cFlags)
-	ofConfig := "pkg-config: " + strings.Join(pkg.pkgConfig, " ")
+	tc.flags = slices.Concat(words(env["CGO_CPPFLAGS"]), words(env["CGO_CFLAGS"]), fromConfig, pkg.cppFlags, pkg.cFlags)
 	for _, c := range []struct {
-		line, variable, allow, disallow string
-		flags                           []string
+		line, variable string
+		flags          []string
 	}{
-		{ofConfig, "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, fromConfig},
-		{"CPPFLAGS", "CGO_CPPFLAGS", env.CPPFlagsAllow, env.CPPFlagsDisallow, pkg.cppFlags},
-		{"CFLAGS", "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, pkg.cFlags},
+		{"pkg-config: " + strings.Join(pkg.pkgConfig, " "), "CGO_CFLAGS", fromConfig},
+		{"CPPFLAGS", "CGO_CPPFLAGS", pkg.cppFlags},
+		{"CFLAGS", "CGO_CFLAGS", pkg.cFlags},
 	} {
-		if err := checkFlags(c.line, c.variable, c.allow, c.disallow, c.flags); err != nil {
+		allow, disallow := env[c.variable+"_ALLOW"], env[c.variable+"_DISALLOW"]
+		if err := checkFlags(c.line, c.variable, allow, disallow, c.flags); err != nil {
 			return nil, err
 		}
 	}

@@ -242,8 +242,7 @@ func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	var bad decl.Problems
 	for i, t := range trials {
 		name := t.a.Result.Name
-		do := fmt.Sprintf("add //fastc:writes %s %d if that is the most that it writes", name,
-			g.Match.Length(t.a.Result.Typ))
+		do := fmt.Sprintf("add //fastc:writes %s %d if that is the most that it writes", name, t.a.Len)
 		switch {
 		case !seen[i+1]:
 			bad.Add(t.a.Result.At, fmt.Sprintf("nothing in C says how many elements %s writes to %s",
@@ -285,7 +284,7 @@ func overrun(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 		a, p := trials[n-1].a, trials[n-1].p
 		bad.Add(p.Func.Writes[a.Result.Name].At, fmt.Sprintf("%s writes more than %d elements to %s, as the C "+
 			"compiler sees (%s)",
-			p.Func.Call.CName, g.Match.Length(a.Result.Typ), a.Result.Name, warningName.ReplaceAllString(m[2], "")),
+			p.Func.Call.CName, a.Len, a.Result.Name, warningName.ReplaceAllString(m[2], "")),
 			"declare the array as long as what C writes")
 	}
 	return bad.Err()

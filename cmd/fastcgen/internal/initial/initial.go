@@ -35,7 +35,10 @@ type initializer struct {
 	files    []*cgoFile
 	pkg      *cc.Package
 	preamble string // of all files
-	list     []*guess
+
+	declared []*guess
+	asked    []*guess // declared in a comment, with a question
+	left     []*guess // to ordinary cgo
 }
 
 // Run writes the declarations of the C functions that the files call to out. An empty out means a
@@ -59,22 +62,22 @@ func Run(ctx context.Context, names []string, out string, stderr io.Writer) erro
 	if err := in.guess(ctx); err != nil {
 		return err
 	}
-	for _, u := range in.in(isLeft) {
+	for _, u := range in.left {
 		fmt.Fprintf(stderr, "%s: C.%s stays as it is: %s\n", u.at, u.cName, u.refused)
 	}
-	declared, asked, left := len(in.in(isDeclared)), len(in.in(isAsked)), len(in.in(isLeft))
-	if declared+asked == 0 {
+	if len(in.declared)+len(in.asked) == 0 {
 		return fmt.Errorf("%s calls no C function that could be declared: nothing is written", strings.Join(names, " "))
 	}
 	if err := writeNew(in.out, in.text()); err != nil {
 		return err
 	}
 	next := "Read it"
-	if declared == 0 {
+	if len(in.declared) == 0 {
 		next = "Decide some of them"
 	}
 	fmt.Fprintf(stderr, "fastcgen: %s declares %s; left to decide, in comments: %d; left to cgo: %d. "+
-		"%s, then run fastcgen %[1]s\n", in.out, decl.Plural(declared, "function"), asked, left, next)
+		"%s, then run fastcgen %[1]s\n", in.out, decl.Plural(len(in.declared), "function"), len(in.asked),
+		len(in.left), next)
 	return nil
 }
 
@@ -159,13 +162,14 @@ func (in *initializer) guess(ctx context.Context) error {
 	forC, in.preamble = preamblesOf(in.files)
 	first := token.Position{Filename: in.files[0].path, Line: 1, Column: 1}
 	d := &decl.File{Path: in.files[0].path, Preamble: forC, PreambleAt: first}
+	var list []*guess
 	byName := map[string]*guess{}
 	for _, c := range in.calls() {
 		u := byName[c.name]
 		if u == nil {
 			u = &guess{cName: c.name, at: c.at}
 			byName[c.name] = u
-			in.list = append(in.list, u)
+			list = append(list, u)
 			d.Funcs = append(d.Funcs, &decl.Func{Call: decl.Call{CName: u.typeText(), At: c.at}})
 		}
 		u.calls = append(u.calls, c)
@@ -174,13 +178,23 @@ func (in *initializer) guess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in.list = slices.DeleteFunc(in.list, func(u *guess) bool { return functionOf(facts, u.typeText()) == nil })
+	list = slices.DeleteFunc(list, func(u *guess) bool { return functionOf(facts, u.typeText()) == nil })
 	info := &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
 		Uses: map[*ast.Ident]types.Object{},
 	}
 	in.pkg.TypeCheck(info, func(error) {})
-	newGuesser(facts, info, in.pkg, in.list).all()
+	newGuesser(facts, info, in.pkg, list).all()
+	for _, u := range list {
+		switch {
+		case u.refused != "":
+			in.left = append(in.left, u)
+		case len(u.unknown) > 0:
+			in.asked = append(in.asked, u)
+		default:
+			in.declared = append(in.declared, u)
+		}
+	}
 	return nil
 }
 

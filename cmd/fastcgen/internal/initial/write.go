@@ -12,50 +12,27 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/emit"
 )
 
-const (
-	isDeclared = iota
-	isAsked
-	isLeft
-)
-
-func (in *initializer) in(state int) []*guess {
-	var list []*guess
-	for _, u := range in.list {
-		of := isDeclared
-		switch {
-		case u.refused != "":
-			of = isLeft
-		case len(u.unknown) > 0:
-			of = isAsked
-		}
-		if of == state {
-			list = append(list, u)
-		}
-	}
-	return list
-}
-
 func (in *initializer) text() []byte {
 	var b strings.Builder
 	b.WriteString("//go:build " + in.constraint() + "\n\n" + in.head() +
 		"\npackage " + in.files[0].file.Name.Name + "\n\n" + emit.Comment(in.preamble) + "import \"C\"\n")
 	written := map[*decl.Type]bool{}
-	for _, u := range in.in(isDeclared) {
+	for _, u := range in.declared {
 		b.WriteString(typesOf(u, written))
 	}
-	for _, u := range in.in(isDeclared) {
+	for _, u := range in.declared {
 		fmt.Fprintf(&b, "\n// %s is C's %s.\n//\n%s", u.goName, u.cName, u.declaration())
 	}
-	for _, u := range in.in(isAsked) {
+	for _, u := range in.asked {
 		b.WriteString("\n" + emit.Wrapped(fmt.Sprintf("TODO: C.%s (%s): how many elements does C touch at %s?", u.cName,
 			u.where(), strings.Join(u.unknown, ", "))) + "//\n")
 		for l := range strings.Lines(strings.TrimPrefix(typesOf(u, written)+"\n"+u.declaration(), "\n")) {
 			b.WriteString(strings.TrimRight("// "+l, " \n") + "\n")
 		}
 	}
-	if left := in.in(isLeft); len(left) > 0 {
+	if len(in.left) > 0 {
 		b.WriteString("\n// These stay as they are, calls of ordinary cgo.\n//\n")
-		for _, u := range left {
+		for _, u := range in.left {
 			b.WriteString(emit.Wrapped(fmt.Sprintf("C.%s (%s): %s.", u.cName, u.where(), u.refused)))
 		}
 	}
@@ -73,7 +50,7 @@ func (in *initializer) head() string {
 		"compiler says what the types are, and the calls "+
 		"say which length belongs to which slice. C must keep no pointer to memory of Go.",
 		strings.Join(names, ", "), filepath.Base(in.out)))
-	if len(in.in(isAsked)) > 0 {
+	if len(in.asked) > 0 {
 		text += "//\n" + emit.Wrapped("TODO: Write a number, C.NAME or an expression over the other parameters in "+
 			"place of "+elements+". A wrong one lets C write over Go's memory. If C reads up to a zero byte in x, "+
 			"require len(x) > 0 && x[len(x)-1] == 0. If C writes one value there, make x a result: pass &x in "+

@@ -176,6 +176,7 @@ type matcher struct {
 // OutArray is a result that C fills through a pointer to its first element.
 type OutArray struct {
 	Result decl.Param
+	Len    int64
 	Arg    int
 	Field  int
 	One    string // the field with a single element

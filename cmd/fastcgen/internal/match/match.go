@@ -60,12 +60,6 @@ func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result,
 // Resolve returns the type behind a name of the declaration file. ok is false for an unknown name.
 func (m *Result) Resolve(t *decl.GoType) (res *decl.GoType, ok bool) { return m.names.resolve(t, 0) }
 
-// Length returns the number of elements of an array.
-func (m *Result) Length(t *decl.GoType) int64 {
-	g, _ := m.Resolve(t)
-	return g.Len
-}
-
 // unused refuses opaque types that no function uses, because C makes up a struct for a misspelt
 // name.
 func (r *resolver) unused(d *decl.File) {

@@ -89,7 +89,7 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 		count = g.Len
 		address = "(void *)fastc_f->" + field // an array to clang, which compares its length with [static N]
 		one, _ := m.place(&decl.GoType{Kind: decl.GoArray, Len: 1, Elem: g.Elem}, field)
-		m.p.Arrays = append(m.p.Arrays, OutArray{q, i, len(m.p.Fields), one})
+		m.p.Arrays = append(m.p.Arrays, OutArray{q, g.Len, i, len(m.p.Fields), one})
 	}
 	if w, ok := m.f.Writes[a.Text]; ok {
 		m.p.Fits = append(m.p.Fits, fmt.Sprintf("_Static_assert((%s) <= %d, %q);", w.Text, count,
