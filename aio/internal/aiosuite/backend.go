@@ -183,19 +183,28 @@ func (b *Backend) Release(d *proactor.Desc) {
 func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f := b.fd(d, "Detach")
-	switch {
-	case f == nil || f.socket == nil:
-		return nil, syscall.EINVAL
-	case b.dice.hit(b.o.Faults.NoDescriptors):
+	if b.dice.hit(b.o.Faults.NoDescriptors) {
 		return nil, syscall.EMFILE
 	}
-	if slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f }) {
-		b.violation("Detach of descriptor %d with an operation in flight", d.Num)
+	f := b.leave(d, "Detach")
+	if f == nil {
+		return nil, syscall.EINVAL
 	}
-	b.fds[d.Num], d.Num = nil, -1
 	f.socket.Watch(nil)
 	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
+}
+
+// leave frees the number of a socket, which stays open, or returns nil.
+func (b *Backend) leave(d *proactor.Desc, what string) *fd {
+	f := b.fd(d, what)
+	if f == nil || f.socket == nil {
+		return nil
+	}
+	if slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f }) {
+		b.violation("%s of descriptor %d with an operation in flight", what, d.Num)
+	}
+	b.fds[d.Num], d.Num = nil, -1
+	return f
 }
 
 func (b *Backend) Move(d *proactor.Desc, to proactor.Backend, moved *proactor.Desc) bool {
@@ -204,16 +213,11 @@ func (b *Backend) Move(d *proactor.Desc, to proactor.Backend, moved *proactor.De
 		return false
 	}
 	b.mu.Lock()
-	f := b.fd(d, "Move")
-	if f == nil || f.socket == nil {
-		b.mu.Unlock()
+	f := b.leave(d, "Move")
+	b.mu.Unlock()
+	if f == nil {
 		return false
 	}
-	if slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f }) {
-		b.violation("Move of descriptor %d with an operation in flight", d.Num)
-	}
-	b.fds[d.Num], d.Num = nil, -1
-	b.mu.Unlock()
 	other.mu.Lock()
 	defer other.mu.Unlock()
 	other.enter(f, moved)
@@ -342,8 +346,7 @@ func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
 	case f == nil:
 		return 0, syscall.EBADF
 	case slices.ContainsFunc(b.flights, func(fl *flight) bool {
-		return fl.fd == f &&
-			fl.op.Kind.Dir() == proactor.Out
+		return fl.fd == f && fl.op.Kind.Dir() == proactor.Out
 	}):
 		b.violation("Send while an operation that writes is in flight")
 	case b.dice.hit(b.o.Faults.Again):
