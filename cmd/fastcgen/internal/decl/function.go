@@ -162,38 +162,25 @@ func (p *fileParser) ofResults(f *Func) {
 	}
 }
 
-func GoParams(f *Func) string {
-	var b strings.Builder
-	for i, p := range f.Params {
-		if i > 0 {
-			b.WriteString(", ")
+func GoParams(f *Func) string { return strings.Join(goList(f.Params), ", ") }
+
+// goList writes each parameter or result. One without a type has that of the next.
+func goList(params []Param) []string {
+	var list []string
+	for i, p := range params {
+		text := strings.TrimSpace(p.Name + " " + p.Typ.String())
+		if p.Name != "" && i+1 < len(params) && params[i+1].Typ.String() == p.Typ.String() {
+			text = p.Name
 		}
-		b.WriteString(p.Name)
-		if i+1 == len(f.Params) || f.Params[i+1].Typ.String() != p.Typ.String() {
-			b.WriteString(" " + p.Typ.String())
-		}
+		list = append(list, text)
 	}
-	return b.String()
+	return list
 }
 
 func GoResults(f *Func) string {
-	var list []string
-	for i, r := range f.Results {
-		s := r.Typ.String()
-		switch {
-		case r.Name != "" && i+1 < len(f.Results) && f.Results[i+1].Typ.String() == s:
-			s = r.Name
-		case r.Name != "":
-			s = r.Name + " " + s
-		}
-		list = append(list, s)
-	}
+	list := goList(f.Results)
 	if f.HasError {
-		s := "error"
-		if f.ErrName != "" {
-			s = f.ErrName + " error"
-		}
-		list = append(list, s)
+		list = append(list, strings.TrimSpace(f.ErrName+" error"))
 	}
 	switch {
 	case len(list) == 0:

@@ -250,23 +250,16 @@ func require(b *strings.Builder, p *match.Plan, full, cond string, v locals) {
 	text := full + ": requires " + cond
 	fmt.Fprintf(b, "\tif !(%s) {\n", cond)
 	if p.Func.HasError {
-		zeros := make([]string, 0, len(p.Func.Results)+1)
-		if !p.Func.Named {
-			for range p.Func.Results {
-				fmt.Fprintf(b, "\t\tvar %s %s\n", v.zero, p.Func.Results[0].Typ)
-				zeros = append(zeros, v.zero)
+		var values []string
+		for i, r := range p.Func.Results {
+			value := r.Name
+			if value == "" || value == "_" {
+				value = fmt.Sprint(v.zero, i)
+				fmt.Fprintf(b, "\t\tvar %s %s\n", value, r.Typ)
 			}
-		} else {
-			for i, r := range p.Func.Results {
-				if r.Name == "_" {
-					fmt.Fprintf(b, "\t\tvar %s%d %s\n", v.zero, i, r.Typ)
-					zeros = append(zeros, fmt.Sprintf("%s%d", v.zero, i))
-					continue
-				}
-				zeros = append(zeros, r.Name)
-			}
+			values = append(values, value)
 		}
-		fmt.Fprintf(b, "\t\treturn %s\n", strings.Join(append(zeros, fmt.Sprintf("errors.New(%q)", text)), ", "))
+		fmt.Fprintf(b, "\t\treturn %s\n", strings.Join(append(values, fmt.Sprintf("errors.New(%q)", text)), ", "))
 	} else {
 		fmt.Fprintf(b, "\t\tpanic(%q)\n", text)
 	}
