@@ -1,6 +1,7 @@
 package fastc
 
 import (
+	"cmp"
 	"log/slog"
 	"math"
 	"time"
@@ -55,12 +56,8 @@ func (o Options) normal() (Options, error) {
 		return refuse("Hold", "%v, and DisableBudget is set, with which no call is diverted; leave one of them out",
 			o.Hold)
 	}
-	if o.Budget == 0 {
-		o.Budget = defaultBudget
-	}
-	if o.Hold == 0 {
-		o.Hold = defaultHold
-	}
+	o.Budget = cmp.Or(o.Budget, defaultBudget)
+	o.Hold = cmp.Or(o.Hold, defaultHold)
 	return o, nil
 }
 

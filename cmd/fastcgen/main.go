@@ -179,16 +179,13 @@ func (a *app) file(ctx context.Context, name string) error {
 
 // overwritable refuses a file that fastcgen did not write.
 func overwritable(out string) error {
-	f, err := os.Open(out)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := os.ReadFile(out)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil { // what it is cannot be told
+	case err != nil:
 		return err
-	}
-	defer f.Close()
-	begin := make([]byte, len(decl.Header))
-	if n, _ := io.ReadFull(f, begin); string(begin[:n]) != decl.Header {
+	case !bytes.HasPrefix(text, []byte(decl.Header)):
 		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to "+
 			"another with -o", out)
 	}
@@ -210,7 +207,7 @@ func compare(name, out string, text []byte) error {
 }
 
 // write replaces the file out in one step, so that readers see the old or the new text.
-func write(out string, text []byte) (err error) {
+func write(out string, text []byte) error {
 	mode := fs.FileMode(0o644)
 	if fi, err := os.Stat(out); err == nil {
 		mode = fi.Mode().Perm()
@@ -219,21 +216,13 @@ func write(out string, text []byte) (err error) {
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", out, err)
 	}
-	defer func() {
-		if err != nil {
-			temp.Close()
-			os.Remove(temp.Name())
-			err = fmt.Errorf("cannot write %s: %w", out, err)
-		}
-	}()
-	if _, err := temp.Write(text); err != nil {
-		return err
+	_, err = temp.Write(text)
+	if err = errors.Join(err, temp.Chmod(mode), temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), out)
 	}
-	if err := temp.Chmod(mode); err != nil {
-		return err
+	if err != nil {
+		os.Remove(temp.Name())
+		return fmt.Errorf("cannot write %s: %w", out, err)
 	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), out)
+	return nil
 }

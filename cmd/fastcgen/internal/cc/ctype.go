@@ -264,22 +264,7 @@ var shortNames = map[string]string{
 }
 
 // Anonymous reports whether C has no name to write for t.
-func Anonymous(t dwarf.Type) bool {
-	for {
-		switch u := t.(type) {
-		case *dwarf.QualType:
-			t = u.Type
-		case *dwarf.ArrayType:
-			t = u.Type
-		case *dwarf.StructType:
-			return u.StructName == ""
-		case *dwarf.EnumType:
-			return u.EnumName == ""
-		default:
-			return false
-		}
-	}
-}
+func Anonymous(t dwarf.Type) bool { return Unwritable(t) != "" }
 
 func cParams(t *dwarf.FuncType) string {
 	var list []string

@@ -31,6 +31,8 @@ func (r *resolver) cType(t *decl.Type) dwarf.Type {
 	return cc.Bare(c)
 }
 
+var basic = map[string]decl.GoKind{"bool": decl.GoBool, "string": decl.GoString, "error": decl.GoError}
+
 const maxDepth = 16
 
 // resolve replaces the names in a type. ok is false if one is unknown. maxDepth bounds the circles
@@ -64,15 +66,8 @@ func (r *resolver) resolve(t *decl.GoType, depth int) (res *decl.GoType, ok bool
 	if n, found := decl.Numbers[t.Name]; found {
 		return &decl.GoType{Kind: decl.GoNumber, Name: t.Name, Num: n}, true
 	}
-	switch t.Name {
-	case "bool":
-		return &decl.GoType{Kind: decl.GoBool, Name: t.Name}, true
-	case "string":
-		return &decl.GoType{Kind: decl.GoString, Name: t.Name}, true
-	case "error":
-		return &decl.GoType{Kind: decl.GoError, Name: t.Name}, true
-	}
-	return t, false
+	kind, ok := basic[t.Name]
+	return &decl.GoType{Kind: kind, Name: t.Name}, ok
 }
 
 // structName returns the declared type that mirrors a C struct, or nil.
