@@ -80,14 +80,11 @@ func (w *Watcher) refusal(o *proactor.Op, n int64, waits bool) error {
 	case waits: // see proactor.Waits
 	case int(atomic.LoadInt32(&d.Queued)) >= w.options.MaxQueued:
 		return ErrQueueFull
-	case n > 0 && !w.fitsAll(d, n):
+	case n > 0 && !fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes),
+		n > 0 && !fits(w.subs.bytes, n, w.options.MaxWatcherBytes):
 		return ErrQueueFull
 	}
 	return nil
-}
-
-func (w *Watcher) fitsAll(d *proactor.Desc, n int64) bool {
-	return fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes) && fits(w.subs.bytes, n, w.options.MaxWatcherBytes)
 }
 
 // fits allows a write of any length if nothing is queued. It could never be sent otherwise.

@@ -56,7 +56,8 @@ type table struct {
 	conns    map[uintptr]*entry // by address, which keeps no connection alive
 	spare    []*op
 	closed   bool
-	gc       uint32 // connections that the garbage collector found, and that are closed
+
+	gc atomic.Uint32 // connections that the garbage collector found, and that are closed
 }
 
 // entry is a delegated connection, guarded by table.mu.
@@ -188,15 +189,7 @@ func (t *table) forget(e *entry) {
 
 func (t *table) collect(e *entry) {
 	_ = e.conn.Close()
-	t.mu.Lock()
-	t.gc++
-	t.mu.Unlock()
-}
-
-func (t *table) getGC() uint32 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.gc
+	t.gc.Add(1)
 }
 
 func (t *table) free(conn net.Conn) error {

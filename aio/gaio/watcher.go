@@ -118,6 +118,6 @@ func (w *Watcher) SetLoopAffinity(cpu int) error { return w.t.setAffinity(cpu, E
 
 // GetGC returns how many delegated connections the garbage collector found, and how many it closed.
 func (w *Watcher) GetGC() (found, closed uint32) {
-	n := w.t.getGC()
+	n := w.t.gc.Load()
 	return n, n
 }

@@ -54,7 +54,7 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 	return p, nil
 }
 
-func (k *epoll) name() string { return "epoll" }
+func (k *epoll) Name() string { return "epoll" }
 
 func (k *epoll) add(d *proactor.Desc) error {
 	return sys.EpollAdd(k.fd, int(d.Num), &sys.EpollEvent{
@@ -115,7 +115,7 @@ func (p *Poller) fetched() bool {
 
 func (k *epoll) wait(timeout time.Duration) error { return k.waiter.Wait(timeout) }
 
-func (k *epoll) yield() { k.waiter.Yield() }
+func (k *epoll) Yield() { k.waiter.Yield() }
 
 func (k *epoll) wake() { k.waiter.Wake() }
 

@@ -85,7 +85,7 @@ func NewKqueueOver(c KqueueCalls) (*Poller, error) {
 	return k.p, nil
 }
 
-func (k *kqueue) name() string { return "kqueue" }
+func (k *kqueue) Name() string { return "kqueue" }
 
 // add registers both filters. If the second fails, the first goes with the descriptor, which the
 // caller closes.
@@ -108,8 +108,8 @@ func (k *kqueue) remove(d *proactor.Desc, closing bool) {
 	_ = k.Change(k.changes[:])
 }
 
-// yield leaves the network to sysmon while others can run.
-func (k *kqueue) yield() { runtime.Gosched() }
+// Yield leaves the network to sysmon while others can run.
+func (k *kqueue) Yield() { runtime.Gosched() }
 
 func (k *kqueue) poll(events []event) (int, error) { return k.fetch(events, 0) }
 

@@ -45,7 +45,7 @@ type sockets interface {
 
 type kernel interface {
 	sockets
-	name() string
+	Name() string
 	// add begins to report the edges of d, and remove ends that. closing says that the descriptor is
 	// closed next.
 	add(d *proactor.Desc) error
@@ -55,7 +55,7 @@ type kernel interface {
 	// wait blocks until Poller.fetched returns true, at the start and after each edge, or the
 	// timeout.
 	wait(timeout time.Duration) error
-	yield()
+	Yield()
 	wake()
 	close()
 }
@@ -84,8 +84,6 @@ type Poller struct {
 }
 
 func (p *Poller) Holds() *proactor.Held { return p.held }
-
-func (p *Poller) Name() string { return p.name() }
 
 func (p *Poller) Open(source any, d *proactor.Desc) error {
 	fd, stream, err := p.Dup(source)
@@ -340,8 +338,6 @@ func (p *Poller) Wait(timeout time.Duration) error {
 	return err
 }
 
-func (p *Poller) Yield() { p.yield() }
-
 func (p *Poller) Wake() {
 	select {
 	case p.woken <- struct{}{}:
@@ -387,7 +383,7 @@ func (p *Poller) Base() *Poller { return p }
 // Move keeps what is known of the readiness. A state that is there is an edge for the other kernel.
 func (p *Poller) Move(d *proactor.Desc, to proactor.Backend, moved *proactor.Desc) bool {
 	other, ok := to.(interface{ Base() *Poller })
-	if !ok || other.Base().name() != p.name() {
+	if !ok || other.Base().Name() != p.Name() {
 		return false
 	}
 	p.leave(d, false)

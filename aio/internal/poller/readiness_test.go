@@ -71,7 +71,7 @@ type oneNumber struct {
 	calls  []string
 }
 
-func (k *oneNumber) name() string                             { return "test" }
+func (k *oneNumber) Name() string                             { return "test" }
 func (k *oneNumber) Dup(any) (int, bool, error)               { return 7, true, nil }
 func (k *oneNumber) Unlinger(int)                             {}
 func (k *oneNumber) CloseFd(int)                              { k.calls = append(k.calls, "close") }
@@ -83,7 +83,7 @@ func (k *oneNumber) add(*proactor.Desc) error                 { return nil }
 func (k *oneNumber) remove(*proactor.Desc, bool)              { k.calls = append(k.calls, "remove") }
 func (k *oneNumber) poll(events []event) (int, error)         { return copy(events, k.events), nil }
 func (k *oneNumber) wait(time.Duration) error                 { return nil }
-func (k *oneNumber) yield()                                   {}
+func (k *oneNumber) Yield()                                   {}
 func (k *oneNumber) wake()                                    {}
 func (k *oneNumber) close()                                   {}
 

@@ -1,6 +1,7 @@
 package uring
 
 import (
+	"encoding/binary"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -91,14 +92,11 @@ func (b *buffers) recycle() {
 	}
 	b.spent = b.spent[:0]
 	b.joint, b.joined = 0, 0
-	// The tail is the upper half of a word, and the first entry's id the lower.
-	word := (*uint32)(unsafe.Pointer(&b.entries[0].id))
-	first := b.entries[0].id
-	if littleEndian() {
-		atomic.StoreUint32(word, uint32(first)|uint32(b.tail)<<16)
-	} else {
-		atomic.StoreUint32(word, uint32(first)<<16|uint32(b.tail))
-	}
+	// The tail is the second half of a word, and the first entry's id the first.
+	var word [4]byte
+	binary.NativeEndian.PutUint16(word[:], b.entries[0].id)
+	binary.NativeEndian.PutUint16(word[2:], b.tail)
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&b.entries[0].id)), binary.NativeEndian.Uint32(word[:]))
 }
 
 // take returns the bytes of a completion. One of EAGAIN has used no buffer, though Linux before
@@ -150,9 +148,4 @@ func leak(memory any) {
 	leaked.mu.Lock()
 	defer leaked.mu.Unlock()
 	leaked.memory = append(leaked.memory, memory)
-}
-
-func littleEndian() bool {
-	one := uint16(1)
-	return *(*byte)(unsafe.Pointer(&one)) == 1
 }
