@@ -313,7 +313,7 @@ var refusals = []struct{ src, want, from, to string }{
 	{"//fastc:call f(len)\nfunc F(len int32)\n", "9:8: the parameter len hides what the generated code uses by that " +
 		"name; rename it", "f(len)\nfunc F(len", "f(n)\nfunc F(n"},
 	{
-		"//fastc:call f(a)\nfunc F(a, a int32)\n", "9:11: a second parameter a; rename one", "f(a)\nfunc F(a, a",
+		"//fastc:call f(a)\nfunc F(a, a int32)\n", "9:11: a second a; rename one", "f(a)\nfunc F(a, a",
 		"f(a, b)\nfunc F(a, b",
 	},
 	{

@@ -56,17 +56,23 @@ func (p *fileParser) params(f *Func, list *ast.FieldList) {
 			p.refuse(field.Pos(), "a parameter without a name", "name it: //fastc:call says where it goes")
 		}
 		for _, id := range field.Names {
-			switch {
-			case id.Name == "_":
+			if id.Name == "_" {
 				p.refuse(id.Pos(), "a blank parameter", "name it: //fastc:call says where it goes")
-			case Reserved[id.Name]:
-				p.refuse(id.Pos(), "the parameter "+id.Name+" hides what the generated code uses by that name",
-					"rename it")
-			case f.Param(id.Name) != nil:
-				p.refuse(id.Pos(), "a second parameter "+id.Name, "rename one")
 			}
+			p.newName(f, id, "parameter ")
 			f.Params = append(f.Params, Param{id.Name, t, p.at(id.Pos())})
 		}
+	}
+}
+
+// newName refuses a name that f or the generated code has already.
+func (p *fileParser) newName(f *Func, id *ast.Ident, what string) {
+	switch {
+	case id.Name == "_":
+	case Reserved[id.Name]:
+		p.refuse(id.Pos(), "the "+what+id.Name+" hides what the generated code uses by that name", "rename it")
+	case f.NameTaken(id.Name):
+		p.refuse(id.Pos(), "a second "+id.Name, "rename one")
 	}
 }
 
@@ -94,13 +100,7 @@ func (p *fileParser) results(f *Func, list *ast.FieldList) {
 		}
 		f.Named = true
 		for _, id := range field.Names {
-			switch {
-			case Reserved[id.Name] && id.Name != "_":
-				p.refuse(id.Pos(), "the result "+id.Name+" hides what the generated code uses by that name",
-					"rename it")
-			case id.Name != "_" && f.NameTaken(id.Name):
-				p.refuse(id.Pos(), "a second "+id.Name, "rename one")
-			}
+			p.newName(f, id, "result ")
 			if isError {
 				f.HasError, f.ErrName = true, id.Name
 			} else {

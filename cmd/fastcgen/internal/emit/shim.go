@@ -57,13 +57,13 @@ func (g *File) cFunction(b *strings.Builder, p *match.Plan, mark func(int)) {
 		}
 		b.WriteString("};\n")
 	}
+	param, ret := "void", ""
+	if looksAtResult(p) {
+		param, ret = "const __typeof__("+p.Result+") ret", "fastc_ret"
+	}
 	if f.Fails != nil { // in a function of its own, so that ret hides nothing
 		mark(f.Fails.At.Line)
-		if looksAtResult(p) {
-			fmt.Fprintf(b, "static inline int %s(const __typeof__(%s) ret) {\n", failed(f), p.Result)
-		} else {
-			fmt.Fprintf(b, "static inline int %s(void) {\n", failed(f))
-		}
+		fmt.Fprintf(b, "static inline int %s(%s) {\n", failed(f), param)
 		mark(f.Fails.At.Line)
 		fmt.Fprintf(b, "\tif (%s)\n\t\treturn 1;\n\treturn 0;\n}\n", f.Fails.Text)
 		mark(f.Call.At.Line)
@@ -82,17 +82,10 @@ func (g *File) cFunction(b *strings.Builder, p *match.Plan, mark func(int)) {
 	}
 	mark(f.Call.At.Line)
 	cCall(b, p, "("+cName+")("+strings.Join(p.Args, ", ")+")")
-	switch {
-	case f.Fails != nil:
-		ret := ""
-		if looksAtResult(p) {
-			ret = "fastc_ret"
-		}
-		fmt.Fprintf(b, "\tif (%s(%s))\n\t\treturn errno != 0 ? errno : INT32_MIN;\n\treturn 0;\n", failed(f), ret)
-	default:
-		b.WriteString("\treturn 0;\n")
+	if f.Fails != nil {
+		fmt.Fprintf(b, "\tif (%s(%s))\n\t\treturn errno != 0 ? errno : INT32_MIN;\n", failed(f), ret)
 	}
-	b.WriteString("}\n")
+	b.WriteString("\treturn 0;\n}\n")
 }
 
 func failed(f *decl.Func) string { return "fastc_" + cPart(f.Name) + "_failed" }
