@@ -16,22 +16,26 @@ type epoll struct {
 	fd     int
 	wakeFd int
 	waiter *sys.Waiter
-	raw    [batch]sys.EpollEvent
+	raw    [batch]syscall.EpollEvent
 }
 
 var messages = sync.Pool{New: func() any { return new(sys.Message) }}
 
 // NewEpoll returns a backend over edge-triggered epoll. It fails with a MissingError.
 func NewEpoll() (*Poller, error) {
-	p, err := newEpoll(sys.EpollAdd)
+	p, err := newEpoll(epollAdd)
 	if err != nil {
 		return nil, proactor.Refused("epoll", "epoll_create1, epoll_ctl, epoll_pwait and eventfd2", err)
 	}
 	return p, nil
 }
 
+func epollAdd(epfd, fd int, e *syscall.EpollEvent) error {
+	return syscall.EpollCtl(epfd, syscall.EPOLL_CTL_ADD, fd, e)
+}
+
 // newEpoll registers the descriptor that wakes by add.
-func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) {
+func newEpoll(add func(epfd, fd int, e *syscall.EpollEvent) error) (*Poller, error) {
 	fd, err := sys.EpollCreate()
 	if err != nil {
 		return nil, err
@@ -45,7 +49,8 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 		k.waiter.Close()
 		return nil, err
 	}
-	if err = add(fd, k.wakeFd, &sys.EpollEvent{Events: sys.EPOLLIN | sys.EPOLLET&0xffffffff, Fd: -1}); err != nil {
+	wakes := &syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLET&0xffffffff, Fd: -1}
+	if err = add(fd, k.wakeFd, wakes); err != nil {
 		k.close()
 		return nil, err
 	}
@@ -57,8 +62,8 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 func (k *epoll) Name() string { return "epoll" }
 
 func (k *epoll) add(d *proactor.Desc) error {
-	return sys.EpollAdd(k.fd, int(d.Num), &sys.EpollEvent{
-		Events: sys.EPOLLIN | sys.EPOLLPRI | sys.EPOLLOUT | sys.EPOLLRDHUP | sys.EPOLLET&0xffffffff,
+	return epollAdd(k.fd, int(d.Num), &syscall.EpollEvent{
+		Events: syscall.EPOLLIN | syscall.EPOLLPRI | syscall.EPOLLOUT | syscall.EPOLLRDHUP | syscall.EPOLLET&0xffffffff,
 		Fd:     d.Num,
 		Pad:    int32(d.Gen),
 	})
@@ -66,7 +71,9 @@ func (k *epoll) add(d *proactor.Desc) error {
 
 // remove matters if the socket has other descriptors, as in a child. Only the last one's close
 // would end the registration.
-func (k *epoll) remove(d *proactor.Desc, _ bool) { _ = sys.EpollDelete(k.fd, int(d.Num)) }
+func (k *epoll) remove(d *proactor.Desc, _ bool) {
+	_ = syscall.EpollCtl(k.fd, syscall.EPOLL_CTL_DEL, int(d.Num), nil)
+}
 
 func (k *epoll) Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
 	m := messages.Get().(*sys.Message)
@@ -88,16 +95,16 @@ func (k *epoll) poll(events []event) (int, error) {
 			continue // wake
 		}
 		var r proactor.Ready
-		if e.Events&sys.EPOLLIN != 0 {
+		if e.Events&syscall.EPOLLIN != 0 {
 			r |= proactor.CanRead
 		}
-		if e.Events&sys.EPOLLOUT != 0 {
+		if e.Events&syscall.EPOLLOUT != 0 {
 			r |= proactor.CanWrite
 		}
-		if e.Events&(sys.EPOLLRDHUP|sys.EPOLLHUP|sys.EPOLLERR|sys.EPOLLPRI) != 0 {
+		if e.Events&(syscall.EPOLLRDHUP|syscall.EPOLLHUP|syscall.EPOLLERR|syscall.EPOLLPRI) != 0 {
 			r |= proactor.CanRead | proactor.Hup // a receive stops short at urgent data, too
 		}
-		if e.Events&(sys.EPOLLHUP|sys.EPOLLERR) != 0 {
+		if e.Events&(syscall.EPOLLHUP|syscall.EPOLLERR) != 0 {
 			r |= proactor.CanWrite
 		}
 		events[kept] = event{num: e.Fd, gen: uint32(e.Pad), ready: r}

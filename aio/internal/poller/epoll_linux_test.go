@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/aio/internal/sys"
 	"evenkeel.dev/internal/leaks"
 )
 
 // TestEpollSetupFails: what cannot be set up leaves no descriptor open.
 func TestEpollSetupFails(t *testing.T) {
-	refuse := func(int, int, *sys.EpollEvent) error { return syscall.ENOSPC } // max_user_watches is used up
+	refuse := func(int, int, *syscall.EpollEvent) error { return syscall.ENOSPC } // max_user_watches is used up
 	if _, err := newEpoll(refuse); err != syscall.ENOSPC {
 		// the runtime's poller opens its own at the first
 		t.Fatalf("a wake event that cannot be registered: %v, want ENOSPC", err)

@@ -8,19 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EpollEvent is struct epoll_event. Fd and Pad are the user data.
-type EpollEvent = unix.EpollEvent
-
-const (
-	EPOLLIN    = unix.EPOLLIN
-	EPOLLPRI   = unix.EPOLLPRI
-	EPOLLOUT   = unix.EPOLLOUT
-	EPOLLRDHUP = unix.EPOLLRDHUP
-	EPOLLHUP   = unix.EPOLLHUP
-	EPOLLERR   = unix.EPOLLERR
-	EPOLLET    = unix.EPOLLET
-)
-
 // EpollCreate is epoll_create1(2), close-on-exec and non-blocking, as os.NewFile wants.
 func EpollCreate() (int, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
@@ -34,16 +21,8 @@ func EpollCreate() (int, error) {
 	return fd, nil
 }
 
-func EpollAdd(epfd, fd int, e *EpollEvent) error {
-	return unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, e)
-}
-
-func EpollDelete(epfd, fd int) error {
-	return unix.EpollCtl(epfd, unix.EPOLL_CTL_DEL, fd, nil)
-}
-
 // EpollPoll is epoll_wait(2) with a timeout of 0. It does not tell the scheduler.
-func EpollPoll(epfd int, events []EpollEvent) (int, error) {
+func EpollPoll(epfd int, events []syscall.EpollEvent) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
 		uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
 	if errno != 0 && errno != unix.EINTR {
