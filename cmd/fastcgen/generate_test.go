@@ -410,10 +410,10 @@ func source(d *decl.File) string {
 		for _, name := range slices.Sorted(maps.Keys(f.Writes)) {
 			fmt.Fprintf(&b, "//fastc:writes %s %s\n", name, f.Writes[name].Text)
 		}
-		if f.Budget != nil && f.Budget.Limit == 0 {
+		if f.Budget != nil && *f.Budget == 0 {
 			b.WriteString("//fastc:budget\n")
 		} else if f.Budget != nil {
-			fmt.Fprintf(&b, "//fastc:budget %s\n", f.Budget.Limit)
+			fmt.Fprintf(&b, "//fastc:budget %s\n", *f.Budget)
 		}
 		fmt.Fprintf(&b, "func %s(%s)%s\n", f.Name, decl.GoParams(f), decl.GoResults(f))
 	}

@@ -248,7 +248,7 @@ func (p *fileParser) expressionOfC(dir directive, text, do string) bool {
 const maxBudget = 10 * time.Second
 
 func (p *fileParser) budgetDirective(f *Func, dir directive) {
-	f.Budget = &Budget{}
+	f.Budget = new(time.Duration)
 	if dir.rest == "" {
 		return
 	}
@@ -258,7 +258,7 @@ func (p *fileParser) budgetDirective(f *Func, dir directive) {
 			"write it as in 300us")
 		return
 	}
-	f.Budget.Limit = d
+	f.Budget = &d
 }
 
 func (p *fileParser) inoutDirective(f *Func, dir directive) {

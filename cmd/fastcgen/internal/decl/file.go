@@ -71,7 +71,7 @@ type Func struct {
 	Slow     *Condition
 	Yields   *Condition // as Slow, before the call
 	Fails    *Condition
-	Budget   *Budget
+	Budget   *time.Duration // 0: fastc's default
 	Copies   bool
 	Inouts   map[string]Arg       // what results begin as
 	Writes   map[string]Condition // the most elements that C writes
@@ -101,11 +101,6 @@ type Condition struct {
 	Text string
 	At   token.Position
 	Uses []Name
-}
-
-// Budget is: //fastc:budget 300us.
-type Budget struct {
-	Limit time.Duration // 0: the default
 }
 
 // ArgKind says what an argument of the C call is.

@@ -70,8 +70,8 @@ func sentence(p *match.Plan) string {
 	}
 	if f.Budget != nil {
 		limit := "fastc's default"
-		if f.Budget.Limit != 0 {
-			limit = f.Budget.Limit.String() + " a call"
+		if *f.Budget != 0 {
+			limit = f.Budget.String() + " a call"
 		}
 		b.WriteString(" Its budget is " + limit + ": see [" + f.SiteName() + "].")
 	}

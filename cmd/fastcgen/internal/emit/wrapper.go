@@ -166,8 +166,8 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	full := g.Decl.Pkg + "." + f.Name
 	if f.Budget != nil {
 		options := ""
-		if f.Budget.Limit != 0 {
-			options = "Budget: " + goDuration(f.Budget.Limit)
+		if *f.Budget != 0 {
+			options = "Budget: " + goDuration(*f.Budget)
 		}
 		fmt.Fprintf(b, "\n// %s counts the calls of [%s] and holds its budget.\n", f.SiteName(), f.Name)
 		fmt.Fprintf(b, "var %s = fastc.MustSite(unsafe.Pointer(C.%s), %q, fastc.Options{%s})\n", f.SiteName(),
