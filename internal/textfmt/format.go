@@ -76,7 +76,6 @@ func Share(share float64) string {
 	return fmt.Sprintf("%.0f%%", share*100)
 }
 
-// Plural writes "2,000 requests", say.
 // Bar returns a share, and a bar of twenty blocks or spaces. Without a share there is no text.
 func Bar(share float64) (text, bar string) {
 	const width = 20
@@ -87,6 +86,7 @@ func Bar(share float64) (text, bar string) {
 	return text, strings.Repeat("█", n) + strings.Repeat(" ", width-n)
 }
 
+// Plural writes "2,000 requests", say.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -202,6 +202,9 @@ func (t *Table) Add(style func(string) string, cells []string) {
 	t.rows = append(t.rows, tableRow{cells: cells, style: style})
 }
 
+// Row adds a row without a style.
+func (t *Table) Row(cells ...string) { t.Add(nil, cells) }
+
 // Mark sets one cell, from 0, of the last row.
 func (t *Table) Mark(cell int, style func(string) string) {
 	r := &t.rows[len(t.rows)-1]
@@ -220,10 +223,9 @@ func (t *Table) Render(b *strings.Builder) {
 			if mark := r.marks[i]; mark != nil {
 				c = mark(c)
 			}
-			switch {
-			case i == 0:
+			if i == 0 {
 				line.WriteString(c + pad)
-			default:
+			} else {
 				line.WriteString("  " + pad + c)
 			}
 		}

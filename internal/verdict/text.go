@@ -112,10 +112,8 @@ func (t *text) classes() {
 	table := textfmt.NewTable(5)
 	table.Add(t.style.Bold, []string{"class (-class NAME explains only one)", "requests", "p50", "p99", "of p99+"})
 	for _, c := range rows[:min(len(rows), textClasses)] {
-		table.Add(nil, []string{
-			"  " + c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50),
-			textfmt.Duration(c.P99), textfmt.Share(c.Slow),
-		})
+		table.Row("  "+c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50), textfmt.Duration(c.P99),
+			textfmt.Share(c.Slow))
 	}
 	t.line("")
 	table.Render(&t.out)
@@ -169,16 +167,11 @@ func (t *text) table(rows int) {
 	list := t.v.Table()
 	for _, row := range list[:min(rows, len(list))] {
 		share, bar := textfmt.Bar(row.Share)
-		table.Add(nil, []string{
-			"  " + Phrase(row.Cause), textfmt.Duration(row.Median), textfmt.Duration(row.Tail),
-			textfmt.SignedDuration(row.Excess), share, bar,
-		})
+		table.Row("  "+Phrase(row.Cause), textfmt.Duration(row.Median), textfmt.Duration(row.Tail),
+			textfmt.SignedDuration(row.Excess), share, bar)
 	}
 	if median, tail := t.r.Median.Mean, t.r.Tail.Mean; rows >= len(list) {
-		table.Add(nil, []string{
-			"  all", textfmt.Duration(median), textfmt.Duration(tail),
-			textfmt.SignedDuration(tail - median),
-		})
+		table.Row("  all", textfmt.Duration(median), textfmt.Duration(tail), textfmt.SignedDuration(tail-median))
 	}
 	t.line("")
 	table.Render(&t.out)
@@ -287,8 +280,7 @@ func (t *text) changes(c *Change) {
 		}
 		table.Add(style, []string{
 			"  " + name, textfmt.Duration(slow.Old), textfmt.Duration(slow.New),
-			textfmt.SignedDuration(slow.More), intervalText(slow), textfmt.SignedDuration(all.More) + " " +
-				intervalText(all),
+			textfmt.SignedDuration(slow.More), intervalText(slow), signed(all),
 		})
 	}
 	for i := range c.ByCause {
@@ -299,16 +291,15 @@ func (t *text) changes(c *Change) {
 		row(x.Phrase, x.Slow, x.All, x.Named)
 	}
 	if slow, all := c.mix(); slow != 0 || all != 0 {
-		table.Add(nil, []string{
-			"  another mix of classes", "", "", textfmt.SignedDuration(slow), "",
-			textfmt.SignedDuration(all),
-		})
+		table.Row("  another mix of classes", "", "", textfmt.SignedDuration(slow), "", textfmt.SignedDuration(all))
 	}
 	row("all, as a mean", c.Slow, c.All, false)
 	t.line("")
 	table.Render(&t.out)
 	t.line("%s", t.style.Dim("  by cause: what requests take beyond the time at which the slowest 1% of both begin"))
 }
+
+func signed(d Difference) string { return textfmt.SignedDuration(d.More) + " " + intervalText(d) }
 
 func (c *Change) mix() (slow, all time.Duration) {
 	for i := range c.Classes {
@@ -341,11 +332,8 @@ func (t *text) changedClasses(c *Change) {
 	table.Add(t.style.Bold, []string{"class", "of old", "of new", "its time", "its number"})
 	for i := range c.Classes[:min(len(c.Classes), changeClasses)] {
 		x := &c.Classes[i]
-		table.Add(nil, []string{
-			"  " + textfmt.Printable(cmp.Or(x.Class, classless)), textfmt.Share(x.OldShare), textfmt.Share(x.NewShare),
-			textfmt.SignedDuration(x.Slow.More) + " " + intervalText(x.Slow), textfmt.SignedDuration(x.SlowMix.More) +
-				" " + intervalText(x.SlowMix),
-		})
+		table.Row("  "+textfmt.Printable(cmp.Or(x.Class, classless)), textfmt.Share(x.OldShare),
+			textfmt.Share(x.NewShare), signed(x.Slow), signed(x.SlowMix))
 	}
 	t.line("")
 	table.Render(&t.out)

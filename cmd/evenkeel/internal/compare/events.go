@@ -133,10 +133,8 @@ func (c *Comparison) eventsText(b *strings.Builder, s textfmt.Style) {
 		fmt.Fprintf(b, "%s\n", s.Dim(textfmt.Printable(head)))
 		t := textfmt.NewTable(4)
 		for _, x := range ts[:min(len(ts), maxTallies)] {
-			t.Add(nil, []string{
-				fmt.Sprintf("  %s: %s", x.source, x.state), textfmt.Count(float64(x.count)) + "x,",
-				textfmt.Duration(x.total) + " in all, longest", textfmt.Duration(x.longest),
-			})
+			t.Row(fmt.Sprintf("  %s: %s", x.source, x.state), textfmt.Count(float64(x.count))+"x,",
+				textfmt.Duration(x.total)+" in all, longest", textfmt.Duration(x.longest))
 		}
 		t.Render(b)
 		if n := len(ts) - maxTallies; n > 0 {

@@ -31,16 +31,16 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	c := Files([]*runfile.File{{Runs: []runfile.Run{*r}}}, []string{""})
 	t := textfmt.NewTable(2)
 	for _, row := range c.Rows {
-		t.Add(nil, []string{row.Name, row.Format(row.Cells[0].Median)})
+		t.Row(row.Name, row.Format(row.Cells[0].Median))
 	}
 	if r.KnowsAll() {
-		t.Add(nil, []string{"mean", textfmt.Duration(l.Latency.Mean())})
+		t.Row("mean", textfmt.Duration(l.Latency.Mean()))
 	}
 	if l.Bytes > 0 {
-		t.Add(nil, []string{"bytes of the answers", textfmt.Bytes(float64(l.Bytes))})
+		t.Row("bytes of the answers", textfmt.Bytes(float64(l.Bytes)))
 	}
 	for _, st := range slices.Sorted(maps.Keys(l.Statuses)) {
-		t.Add(nil, []string{fmt.Sprintf("status %d", st), textfmt.Count(float64(l.Statuses[st]))})
+		t.Row(fmt.Sprintf("status %d", st), textfmt.Count(float64(l.Statuses[st])))
 	}
 	t.Render(&b)
 	c.classesText(&b, s)
@@ -150,10 +150,8 @@ func histogramText(b *strings.Builder, h *loadgen.Histogram) {
 		if cells == 0 && x.Count > 0 {
 			bar = "·"
 		}
-		t.Add(nil, []string{
-			textfmt.Duration(x.From), "to " + textfmt.Duration(x.To), textfmt.Count(float64(x.Count)),
-			bar + strings.Repeat(" ", barCells-len([]rune(bar))),
-		})
+		t.Row(textfmt.Duration(x.From), "to "+textfmt.Duration(x.To), textfmt.Count(float64(x.Count)),
+			bar+strings.Repeat(" ", barCells-len([]rune(bar))))
 	}
 	t.Render(b)
 }

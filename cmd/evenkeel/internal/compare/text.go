@@ -36,7 +36,7 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 		if c.HasFloor() {
 			cells = append(cells, r.FloorText())
 		}
-		t.Add(nil, cells)
+		t.Row(cells...)
 		for i, m := range marks {
 			t.Mark(i, m)
 		}

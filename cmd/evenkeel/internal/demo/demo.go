@@ -188,7 +188,7 @@ func (d *Demo) compared(c *compare.Comparison) {
 		} else {
 			cells = append(cells, compare.Ratio(x), compare.Bounds(x), x.Verdict.String())
 		}
-		t.Add(nil, cells)
+		t.Row(cells...)
 	}
 	d.table(t)
 }

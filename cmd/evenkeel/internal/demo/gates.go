@@ -42,10 +42,8 @@ func (d *Demo) gates(ctx context.Context) error {
 		if !busy {
 			p99 = textfmt.Duration(p.pair.p99())
 		}
-		t.Add(nil, []string{
-			"  " + p.name, textfmt.Count(float64(p.pair.overlapped)), textfmt.Count(float64(p.pair.load.Requests())),
-			textfmt.Count(float64(p.pair.load.Failed)), p99,
-		})
+		t.Row("  "+p.name, textfmt.Count(float64(p.pair.overlapped)),
+			textfmt.Count(float64(p.pair.load.Requests())), textfmt.Count(float64(p.pair.load.Failed)), p99)
 	}
 	d.table(t)
 	if busy {

@@ -253,27 +253,26 @@ func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) e
 			textfmt.Count(float64(s.Collections)))
 	}
 	head := textfmt.NewTable(2)
-	line := func(name, value string) { head.Add(nil, []string{name, value}) }
 	forced := ""
 	if n, ok := s.Forced.Get(); ok && n > 0 {
 		forced = fmt.Sprintf(" (%s forced%s)", textfmt.Count(float64(n)), of)
 	}
-	line("collections", textfmt.Count(float64(s.Collections))+forced)
-	line("window", value(s.Window, textfmt.Duration))
-	line("average pace", value(s.Pace, textfmt.Duration))
+	head.Row("collections", textfmt.Count(float64(s.Collections))+forced)
+	head.Row("window", value(s.Window, textfmt.Duration))
+	head.Row("average pace", value(s.Pace, textfmt.Duration))
 	procs := ""
 	if n, ok := s.Procs.Get(); ok {
 		procs = " of " + textfmt.Plural(n, "processor")
 	}
 	if partial {
-		line("time in GC", fmt.Sprintf("%d%%%s since the program's start, as the last line says", util, procs))
+		head.Row("time in GC", fmt.Sprintf("%d%%%s since the program's start, as the last line says", util, procs))
 	} else {
-		line("time in GC", value(s.CPUPercent, textfmt.Percent)+procs)
+		head.Row("time in GC", value(s.CPUPercent, textfmt.Percent)+procs)
 	}
 	if !s.AllocBytes.IsZero() {
-		line("allocated", value(s.AllocBytes, bytesText)+of)
+		head.Row("allocated", value(s.AllocBytes, bytesText)+of)
 	} else {
-		line("allocated", "-")
+		head.Row("allocated", "-")
 	}
 	head.Render(&b)
 
@@ -281,7 +280,7 @@ func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) e
 	phases := textfmt.NewTable(3)
 	phases.Add(st.Bold, []string{"phase" + of, "wall clock", "CPU"})
 	phase := func(name string, wall, cpu gctrace.Value[time.Duration]) {
-		phases.Add(nil, []string{name, value(wall, textfmt.Duration), value(cpu, textfmt.Duration)})
+		phases.Row(name, value(wall, textfmt.Duration), value(cpu, textfmt.Duration))
 	}
 	none := gctrace.Value[time.Duration]{}
 	phase("sweep termination (stopped)", s.Wall.SweepTermination, s.CPU.SweepTermination)
@@ -306,10 +305,7 @@ func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) e
 		{"live", s.Heap.Live},
 		{"goal", s.Heap.Goal},
 	} {
-		heap.Add(nil, []string{
-			r.name, value(r.r.Last, bytesText), value(r.r.Mean, bytesText),
-			value(r.r.Max, bytesText),
-		})
+		heap.Row(r.name, value(r.r.Last, bytesText), value(r.r.Mean, bytesText), value(r.r.Max, bytesText))
 	}
 	heap.Render(&b)
 	_, err := io.WriteString(w, b.String())

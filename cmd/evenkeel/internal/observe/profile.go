@@ -212,10 +212,8 @@ func WriteSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
 	fmt.Fprintf(&b, "%s\n", s.Dim("lines that allocate, the innermost outside the standard library"))
 	t := textfmt.NewTable(3)
 	for _, x := range a.Lines {
-		t.Add(nil, []string{
-			fmt.Sprintf("  %s:%d %s", x.File, x.Line, x.Name), textfmt.Bytes(float64(x.Flat)),
-			textfmt.Percent(float64(x.Flat) / float64(max(a.Sampled, 1)) * 100),
-		})
+		t.Row(fmt.Sprintf("  %s:%d %s", x.File, x.Line, x.Name), textfmt.Bytes(float64(x.Flat)),
+			textfmt.Percent(float64(x.Flat)/float64(max(a.Sampled, 1))*100))
 	}
 	t.Render(&b)
 	_, err := io.WriteString(w, b.String())

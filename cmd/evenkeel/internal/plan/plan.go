@@ -217,7 +217,7 @@ func (p *Plan) Text(st textfmt.Style) string {
 			cells = append(cells, cell)
 		}
 		if known {
-			t.Add(nil, cells)
+			t.Row(cells...)
 		}
 	}
 	row("replicas needed", func(o *Outlook) string { return rangeText(o.Needed, textfmt.Count) })

@@ -32,10 +32,8 @@ func (w *Watcher) text(st textfmt.Style) string {
 		if s.Trigger > 0 {
 			share = " " + textfmt.Share(float64(s.Heap)/float64(s.Trigger))
 		}
-		t.Add(nil, []string{
-			r.host, s.State, r.turn(), size(s.Heap) + share, size(s.Trigger), size(s.Hard),
-			size(s.Live), met, textfmt.Count(float64(s.Collected())),
-		})
+		t.Row(r.host, s.State, r.turn(), size(s.Heap)+share, size(s.Trigger), size(s.Hard), size(s.Live), met,
+			textfmt.Count(float64(s.Collected())))
 	}
 	t.Render(&b)
 	if len(w.rounds) > 0 {
