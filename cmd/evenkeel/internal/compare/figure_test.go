@@ -197,7 +197,8 @@ func TestSpoilt(t *testing.T) {
 		t.Error(got)
 	}
 	r.Disturbance = &runfile.Disturbance{Window: 10 * time.Second, Other: gctrace.Of(31.2), Steal: gctrace.Of(4.)}
-	if got := Spoilt(r); got != "31% of the processors' time went to other programs, 4% was taken by the hypervisor" {
+	if got := Spoilt(r); got != "other programs took 31% of the processors' time, the hypervisor took 4% of the "+
+		"processors' time" {
 		t.Error(got)
 	}
 	r = &runfile.Run{Load: &loadgen.Result{Rate: 100, Answered: 1000, Late: 500}} // the service kept the connections

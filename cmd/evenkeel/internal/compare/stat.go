@@ -217,12 +217,7 @@ func Spoilt(r *runfile.Run) string {
 	if n := r.Load.FailedBy(loadgen.ClassGenerator); n > 0 {
 		list = append(list, textfmt.Count(float64(n))+" requests failed by the load generator's own limit")
 	}
-	if x, ok := r.Disturbance.ByOthers(); ok {
-		list = append(list, fmt.Sprintf("%.0f%% of the processors' time went to other programs", x))
-	}
-	if x, ok := r.Disturbance.Stolen(); ok {
-		list = append(list, fmt.Sprintf("%.0f%% was taken by the hypervisor", x))
-	}
+	list = append(list, r.Disturbance.Taken()...)
 	// With all connections busy, the service made requests late. The pacer's own lateness is the
 	// load generator's.
 	if r.Load.Pacer.Count() > 0 {

@@ -57,8 +57,7 @@ type Demo struct {
 
 	Explain func(ctx context.Context, a *cli.App, args []string) error
 
-	loads   loads
-	machine machine
+	loads loads
 }
 
 func (d *Demo) Run(ctx context.Context) error {
@@ -77,9 +76,6 @@ func (d *Demo) Run(ctx context.Context) error {
 	ctx, release := d.App.Catch(ctx)
 	defer release()
 	defer cli.OutlivePipe()()
-	own, _ := cpuwatch.Start(os.Getpid(), false) // without control groups there is no quota
-	d.machine.quota = own.Quota()
-	own.End()
 	for i, part := range []func(context.Context) error{d.why, d.fix, d.gates, d.next} {
 		if i > 0 {
 			d.say("")
@@ -159,14 +155,15 @@ func (d *Demo) fix(ctx context.Context) error {
 
 // rounds returns how many to measure, before any figure is known.
 func (d *Demo) rounds(ctx context.Context) (int, error) {
+	own, _ := cpuwatch.Start(os.Getpid(), false) // without control groups there is no quota
+	defer own.End()
 	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
 	select {
 	case <-time.After(look):
 	case <-ctx.Done():
 		return 0, cli.ErrInterrupted
 	}
-	d.machine.add(watch.End())
-	why := d.machine.String()
+	why := slowedBy(own.Quota(), watch.End())
 	if why == "" {
 		return d.loads.rounds, nil
 	}
@@ -253,31 +250,11 @@ func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 	return l.Addr().String(), func() { srv.Close(); <-done }, nil
 }
 
-type machine struct {
-	quota          float64 // 0: none
-	others, stolen float64 // largest percentages
-}
-
-func (m *machine) add(d *runfile.Disturbance) {
-	if x, ok := d.ByOthers(); ok {
-		m.others = max(m.others, x)
-	}
-	if x, ok := d.Stolen(); ok {
-		m.stolen = max(m.stolen, x)
-	}
-}
-
-// String returns "" for a quiet machine.
-func (m *machine) String() string {
+// slowedBy says what slows this machine, or returns "". A quota of 0 is none.
+func slowedBy(quota float64, d *runfile.Disturbance) string {
 	var why []string
-	if n := runtime.NumCPU(); m.quota > 0 && m.quota < float64(n) {
-		why = append(why, fmt.Sprintf("a CPU quota allows %.2g of %s", m.quota, textfmt.Plural(n, "processor")))
+	if n := runtime.NumCPU(); quota > 0 && quota < float64(n) {
+		why = append(why, fmt.Sprintf("a CPU quota allows %.2g of %s", quota, textfmt.Plural(n, "processor")))
 	}
-	if m.others > 0 {
-		why = append(why, fmt.Sprintf("other programs take %.0f%% of the processors", m.others))
-	}
-	if m.stolen > 0 {
-		why = append(why, fmt.Sprintf("the hypervisor takes %.0f%%", m.stolen))
-	}
-	return strings.Join(why, " and ")
+	return strings.Join(append(why, d.Taken()...), " and ")
 }

@@ -11,20 +11,17 @@ import (
 )
 
 func TestDemoMachine(t *testing.T) {
-	m := machine{}
-	m.add(nil)
-	m.add(&runfile.Disturbance{Window: 2e9, Other: gctrace.Of(1.)})
-	if got := m.String(); got != "" {
+	quiet := &runfile.Disturbance{Window: 2e9, Other: gctrace.Of(1.)}
+	if got := slowedBy(0, nil) + slowedBy(0, quiet); got != "" {
 		t.Errorf("a quiet machine: %q", got)
 	}
-	m.quota = float64(runtime.NumCPU())
-	if got := m.String(); got != "" {
+	if got := slowedBy(float64(runtime.NumCPU()), quiet); got != "" {
 		t.Errorf("a quota of all processors: %q", got)
 	}
-	m.quota = .5
-	m.add(&runfile.Disturbance{Window: 2e9, Other: gctrace.Of(61.7), Steal: gctrace.Of(2.2)})
-	if got := m.String(); got != fmt.Sprintf("a CPU quota allows 0.5 of %s and other programs take 62%% of the "+
-		"processors and the hypervisor takes 2%%", textfmt.Plural(runtime.NumCPU(), "processor")) {
+	busy := &runfile.Disturbance{Window: 2e9, Other: gctrace.Of(61.7), Steal: gctrace.Of(2.2)}
+	if got := slowedBy(.5, busy); got != fmt.Sprintf("a CPU quota allows 0.5 of %s and other programs took 62%% of the "+
+		"processors' time and the hypervisor took 2%% of the processors' time",
+		textfmt.Plural(runtime.NumCPU(), "processor")) {
 		t.Errorf("got %q", got)
 	}
 }

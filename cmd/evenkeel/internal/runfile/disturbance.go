@@ -1,6 +1,7 @@
 package runfile
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -51,6 +52,17 @@ func (d *Disturbance) Stolen() (percent float64, ok bool) {
 		percent, ok = d.Steal.Get()
 	}
 	return percent, ok && percent >= disturbedSteal && d.Window >= disturbedWindow
+}
+
+// Taken says how much others took of the processors' time, unless it does not matter. d may be nil.
+func (d *Disturbance) Taken() (list []string) {
+	if x, ok := d.ByOthers(); ok {
+		list = append(list, fmt.Sprintf("other programs took %.0f%% of the processors' time", x))
+	}
+	if x, ok := d.Stolen(); ok {
+		list = append(list, fmt.Sprintf("the hypervisor took %.0f%% of the processors' time", x))
+	}
+	return list
 }
 
 // Watched is where the service of a run is.

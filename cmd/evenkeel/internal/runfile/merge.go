@@ -339,13 +339,8 @@ func (m *merger) notes(sum *Run) {
 		if why := late(r.Load); why != "" {
 			sum.Notes = append(sum.Notes, fmt.Sprintf("%s did not keep its rate: %s", m.names[i], why))
 		}
-		if percent, ok := r.Disturbance.ByOthers(); ok {
-			sum.Notes = append(sum.Notes, fmt.Sprintf("%s: other programs took %.0f%% of its machine", m.names[i],
-				percent))
-		}
-		if percent, ok := r.Disturbance.Stolen(); ok {
-			sum.Notes = append(sum.Notes, fmt.Sprintf("%s: the hypervisor took %.0f%% of its machine", m.names[i],
-				percent))
+		for _, taken := range r.Disturbance.Taken() {
+			sum.Notes = append(sum.Notes, m.names[i]+": "+taken)
 		}
 		for _, n := range r.Notes {
 			if !slices.Contains(sum.Notes, n) {
