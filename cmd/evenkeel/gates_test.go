@@ -375,7 +375,7 @@ func TestPlanOfAStatusPage(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Replicas != 4 || p.Turns != 1 || p.Held != (plan.Range{Low: 0.4, High: 0.5}) || p.MemoryBytes != 0 {
+	if p.Replicas != 4 || p.Turns != 1 || p.Held != (plan.Range{Low: 0.4, High: 0.5}) || p.Memory != 0 {
 		t.Errorf("%+v", p)
 	}
 	// the clock may be late, and the ratio is not

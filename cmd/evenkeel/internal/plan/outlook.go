@@ -198,24 +198,23 @@ func whole(x float64) int { return int(min(x, 1e6)) }
 // load is what all replicas bear together, and the replica that was measured under it. Zero is not
 // known. AllocRate and Live have no default.
 type load struct {
-	AllocRate   float64 // bytes per second, of all replicas
-	Live        float64 // heap of one replica after a collection, in bytes
-	Requests    float64 // per second, of all replicas
-	Work        Range   // seconds of CPU per second for requests, of all replicas; see workAtKnee
-	MarkPerByte Range   // seconds of CPU to mark a live byte; default 0.75 to 2.4 ns
-	Beside      float64 // memory of one replica besides its heap's objects, in bytes
-	Procs       int     // processors of one replica; default 1
-	Held        Range   // seconds that a collection holds the turn; default the marking, and 30 to 85 ms
+	Requests  float64 `json:"requests_per_second,omitempty"` // of all replicas
+	AllocRate float64 `json:"bytes_per_second"`              // of all replicas
+	Live      float64 `json:"live_bytes"`                    // heap of one replica after a collection
+	Procs     int     `json:"procs,omitempty"`               // processors of one replica; default 1
+
+	// Seconds that a collection holds the turn. Default: the marking, and 30 to 85 ms.
+	Held Range `json:"held_seconds,omitzero"`
+
+	Work        Range   `json:"-"` // seconds of CPU per second for requests, of all replicas; see workAtKnee
+	MarkPerByte Range   `json:"-"` // seconds of CPU to mark a live byte; default 0.75 to 2.4 ns
+	Beside      float64 `json:"-"` // memory of one replica besides its heap's objects, in bytes
 }
 
 type limits struct {
-	Replicas int     // up to 1,000,000; default 0: as many as each way needs
-	Turns    int     // replicas that may collect at once, up to 1,000,000; default 1
-	Memory   float64 // of one replica, in bytes; default 0: no limit
-}
-
-func refuse(field, format string, args ...any) error {
-	return fmt.Errorf("%s: "+format, append([]any{field}, args...)...)
+	Replicas int     `json:"replicas,omitempty"`     // up to 1,000,000; default 0: as many as each way needs
+	Turns    int     `json:"turns"`                  // replicas that may collect at once, up to 1,000,000; default 1
+	Memory   float64 `json:"memory_bytes,omitempty"` // of one replica; default 0: no limit
 }
 
 // Queues grow fast above it.
@@ -257,7 +256,7 @@ func (s load) withDefaults() (load, error) {
 		{"Beside", s.Beside, false},
 	} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
-			return s, refuse(f.field, "%g is out of range: use a figure above 0", f.value)
+			return s, fmt.Errorf("%s: %g is out of range: use a figure above 0", f.field, f.value)
 		}
 	}
 	for field, r := range map[string]Range{"Work": s.Work, "MarkPerByte": s.MarkPerByte, "Held": s.Held} {
@@ -266,11 +265,11 @@ func (s load) withDefaults() (load, error) {
 		}
 	}
 	if s.Work.Low == 0 && s.Work.High > 0 {
-		return s, refuse("Work", "%g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
+		return s, fmt.Errorf("Work: %g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
 			s.Work.Low, s.Work.High)
 	}
 	if s.Procs < 0 {
-		return s, refuse("Procs", "%d is negative: use how many processors a replica has", s.Procs)
+		return s, fmt.Errorf("Procs: %d is negative: use how many processors a replica has", s.Procs)
 	}
 	s.Procs = max(s.Procs, 1)
 	if s.MarkPerByte.IsZero() {
@@ -285,11 +284,11 @@ func (s load) withDefaults() (load, error) {
 func (o limits) check() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 1e6:
-		return refuse("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
+		return fmt.Errorf("Replicas: %d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
 	case o.Turns < 0 || o.Turns > 1e6:
-		return refuse("Turns", "%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
+		return fmt.Errorf("Turns: %d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
 	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
-		return refuse("Memory", "%g is out of range: use bytes, or 0 for no limit", o.Memory)
+		return fmt.Errorf("Memory: %g is out of range: use bytes, or 0 for no limit", o.Memory)
 	}
 	return nil
 }
@@ -316,7 +315,7 @@ func (r Range) add(s Range) Range { return Range{r.Low + s.Low, r.High + s.High}
 
 func (r Range) check(field string) error {
 	if !(r.Low >= 0 && r.High >= r.Low && r.High <= math.MaxFloat64) {
-		return refuse(field, "%g to %g is not a range: use figures that are not negative, the lower one first",
+		return fmt.Errorf("%s: %g to %g is not a range: use figures that are not negative, the lower one first", field,
 			r.Low, r.High)
 	}
 	return nil

@@ -38,7 +38,7 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	if err := p.scale(&o); err != nil {
 		return nil, err
 	}
-	p.Ways, err = lookAhead(p.service, p.options)
+	p.Ways, err = lookAhead(p.load, p.limits)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Source, err)
 	}
@@ -47,21 +47,13 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 }
 
 type Plan struct {
-	Source       string    `json:"source"`
-	Requests     float64   `json:"requests_per_second,omitempty"` // of all replicas; 0: not known
-	AllocRate    float64   `json:"bytes_per_second"`
-	Live         float64   `json:"live_bytes"`
-	Procs        int       `json:"procs,omitempty"`    // of one; 0: not known
-	Replicas     int       `json:"replicas,omitempty"` // 0: as many as are needed
-	Turns        int       `json:"turns"`
-	MemoryBytes  float64   `json:"memory_bytes,omitempty"` // of one; 0: no limit
-	HeldMeasured bool      `json:"held_measured"`
-	Held         Range     `json:"held_seconds,omitzero"` // if measured or given
+	Source string `json:"source"`
+	load
+	limits
+	HeldMeasured bool      `json:"held_measured"` // or given
 	Ways         []Outlook `json:"ways"`
 	Notes        []string  `json:"notes,omitempty"`
 
-	service  load
-	options  limits
 	measured float64 // CPU of requests per second; 0: not known
 }
 
@@ -70,35 +62,33 @@ func (p *Plan) note(format string, a ...any) { p.Notes = append(p.Notes, fmt.Spr
 func (p *Plan) scale(f *Options) error {
 	times := max(float64(f.Times), 0)
 	if f.Replicas > 0 {
-		p.options.Replicas = f.Replicas
+		p.Replicas = f.Replicas
 	}
 	if f.Turns > 0 {
-		p.options.Turns = f.Turns
+		p.Turns = f.Turns
 	}
+	p.Turns = max(p.Turns, 1)
 	if f.Memory > 0 {
-		p.options.Memory = float64(f.Memory)
+		p.Memory = float64(f.Memory)
 	}
-	s := &p.service
 	switch {
-	case f.Rate > 0 && s.Requests == 0:
+	case f.Rate > 0 && p.Requests == 0:
 		return fmt.Errorf("%s: it says nothing of requests, so -rate means nothing; write -times", p.Source)
 	case f.Rate > 0:
-		times = float64(f.Rate) / s.Requests
+		times = float64(f.Rate) / p.Requests
 	case times == 0:
 		times = 1
 		if fetch.IsURL(p.Source) {
-			times = float64(max(p.options.Replicas, 1))
+			times = float64(max(p.Replicas, 1))
 		}
 	}
-	s.Work = workAtKnee(p.measured, float64(max(s.Procs, 1))).Times(times)
-	s.Requests *= times
-	s.AllocRate *= times
+	p.Work = workAtKnee(p.measured, float64(max(p.Procs, 1))).Times(times)
+	p.Requests *= times
+	p.AllocRate *= times
 	if f.Held > 0 {
-		s.Held = exactly(time.Duration(f.Held).Seconds())
+		p.Held = exactly(time.Duration(f.Held).Seconds())
 	}
-	p.Requests, p.AllocRate, p.Live, p.Procs, p.Held, p.HeldMeasured = s.Requests, s.AllocRate, s.Live, s.Procs, s.Held,
-		!s.Held.IsZero()
-	p.Replicas, p.Turns, p.MemoryBytes = p.options.Replicas, max(p.options.Turns, 1), p.options.Memory
+	p.HeldMeasured = !p.Held.IsZero()
 	return nil
 }
 
@@ -130,7 +120,7 @@ func (p *Plan) judge() {
 	for _, o := range p.Ways {
 		if o.TooLarge {
 			p.note("%v: the heap does not stay below %s, so the runtime would collect without end", o.Way,
-				textfmt.Bytes(p.MemoryBytes))
+				textfmt.Bytes(p.Memory))
 		}
 		switch {
 		case o.Headroom.IsZero() || o.Headroom.Low >= 1:
@@ -166,7 +156,7 @@ func Line(runs []*runfile.Run) string {
 	if err != nil || p.measured == 0 || p.scale(&Options{}) != nil {
 		return ""
 	}
-	ways, err := lookAhead(p.service, p.options)
+	ways, err := lookAhead(p.load, p.limits)
 	if err != nil {
 		return ""
 	}
@@ -198,8 +188,8 @@ func (p *Plan) Text(st textfmt.Style) string {
 	if p.Replicas > 0 {
 		facts = append(facts, textfmt.Plural(p.Replicas, "replica"))
 	}
-	if p.MemoryBytes > 0 {
-		facts = append(facts, "up to "+textfmt.Bytes(p.MemoryBytes)+" each")
+	if p.Memory > 0 {
+		facts = append(facts, "up to "+textfmt.Bytes(p.Memory)+" each")
 	}
 	facts = append(facts, textfmt.Plural(p.Turns, "turn"))
 	fmt.Fprintf(&b, "%s\n\n", strings.Join(facts, ", "))

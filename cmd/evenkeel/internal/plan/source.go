@@ -104,7 +104,7 @@ func (s *runSum) plan(source string) (*Plan, error) {
 	case s.live == 0:
 		return nil, fmt.Errorf("%s: collections left less than 1 MB, so there is nothing to plan", source)
 	}
-	p := &Plan{Source: source, service: load{
+	p := &Plan{Source: source, load: load{
 		Requests: s.requests / s.seconds, AllocRate: s.allocated / s.seconds, Live: s.live / s.runs,
 		Beside: s.beside / s.runs, Procs: s.procs,
 		MarkPerByte: exactly(s.marking / (s.cycles * s.live / s.runs)),
@@ -142,7 +142,7 @@ func ofLog(source string, in io.Reader) (*Plan, error) {
 		return nil, fmt.Errorf("%s: too few collections; let the program run for longer, under load", source)
 	}
 	procs, _ := sum.Procs.Get()
-	p := &Plan{Source: source, service: load{
+	p := &Plan{Source: source, load: load{
 		AllocRate: float64(allocated) / window.Seconds(), Live: float64(live), Procs: procs,
 		MarkPerByte: exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
 	}}
@@ -177,17 +177,17 @@ func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, er
 		return nil, fmt.Errorf("%s: the replica was started again, or it is a balancer; name one replica", url)
 	}
 	seconds := after.At.Sub(before.At).Seconds()
-	p := &Plan{Source: url, service: load{
+	p := &Plan{Source: url, load: load{
 		Requests:  float64(after.Entered-before.Entered) / seconds,
 		AllocRate: float64(after.Allocated-before.Allocated) / seconds, Live: float64(after.Live),
 	}}
-	if p.service.AllocRate == 0 || p.service.Live == 0 {
+	if p.AllocRate == 0 || p.Live == 0 {
 		return nil, fmt.Errorf("%s: nothing was allocated in %v, or nothing is alive: look at it under load", url,
 			length)
 	}
-	p.options = limits{Replicas: after.Turn.Replicas, Turns: after.Turn.Turns, Memory: after.MemoryLimit()}
+	p.limits = limits{Replicas: after.Turn.Replicas, Turns: after.Turn.Turns, Memory: after.MemoryLimit()}
 	if mean := after.Turn.Held.Mean(); mean > 0 {
-		p.service.Held = Range{Low: mean.Seconds(), High: max(after.Turn.Held.Max, mean).Seconds()}
+		p.Held = Range{Low: mean.Seconds(), High: max(after.Turn.Held.Max, mean).Seconds()}
 	}
 	p.work(before, after, seconds)
 	return p, nil
@@ -198,11 +198,11 @@ func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 		p.note("this page lacks the CPU, which httpgate.Status has; " + noCPU)
 		return
 	}
-	p.service.Procs = after.Process.Procs
+	p.Procs = after.Process.Procs
 	cycles := after.Process.Cycles - before.Process.Cycles
 	collector := (after.Process.Collector - before.Process.Collector).Seconds()
 	if cycles > 0 {
-		p.service.MarkPerByte = exactly(collector / (float64(cycles) * p.service.Live))
+		p.MarkPerByte = exactly(collector / (float64(cycles) * p.Live))
 	}
 	p.measured = max((after.Process.CPU-before.Process.CPU).Seconds()-collector, 0) / seconds
 	if cycles < enoughCycles {

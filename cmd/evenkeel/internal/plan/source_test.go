@@ -34,12 +34,12 @@ func TestPlanOfAStatusPageKnowsCPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if request, want := p.measured/p.service.Requests,
-			(500e-3-float64(c.cycles)*25e-3)/100; request < .999*want || request > 1.001*want || p.service.Procs != 2 {
+		if request, want := p.measured/p.Requests,
+			(500e-3-float64(c.cycles)*25e-3)/100; request < .999*want || request > 1.001*want || p.Procs != 2 {
 			t.Errorf("%d collections: a request takes %g s without the collector, want %g, on %d processors", c.cycles,
-				request, want, p.service.Procs)
+				request, want, p.Procs)
 		}
-		if mark := p.service.MarkPerByte.Times(300e6); c.cycles > 0 && math.Abs(mark.Low-25e-3) > 1e-9 ||
+		if mark := p.MarkPerByte.Times(300e6); c.cycles > 0 && math.Abs(mark.Low-25e-3) > 1e-9 ||
 			c.cycles == 0 && !mark.IsZero() {
 			t.Errorf("%d collections: one takes %+v s", c.cycles, mark)
 		}
