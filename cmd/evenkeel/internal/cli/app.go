@@ -126,6 +126,23 @@ func (a *App) Patience() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
+// Await returns what f returns, or ErrInterrupted if ctx ends first. Then f goes on by itself.
+func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	var result, none T
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		result, err = f()
+	}()
+	select {
+	case <-done:
+		return result, err
+	case <-ctx.Done():
+		return none, ErrInterrupted
+	}
+}
+
 // OutlivePipe makes a write to a closed pipe fail, instead of ending the program before its
 // children.
 func OutlivePipe() (release func()) {

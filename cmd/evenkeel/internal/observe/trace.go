@@ -141,7 +141,7 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 		time.Sleep(logRest) // for what exists
 		return func() {}, nil
 	}
-	f, err := openLog(ctx, name)
+	f, err := cli.Await(ctx, func() (*os.File, error) { return os.Open(name) }) // a pipe may have no writer
 	if err != nil {
 		return nil, err
 	}
@@ -187,24 +187,6 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 		}
 		f.Close()
 	}, nil
-}
-
-func openLog(ctx context.Context, name string) (*os.File, error) {
-	type opened struct {
-		f   *os.File
-		err error
-	}
-	c := make(chan opened, 1)
-	go func() {
-		f, err := os.Open(name)
-		c <- opened{f, err}
-	}()
-	select {
-	case o := <-c:
-		return o.f, o.err
-	case <-ctx.Done():
-		return nil, cli.ErrInterrupted
-	}
 }
 
 func (t *trace) mark() (seen int) {

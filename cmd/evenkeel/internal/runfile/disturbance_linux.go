@@ -5,8 +5,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"evenkeel.dev/internal/cputime"
 )
 
 const userHertz = 100 // of times in proc(5), a constant of the kernel's interface
@@ -21,10 +22,7 @@ func usageOf(service Watched) usage {
 		return usage{}
 	}
 	u.at = time.Now()
-	var self syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &self) == nil {
-		u.own = time.Duration(self.Utime.Nano() + self.Stime.Nano()).Seconds()
-	}
+	u.own = cputime.Process().Seconds()
 	u.elsewhere = service.Elsewhere
 	if service.Processes != nil {
 		u.processes = map[int]processUsage{}

@@ -160,35 +160,23 @@ const gzipMagic = "\x1f\x8b"
 
 // Analyze reads a trace, gzipped or not. It returns when ctx ends.
 func Analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
-	type result struct {
-		report *reqtrace.Report
-		err    error
-	}
-	c := make(chan result, 1)
-	go func() {
+	report, err := cli.Await(ctx, func() (*reqtrace.Report, error) {
 		plain, err := unpack(in)
 		if err != nil {
-			c <- result{nil, err}
-			return
+			return nil, err
 		}
-		r, err := reqtrace.Analyze(ctx, plain, o)
-		c <- result{r, err}
-	}()
-	select {
-	case <-ctx.Done():
+		return reqtrace.Analyze(ctx, plain, o)
+	})
+	var none *reqtrace.NoRequestsError
+	switch {
+	case ctx.Err() != nil:
 		return nil, cli.ErrInterrupted
-	case r := <-c:
-		var none *reqtrace.NoRequestsError
-		switch {
-		case ctx.Err() != nil:
-			return nil, cli.ErrInterrupted
-		case errors.As(r.err, &none):
-			return nil, &NoRequestsError{fmt.Sprintf("%s: %s", name, noRequests(none, o.Region))}
-		case r.err != nil:
-			return nil, fmt.Errorf("%s: %w", name, r.err)
-		}
-		return verdict.Of(r.report), nil
+	case errors.As(err, &none):
+		return nil, &NoRequestsError{fmt.Sprintf("%s: %s", name, noRequests(none, o.Region))}
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	return verdict.Of(report), nil
 }
 
 // NoRequestsError is the error of a trace without requests. It names flags.
