@@ -30,7 +30,9 @@ import (
 
 func TestWatchOnce(t *testing.T) {
 	ok := statsServer(t, nil)
-	away := statsServer(t, func(_ uint64, s map[string]any) { s["State"] = "collecting"; s["Overlapped"] = 3 })
+	away := statsServer(t, func(_ uint64, s map[string]any) {
+		s["State"], s["Overlapped"], s["Turn"] = "collecting", 3, map[string]any{"Turns": 1, "Holding": 1}
+	})
 	waits := statsServer(t, func(_ uint64, s map[string]any) {
 		s["State"], s["WithoutTurn"], s["IgnoredDrains"] = "wanting", 2, 1
 		s["Advice"] = "a second replica\x1b[2J would help"

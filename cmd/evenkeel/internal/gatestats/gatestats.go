@@ -38,15 +38,15 @@ type Stats struct {
 	Expected                         time.Duration
 	Turn                             struct {
 		Held               Duration
-		Holding            *int   // nil: an older service
-		HeldUpBy           string // "": not held up, or an older service
+		Holding            int
+		HeldUpBy           string // "": not held up
 		HeldUpFor          time.Duration
 		Replicas, Turns    int
 		Load               float64
 		LongestWait, Spare time.Duration
 	}
 	Advice  string
-	Process struct { // zero: another page, or an older one
+	Process struct { // zero: another page
 		CPU, Collector time.Duration
 		Cycles         uint64
 		Procs          int

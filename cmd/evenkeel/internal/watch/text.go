@@ -142,7 +142,7 @@ func (w *Watcher) warnings() (texts []string) {
 
 func (r *replica) heldUp() string {
 	s := r.Stats
-	if r.holds() {
+	if s.Turn.Holding > 0 {
 		return fmt.Sprintf("has held the turn for %s, because a peer has not put it back: %s",
 			textfmt.Duration(s.Turn.HeldUpFor), s.Turn.HeldUpBy)
 	}

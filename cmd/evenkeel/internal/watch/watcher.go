@@ -105,7 +105,7 @@ func (r *replica) turn() string {
 	switch {
 	case r.Stats == nil || r.Stats.Turn.Turns == 0:
 		return "-"
-	case r.holds():
+	case r.Stats.Turn.Holding > 0:
 		return "has it" // also briefly after it is back
 	case r.outOfRotation():
 		return "without"
@@ -113,13 +113,6 @@ func (r *replica) turn() string {
 		return "waits"
 	}
 	return ""
-}
-
-func (r *replica) holds() bool {
-	if h := r.Stats.Turn.Holding; h != nil {
-		return *h > 0
-	}
-	return r.outOfRotation()
 }
 
 // Run looks until ctx ends, or once.
@@ -203,7 +196,7 @@ func (w *Watcher) look(ctx context.Context) {
 func (w *Watcher) noteHeldUp() {
 	said := ""
 	for _, r := range w.replicas {
-		if r.Stats != nil && r.Stats.Turn.HeldUpBy != "" && (said == "" || r.holds()) {
+		if r.Stats != nil && r.Stats.Turn.HeldUpBy != "" && (said == "" || r.Stats.Turn.Holding > 0) {
 			said = r.Stats.At.Format(time.TimeOnly) + ": " + r.host + " " + r.heldUp()
 		}
 	}

@@ -47,12 +47,10 @@ func TestWatchCountsFromItsFirstLook(t *testing.T) {
 // it.
 func TestWatchSaysWhoHoldsTheTurnUp(t *testing.T) {
 	const peer = "HAProxy be/a at 127.0.0.1:9199: 100% refused"
-	one := 1
 	holder, waiter := &gatestats.Stats{State: "serving"},
 		&gatestats.Stats{State: "wanting", Heap: 584, Trigger: 100, WithoutTurn: 2}
-	holder.Turn.Turns, holder.Turn.Holding, holder.Turn.HeldUpBy, holder.Turn.HeldUpFor = 1, &one, peer, 7*time.Second
-	waiter.Turn.Turns, waiter.Turn.Holding, waiter.Turn.HeldUpBy, waiter.Turn.HeldUpFor = 1, new(int), "db-1:812",
-		6*time.Second
+	holder.Turn.Turns, holder.Turn.Holding, holder.Turn.HeldUpBy, holder.Turn.HeldUpFor = 1, 1, peer, 7*time.Second
+	waiter.Turn.Turns, waiter.Turn.Holding, waiter.Turn.HeldUpBy, waiter.Turn.HeldUpFor = 1, 0, "db-1:812", 6*time.Second
 	holder.At = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	waiter.At = holder.At
 	free := &gatestats.Stats{State: "serving", WithoutTurn: 2}
