@@ -147,8 +147,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 
 func classNames(targets []loadgen.Target) (names []string) {
 	seen := map[string]bool{}
-	for i := range targets {
-		t := &targets[i]
+	for _, t := range targets {
 		if name := cmp.Or(t.Class, t.Method+" "+t.URL); !seen[name] {
 			seen[name] = true
 			names = append(names, name)

@@ -116,13 +116,12 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 		p.Band, p.Legend = b.chart(h, o.Now), b.legend()
 		p.Builds = len(h.builds) > 1
 	}
-	for i := range list {
-		s := &list[i]
+	for i, s := range list {
 		if s.New {
-			p.New = append(p.New, newRow{s.String(), newText(h, s, o.Now)})
+			p.New = append(p.New, newRow{s.String(), newText(h, &s, o.Now)})
 		}
 		if i < pageCauses {
-			p.Causes = append(p.Causes, newCauseRow(s, &o))
+			p.Causes = append(p.Causes, newCauseRow(&s, &o))
 		}
 	}
 	if len(list) > pageCauses {

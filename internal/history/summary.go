@@ -270,8 +270,7 @@ func (h *History) Sentence(since time.Time) string {
 	if 2*c.Seen < n {
 		text += fmt.Sprintf(" (%s explained)", textfmt.Count(float64(c.Seen)))
 	}
-	for i := range list[:min(len(list), sentenceCauses)] {
-		s := &list[i]
+	for i, s := range list[:min(len(list), sentenceCauses)] {
 		if i > 0 && (s.Share < sentenceShare || s.Key.Cause == reqtrace.CauseMachine) {
 			break
 		}

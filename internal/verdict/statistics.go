@@ -202,8 +202,7 @@ type slowRequest struct {
 
 func slowRequests(reports []*reqtrace.Report, side int) (all []slowRequest) {
 	for _, r := range reports {
-		for i := range r.Blocks {
-			b := &r.Blocks[i]
+		for _, b := range r.Blocks {
 			for k := range b.Slow {
 				weight := float64(b.Weight) / float64(r.Requests) / float64(len(reports))
 				all = append(all, slowRequest{&b.Slow[k], side, weight})

@@ -125,8 +125,7 @@ func (t *text) classes() {
 func (t *text) bands() {
 	all := []reqtrace.Parts{t.r.Median.Parts}
 	t.head(fmt.Sprintf("%-9s%9s%10s  %s", "band", "requests", "mean", "where the time of its requests went"))
-	for i := range t.r.Bands {
-		b := &t.r.Bands[i]
+	for _, b := range t.r.Bands {
 		t.line("%-9s%9s%10s  %s", textfmt.Printable(b.Name), textfmt.Count(float64(b.Requests)),
 			textfmt.Duration(b.Mean), t.mix(b.Parts, mixWidth))
 		all = append(all, b.Parts)
@@ -211,10 +210,9 @@ func (t *text) slowest() {
 		return
 	}
 	t.head("the slowest requests")
-	for i := range t.r.Slowest {
-		q := &t.r.Slowest[i]
+	for _, q := range t.r.Slowest {
 		row := fmt.Sprintf("  %9s at %-9s ", textfmt.Duration(q.Duration()), textfmt.Duration(q.Start))
-		bar, took := t.mix(q.Parts, slowWidth), Breakdown(q)
+		bar, took := t.mix(q.Parts, slowWidth), Breakdown(&q)
 		if utf8.RuneCountInString(row)+slowWidth+2+utf8.RuneCountInString(took) <= t.width {
 			t.line("%s%s  %s", row, bar, took)
 			continue
@@ -283,8 +281,7 @@ func (t *text) changes(c *Change) {
 			textfmt.SignedDuration(slow.More), intervalText(slow), signed(all),
 		})
 	}
-	for i := range c.ByCause {
-		x := &c.ByCause[i]
+	for _, x := range c.ByCause {
 		if max(x.Slow.Old, x.Slow.New, x.Slow.More.Abs()) < part(c.Slow) && x.All.More.Abs() < part(c.All) {
 			continue
 		}
@@ -311,8 +308,7 @@ func (c *Change) mix() (slow, all time.Duration) {
 
 func (t *text) changedPlaces(c *Change) {
 	n := 0
-	for i := range c.Rows {
-		x := &c.Rows[i]
+	for _, x := range c.Rows {
 		if x.Function == "" || x.Slow.More == 0 || n == changePlaces {
 			continue
 		}
@@ -330,8 +326,7 @@ func (t *text) changedClasses(c *Change) {
 	}
 	table := textfmt.NewTable(5)
 	table.Add(t.style.Bold, []string{"class", "of old", "of new", "its time", "its number"})
-	for i := range c.Classes[:min(len(c.Classes), changeClasses)] {
-		x := &c.Classes[i]
+	for _, x := range c.Classes[:min(len(c.Classes), changeClasses)] {
 		table.Row("  "+textfmt.Printable(cmp.Or(x.Class, classless)), textfmt.Share(x.OldShare),
 			textfmt.Share(x.NewShare), signed(x.Slow), signed(x.SlowMix))
 	}

@@ -41,8 +41,7 @@ type Cause struct {
 func Of(r *reqtrace.Report) *Verdict {
 	all := verdict.Of(r)
 	v := &Verdict{Sentence: all.Sentence, Fix: all.Fix, Named: all.Named, all: all}
-	for i := range all.Causes {
-		c := &all.Causes[i]
+	for _, c := range all.Causes {
 		v.Causes = append(v.Causes, Cause{c.Cause, c.Share, c.Excess, c.Site, c.Holder, c.Guide})
 	}
 	return v

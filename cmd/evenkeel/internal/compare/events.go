@@ -111,17 +111,13 @@ func (c *Comparison) tallies(runs []*runfile.Run) []tally {
 		}
 	}
 	slices.SortStableFunc(ts, func(a, b tally) int {
-		if d := compareNatural(a.source, b.source); d != 0 {
-			return d
-		}
-		return cmp.Compare(b.total, a.total)
+		return cmp.Or(compareNatural(a.source, b.source), cmp.Compare(b.total, a.total))
 	})
 	return ts
 }
 
 func (c *Comparison) eventsText(b *strings.Builder, s textfmt.Style) {
-	for i := range c.Columns {
-		col := &c.Columns[i]
+	for _, col := range c.Columns {
 		ts := c.tallies(col.Runs)
 		if len(ts) == 0 {
 			continue

@@ -23,8 +23,7 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	}
 	t := textfmt.NewTable(len(head))
 	t.Add(s.Bold, head)
-	for i := range c.Rows {
-		r := &c.Rows[i]
+	for _, r := range c.Rows {
 		cells, marks := []string{r.Name}, map[int]func(string) string{}
 		for k := range r.Cells {
 			cells = append(cells, r.valueText(k))
@@ -101,8 +100,7 @@ func (c *Comparison) markdownTable(b *strings.Builder, column int) {
 	base := c.Columns[c.Base].Label
 	fmt.Fprintf(b, "| | %s | %s | ratio | lies within | |\n|---|--:|--:|--:|--:|---|\n", markdown(base),
 		markdown(c.Columns[column].Label))
-	for i := range c.Rows {
-		r := &c.Rows[i]
+	for _, r := range c.Rows {
 		x := r.Results[column]
 		if x == nil && !shownAlways[r.Name] {
 			continue
@@ -123,8 +121,7 @@ func (c *Comparison) markdownMedians(b *strings.Builder) {
 		fmt.Fprintf(b, " %s |", markdown(col.Label))
 	}
 	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("--:|", len(c.Columns)))
-	for i := range c.Rows {
-		r := &c.Rows[i]
+	for _, r := range c.Rows {
 		fmt.Fprintf(b, "| %s |", markdown(r.Name))
 		for k := range c.Columns {
 			fmt.Fprintf(b, " %s |", r.valueText(k))
@@ -224,8 +221,7 @@ func (c *Comparison) Data() *Data {
 		}
 		d.Columns = append(d.Columns, x)
 	}
-	for i := range c.Rows {
-		r := &c.Rows[i]
+	for _, r := range c.Rows {
 		f := figureData{Name: r.Name, Note: r.Note}
 		if x, ok := r.Floor(); ok {
 			f.Floor = &x

@@ -185,8 +185,7 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	if asJSON {
 		return v.json(r, &stats)
 	}
-	for i := range r.Processes {
-		p := &r.Processes[i]
+	for i, p := range r.Processes {
 		if r.Total > 1 {
 			if i > 0 {
 				fmt.Fprintln(v.app.Stdout)

@@ -157,8 +157,7 @@ func lanesPanel(d *pageData, c *compare.Comparison, column int) *chart.Chart {
 	ch.Height = strconv.Itoa(pitch * len(lanes))
 	x, each := d.timeAxis(), chart.PlotHeight/float64(len(lanes))
 	at := func(t time.Duration) int { return int(x.Frac(t.Seconds())*laneWidth + .5) }
-	for i := range lanes {
-		l := &lanes[i]
+	for i, l := range lanes {
 		y, h := int((float64(i)+top)*each), int(height*each)
 		label := (float64(i) + top/2) / float64(len(lanes))
 		ch.Y = append(ch.Y, chart.Tick{At: chart.PercentAt(label), Label: textfmt.Visible(l.Source, labelRunes)})

@@ -57,8 +57,7 @@ const microsecond = 1e3
 
 func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	lo, hi, most := time.Duration(math.MaxInt64), time.Duration(0), int64(1)
-	for i := range merged {
-		h := &merged[i]
+	for _, h := range merged {
 		if h.Count() == 0 {
 			continue
 		}
@@ -162,8 +161,7 @@ func ccdfChart(d *pageData) chart.Chart {
 			c.Marks = append(c.Marks, chart.Tick{At: chart.PercentAt(1 - y.Frac(p.slower)), Label: p.name})
 		}
 	}
-	for i := range d.Columns {
-		col := &d.Columns[i]
+	for i, col := range d.Columns {
 		if col.Count == 0 {
 			continue
 		}
@@ -194,8 +192,7 @@ func (c *pageCCDF) quantile(slower float64) float64 {
 
 func (d *pageData) describe() string {
 	parts := []string{"Falling lines on two logarithmic axes, one a variant; further left is faster."}
-	for i := range d.Columns {
-		col := &d.Columns[i]
+	for _, col := range d.Columns {
 		if col.Count > 0 {
 			p99 := chart.LabelDuration(chart.Significant(col.CCDF.quantile(.01)*microsecond, 3))
 			parts = append(parts, fmt.Sprintf("%s: 1%% slower than %s of %s requests.", col.Label, p99,

@@ -66,8 +66,7 @@ func (r *Runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration
 		rounds = max(int(time.Duration(u.budget)/max(round, 1)), 1)
 	}
 	var shown []string
-	for i := range c.Rows {
-		row := &c.Rows[i]
+	for _, row := range c.Rows {
 		if row.FloorResult == nil {
 			continue
 		}
