@@ -3,6 +3,7 @@ package exchange
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,43 +93,37 @@ func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{run}, nil
 }
 
-func k6Load(l *loadgen.Result, metrics map[string]k6Metric) error {
-	requests, err := metrics["http_reqs"].count("count")
-	if err != nil {
-		return fmt.Errorf("http_reqs: %w", err)
+func k6Load(l *loadgen.Result, metrics map[string]k6Metric) (err error) {
+	count := func(metric, name string) int64 {
+		n, countErr := metrics[metric].count(name)
+		if countErr != nil {
+			err = cmp.Or(err, fmt.Errorf("%s: %w", metric, countErr))
+		}
+		return n
 	}
-	if requests == 0 {
+	requests, users := count("http_reqs", "count"), count("vus_max", "value")
+	l.Failed, l.Bytes = count("http_req_failed", "passes"), count("data_received", "count") // passes are the failed ones
+	rate, rateErr := metrics["http_reqs"].number("rate")
+	switch {
+	case err != nil:
+		return err
+	case requests == 0:
 		return errors.New("http_reqs has no count: no request was sent, or it is not a summary of k6")
-	}
-	rate, err := metrics["http_reqs"].number("rate")
-	if err != nil {
-		return fmt.Errorf("http_reqs: %w", err)
+	case rateErr != nil:
+		return fmt.Errorf("http_reqs: %w", rateErr)
+	case l.Failed > requests:
+		return fmt.Errorf("%d of %d requests failed: the file was changed; make it again", l.Failed, requests)
 	}
 	if d, ok := duration(float64(requests)/rate, time.Second); ok && rate > 0 {
 		l.Duration = d
 	}
-	// Passes are the failed requests.
-	if l.Failed, err = metrics["http_req_failed"].count("passes"); err != nil {
-		return fmt.Errorf("http_req_failed: %w", err)
-	}
-	if l.Failed > requests {
-		return fmt.Errorf("%d of %d requests failed: the file was changed; make it again", l.Failed, requests)
-	}
-	l.Answered = requests - l.Failed
+	l.Answered, l.Connections = requests-l.Failed, int(min(users, loadgen.MaxConnections))
 	if l.Failed > 0 {
 		l.Failures = []loadgen.Failure{{
 			Class: loadgen.ClassOther, Count: l.Failed,
 			Example: "k6 does not tell what was not answered from what was answered with a status of 4xx or 5xx",
 		}}
 	}
-	if l.Bytes, err = metrics["data_received"].count("count"); err != nil {
-		return fmt.Errorf("data_received: %w", err)
-	}
-	users, err := metrics["vus_max"].count("value")
-	if err != nil {
-		return fmt.Errorf("vus_max: %w", err)
-	}
-	l.Connections = int(min(users, loadgen.MaxConnections))
 	return nil
 }
 

@@ -98,26 +98,17 @@ func (p *Profiler) memStats(ctx context.Context) (*memStats, error) {
 	}
 	defer body.Close()
 	m := &memStats{total: -1}
+	counts := map[string]*int64{"# TotalAlloc": &m.total, "# NumGC": &m.numGC, "# NumForcedGC": &m.forced}
+	rings := map[string]*[]int64{"# PauseNs": &m.pauses, "# PauseEnd": &m.pauseEnd}
 	for sc := bufio.NewScanner(io.LimitReader(body, MaxProfileBytes)); sc.Scan(); {
-		name, value, ok := strings.Cut(sc.Text(), " = ")
-		if !ok {
-			continue
+		name, value, _ := strings.Cut(sc.Text(), " = ")
+		if to := rings[name]; to != nil {
+			*to = parseRing(value)
 		}
-		var err error
-		switch name {
-		case "# TotalAlloc":
-			m.total, err = parseCount(value)
-		case "# NumGC":
-			m.numGC, err = parseCount(value)
-		case "# NumForcedGC":
-			m.forced, err = parseCount(value)
-		case "# PauseNs":
-			m.pauses = parseRing(value)
-		case "# PauseEnd":
-			m.pauseEnd = parseRing(value)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %sallocs?debug=1: %s: %w", errNoProfile, p.Base, name, err)
+		if to := counts[name]; to != nil {
+			if *to, err = parseCount(value); err != nil {
+				return nil, fmt.Errorf("%w: %sallocs?debug=1: %s: %w", errNoProfile, p.Base, name, err)
+			}
 		}
 	}
 	if m.total < 0 {
