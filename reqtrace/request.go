@@ -131,7 +131,7 @@ type Blame struct {
 	DoingAt string `json:"doing_at,omitempty"` // where; "": not known, or it ran
 	DoingOp string `json:"doing_op,omitempty"` // Op at DoingAt
 
-	Time time.Duration `json:"time_ns"`
+	Time time.Duration `json:"time_ns,omitzero"`
 	// in one piece; of what is held, while a request waited
 	Longest time.Duration `json:"longest_ns,omitzero"`
 }

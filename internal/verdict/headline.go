@@ -12,9 +12,8 @@ import (
 const mostWords = 25
 
 func (n *NamedCause) headline() string {
-	b := n.blame()
 	t := fmt.Sprintf("%s of the extra time is %s%s.", textfmt.Share(n.whole()), asked(n.Cause, n.Op), n.because())
-	for _, more := range []string{n.who(&b), n.where()} {
+	for _, more := range []string{n.who(), n.where()} {
 		if more != "" {
 			t += " " + more
 		}
@@ -65,7 +64,7 @@ func lineHeadline(same []NamedCause) string {
 	if first.Share == 0 {
 		return same[0].headline()
 	}
-	b := first.blame()
+	b := first.Blame
 	b.Holder, b.DoingAt = "", ""
 	t := fmt.Sprintf("%s of the extra time comes from %s", textfmt.Share(sum), first.DoingAt)
 	if what := doing(&b); what != "" {
@@ -88,9 +87,9 @@ func lineHeadline(same []NamedCause) string {
 	return t
 }
 
-func (n *NamedCause) who(b *reqtrace.Blame) string {
+func (n *NamedCause) who() string {
 	var t string
-	switch what := doing(b); {
+	switch what := doing(&n.Blame); {
 	case n.Cause == reqtrace.CauseRunqueueBusy && n.Holder != "":
 		t = n.Holder + " runs instead"
 	case n.Cause == reqtrace.CauseRunqueueBusy:
@@ -104,9 +103,9 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 	case n.Cause == reqtrace.CauseDescheduled && n.Holder != "":
 		t = n.Holder + " holds what requests wait for"
 	case n.Holder != "" && what != "":
-		t = holderAt(b) + " " + holds(n.Cause, n.Op) + " it while " + what
+		t = holderAt(&n.Blame) + " " + holds(n.Cause, n.Op) + " it while " + what
 	case n.Holder != "":
-		t = holderAt(b) + " " + holds(n.Cause, n.Op) + " it"
+		t = holderAt(&n.Blame) + " " + holds(n.Cause, n.Op) + " it"
 	case what != "":
 		t = "Its holder is " + what
 	case n.Cause == reqtrace.CauseSleep && n.Inside != "":
@@ -210,7 +209,7 @@ func (v *Verdict) figures() []string {
 
 // also describes a further cause without what its holder does.
 func (n *NamedCause) also() string {
-	b := n.blame()
+	b := n.Blame
 	b.Doing, b.Longest = reqtrace.CauseUnknown, 0
 	if b.Holder != "" {
 		b.Site = ""
@@ -242,10 +241,3 @@ func leftOut(r *reqtrace.Report) []string {
 }
 
 func words(s string) int { return len(strings.Fields(s)) }
-
-func (n *NamedCause) blame() reqtrace.Blame {
-	return reqtrace.Blame{
-		Cause: n.Cause, Site: n.Site, Call: n.Call, Op: n.Op, Inside: n.Inside, Handler: n.Handler,
-		Holder: n.Holder, Writer: n.Writer, Doing: n.Doing, DoingAt: n.DoingAt, DoingOp: n.DoingOp, Longest: n.Longest,
-	}
-}

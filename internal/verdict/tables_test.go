@@ -16,7 +16,7 @@ func TestHeadline(t *testing.T) {
 		look, refresh, api = "main.look (look.go:12)", "main.refresh (refresh.go:33)", "main.api (api.go:5)"
 		sync               = "bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt)"
 	)
-	for want, n := range map[string]NamedCause{
+	for want, b := range map[string]reqtrace.Blame{
 		"waiting for a mutex. main.refresh (refresh.go:29) holds it while computing, up to 30 ms at a time. " +
 			"Requests wait in main.look (look.go:12), called from main.api (api.go:5).": {
 			Cause: reqtrace.CauseLock, Op: "mutex", Site: look, Handler: api,
@@ -121,11 +121,10 @@ func TestHeadline(t *testing.T) {
 		"marking for the GC (assist). Requests allocate in main.look " +
 			"(look.go:12).": {Cause: reqtrace.CauseAssistMark, Site: look},
 	} {
-		n.Share = .5
+		n := NamedCause{Blame: b, Share: .5}
 		if got := n.headline(); got != "50% of the extra time is "+want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		b := n.blame()
 		if got := Words(&b); strings.HasSuffix(got, " ") {
 			t.Errorf("%s: %q", want, got)
 		}
@@ -231,7 +230,7 @@ func TestWords(t *testing.T) {
 
 // TestFix: the advice is at the line that is to be edited.
 func TestFix(t *testing.T) {
-	for want, n := range map[string]NamedCause{
+	for want, b := range map[string]reqtrace.Blame{
 		"at r.go:9, edit.": {
 			Cause: reqtrace.CauseLock, Site: "main.look (l.go:2)", Holder: "main.refresh (r.go:33)",
 			DoingAt: "main.refresh (r.go:9)",
@@ -244,7 +243,7 @@ func TestFix(t *testing.T) {
 		"at l.go:2, edit.":  {Cause: reqtrace.CauseSyscall, Site: "main.look (l.go:2)"},
 		"edit.":             {Cause: reqtrace.CauseRunqueueGC},
 	} {
-		n.Mends = "edit"
+		n := NamedCause{Blame: b, Mends: "edit"}
 		if got := n.fix(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -264,7 +263,7 @@ func TestLocate(t *testing.T) {
 	refresh, again, look := "main.refresh (a.go:5)", "main.refresh (a.go:9)", "main.look (b.go:7)"
 	for name, tt := range map[string]struct {
 		sites []reqtrace.Blame
-		want  NamedCause
+		want  reqtrace.Blame
 	}{
 		"one holder, three places": {
 			[]reqtrace.Blame{
@@ -272,7 +271,7 @@ func TestLocate(t *testing.T) {
 				lock("main.c", again, reqtrace.CauseSleep, 2),
 				lock("main.a", look, reqtrace.CauseRunning, 1),
 			},
-			NamedCause{Site: "main.a", Holder: refresh, Doing: reqtrace.CauseSleep},
+			reqtrace.Blame{Site: "main.a", Holder: refresh, Doing: reqtrace.CauseSleep},
 		},
 		"one place, many holders": {
 			[]reqtrace.Blame{
@@ -281,7 +280,7 @@ func TestLocate(t *testing.T) {
 				lock("main.a", "main.z (z.go:1)", reqtrace.CauseNetwork, 3), lock("main.a", look, reqtrace.CauseRunning,
 					1),
 			},
-			NamedCause{Site: "main.a", Doing: reqtrace.CauseNetwork},
+			reqtrace.Blame{Site: "main.a", Doing: reqtrace.CauseNetwork},
 		},
 		"nothing in common": {
 			[]reqtrace.Blame{
@@ -289,13 +288,13 @@ func TestLocate(t *testing.T) {
 				lock("main.b", "main.y (y.go:1)", reqtrace.CauseSleep, 3), lock("main.c", look, reqtrace.CauseRunning,
 					4),
 			},
-			NamedCause{},
+			reqtrace.Blame{},
 		},
 	} {
 		median, tail := partsOf(times{reqtrace.CauseRunning: ms}),
 			partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseLock: 10 * ms})
 		n := Of(fakeReport(median, tail, tt.sites...)).Causes[0]
-		got := NamedCause{Site: n.Site, Holder: n.Holder, Doing: n.Doing}
+		got := reqtrace.Blame{Site: n.Site, Holder: n.Holder, Doing: n.Doing}
 		if got != tt.want || n.Op != "mutex" || n.Cause != reqtrace.CauseLock || (n.Doing != 0) != (n.Longest == ms) {
 			t.Errorf("%s: %+v", name, n)
 		}

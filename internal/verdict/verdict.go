@@ -51,23 +51,13 @@ type Verdict struct {
 
 // NamedCause is a cause with its part of the excess.
 type NamedCause struct {
-	Cause  reqtrace.Cause `json:"cause"` // the larger one of both assists
-	Phrase string         `json:"phrase"`
-	Share  float64        `json:"share"`
-	Excess time.Duration  `json:"excess_ns"`
+	// Its cause is the larger one of both assists. The other fields are what at least half of it has in
+	// common. Time is 0.
+	reqtrace.Blame
 
-	// What at least half of it has in common, as in a [reqtrace.Blame].
-	Site    string         `json:"site,omitempty"`
-	Call    string         `json:"call,omitempty"`
-	Op      string         `json:"op,omitempty"`
-	Inside  string         `json:"inside,omitempty"`
-	Handler string         `json:"handler,omitempty"`
-	Holder  string         `json:"holder,omitempty"`
-	Writer  string         `json:"writer,omitempty"`
-	Doing   reqtrace.Cause `json:"doing,omitzero"`
-	DoingAt string         `json:"doing_at,omitempty"`
-	DoingOp string         `json:"doing_op,omitempty"`
-	Longest time.Duration  `json:"longest_ns,omitzero"` // of the holder, or of what ran, at a stretch
+	Phrase string        `json:"phrase"`
+	Share  float64       `json:"share"`
+	Excess time.Duration `json:"excess_ns"`
 	// for a CPU, by the holder or the request; not in Excess
 	Waited time.Duration `json:"waited_ns,omitzero"`
 
@@ -114,7 +104,7 @@ func (v *Verdict) sentence(doubt string) string {
 		return v.Causes[0].headline() + v.throttled()
 	case doubt != "":
 		c := &v.Causes[0]
-		b := c.blame()
+		b := c.Blame
 		b.Longest = 0
 		return fmt.Sprintf("No cause is certain. %s of the extra time is %s. %s", textfmt.Share(c.Share), Words(&b),
 			doubt)
@@ -142,7 +132,8 @@ func (v *Verdict) shown() []NamedCause {
 func namedCauses(r *reqtrace.Report) []NamedCause {
 	list := []NamedCause{}
 	add := func(cs ...reqtrace.Cause) {
-		n := NamedCause{Cause: cs[0], Share: r.Tail.Share(cs...)}
+		n := NamedCause{Share: r.Tail.Share(cs...)}
+		n.Cause = cs[0]
 		for _, c := range cs {
 			n.Excess += max(r.Tail.Excess.Of(c), 0)
 			if r.Tail.Excess.Of(c) > r.Tail.Excess.Of(n.Cause) {

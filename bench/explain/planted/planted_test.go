@@ -124,10 +124,10 @@ func TestTruths(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	held := held(lock, "(*prices).of", "(*prices).reload", network, "mutex|RWMutex")
-	right := verdict.NamedCause{
+	right := verdict.NamedCause{Blame: reqtrace.Blame{
 		Cause: lock, Site: "main.(*prices).of (stock.go:33)", Op: "mutex",
 		Holder: "main.(*prices).reload.func1 (stock.go:44)", Doing: network,
-	}
+	}}
 	cases := []struct {
 		name          string
 		said          func(*verdict.NamedCause)
@@ -155,7 +155,8 @@ func TestJudge(t *testing.T) {
 	}
 	for _, named := range []bool{false, true} {
 		r := &harness.Run{}
-		v := &verdict.Verdict{Named: named, Causes: []verdict.NamedCause{{Cause: reqtrace.CauseStopped}}}
+		v := &verdict.Verdict{Named: named, Causes: []verdict.NamedCause{{}}}
+		v.Causes[0].Cause = reqtrace.CauseStopped
 		(&plant{}).judge(r, v, &reqtrace.Report{})
 		if r.Values["nothing"] != 1 || r.Values["named"] != number(named) ||
 			r.Values["collector named, and none ran"] != number(named) {
