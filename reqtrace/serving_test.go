@@ -411,7 +411,7 @@ func TestRecordedStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const requests = 200 // of genstreams
+			const requests = 200 // of testdata/gen
 			if n := r.Requests + r.CutStart + r.CutEnd; n < requests-2 || n > requests+2 || r.Requests < requests-6 ||
 				r.Broken != "" {
 				t.Errorf("%d whole requests of %d, %d and %d cut, broken: %q", r.Requests, requests, r.CutStart,
