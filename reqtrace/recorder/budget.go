@@ -27,7 +27,8 @@ type budget struct {
 	share      float64
 	credit     time.Duration
 	rate       float64 // ns per second, smoothed
-	cost       cost
+	cost       Cost    // without Within and Budget
+	apart      time.Duration
 	most       time.Duration // that the process has taken
 	earned     time.Duration
 	event      time.Duration
@@ -37,10 +38,6 @@ type budget struct {
 	others     float64 // bytes per second, if there were too few requests
 	perByte    float64 // ns of an analysis
 }
-
-type cost struct{ tracing, snapshots, analysis, apart time.Duration }
-
-func (c *cost) inside() time.Duration { return c.tracing + c.snapshots + c.analysis }
 
 const (
 	idleBusy       = .25 // of a processor: the least that a process earns by
@@ -102,19 +99,19 @@ func (b *budget) tracing(requests uint64, goroutines int, passed time.Duration) 
 }
 
 // traced, snapshot and analyzed spend no more than the process has taken in total.
-func (b *budget) traced(d time.Duration)   { b.spend(&b.cost.tracing, d) }
-func (b *budget) snapshot(d time.Duration) { b.spend(&b.cost.snapshots, d+snapshotCost) }
-func (b *budget) analyzed(d time.Duration) { b.spend(&b.cost.analysis, d) }
+func (b *budget) traced(d time.Duration)   { b.spend(&b.cost.Tracing, d) }
+func (b *budget) snapshot(d time.Duration) { b.spend(&b.cost.Snapshots, d+snapshotCost) }
+func (b *budget) analyzed(d time.Duration) { b.spend(&b.cost.Analysis, d) }
 
 func (b *budget) spend(of *time.Duration, d time.Duration) {
 	if b.most > 0 {
-		d = min(d, max(b.most-b.cost.inside(), 0))
+		d = min(d, max(b.most-b.cost.total(), 0))
 	}
 	*of += d
 	b.credit -= d
 }
 
-func (b *budget) apart(d time.Duration) { b.cost.apart += d; b.credit -= d }
+func (b *budget) analyzedApart(d time.Duration) { b.apart += d; b.credit -= d }
 
 func (b *budget) learn(bytes int64, took time.Duration) {
 	const least, smooth = 1 << 10, .3 // a smaller snapshot says little

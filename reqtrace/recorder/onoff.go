@@ -23,7 +23,7 @@ func (r *reading) smooth(spent time.Duration, bytes float64, passed time.Duratio
 }
 
 func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed time.Duration) {
-	others := l.budget.cost.snapshots + l.budget.cost.analysis
+	others := l.budget.cost.Snapshots + l.budget.cost.Analysis
 	t := part{on: l.on, cpu: max(taken-(others-l.last.others), 0), requests: came, passed: passed}
 	if l.last.others = others; l.on {
 		t.model = l.budget.model(came, goroutines, passed)

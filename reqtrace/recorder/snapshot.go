@@ -150,7 +150,7 @@ func (l *loop) result(res result) {
 	l.under = nil
 	a.cancel()
 	if len(l.r.o.Analyze) > 0 {
-		l.budget.apart(res.cpu)
+		l.budget.analyzedApart(res.cpu)
 	} else {
 		l.budget.analyzed(res.cpu)
 	}

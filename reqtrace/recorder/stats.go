@@ -136,12 +136,11 @@ func (l *loop) publish(now time.Time) {
 	l.r.update(func(s *Stats) {
 		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.slice.window, l.slice.bytes
 		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.sum.covered, l.sum.lacked, l.sum.took
-		c := &l.budget.cost
-		s.Cost = Cost{
-			Tracing: c.tracing, Snapshots: c.snapshots, Analysis: c.analysis + c.apart, Budget: l.budget.earned,
-		}
+		s.Cost = l.budget.cost
+		s.Cost.Analysis += l.budget.apart
+		s.Cost.Budget = l.budget.earned
 		if _, within, known := l.budget.pairs.ratio(); known {
-			s.Cost.Within = time.Duration(within * float64(c.tracing))
+			s.Cost.Within = time.Duration(within * float64(s.Cost.Tracing))
 		}
 	})
 }
