@@ -126,19 +126,24 @@ func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) 
 // readRunFiles also returns how messages name the files. Its error names each bad file.
 func readRunFiles(names []string) (files []*runfile.File, shown []string, err error) {
 	for _, n := range names {
-		in, name, openErr := cli.Open(n)
-		if openErr != nil {
-			err = errors.Join(err, openErr)
-			continue
-		}
-		f, readErr := runfile.Read(in)
-		in.Close()
-		if readErr != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", name, readErr))
-		}
-		files, shown = append(files, f), append(shown, name)
+		f, name, readErr := readRunFile(n, runfile.Read)
+		files, shown, err = append(files, f), append(shown, name), errors.Join(err, readErr)
 	}
 	return files, shown, err
+}
+
+func readRunFile(
+	name string, read func(io.Reader) (*runfile.File, error),
+) (f *runfile.File, shown string, err error) {
+	in, shown, err := cli.Open(name)
+	if err != nil {
+		return nil, shown, err
+	}
+	defer in.Close()
+	if f, err = read(in); err != nil {
+		err = fmt.Errorf("%s: %w", shown, err)
+	}
+	return f, shown, err
 }
 
 const mergeHelp = `

@@ -57,7 +57,7 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 		return err
 	}
 	o.Format = exchange.Format(*from)
-	f, err := readForeign(names[0], o)
+	f, _, err := readRunFile(names[0], func(in io.Reader) (*runfile.File, error) { return exchange.Read(in, o) })
 	if err != nil {
 		return err
 	}
@@ -85,19 +85,6 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	}
 	sayNotes(a, f, run, format)
 	return nil
-}
-
-func readForeign(name string, o exchange.Options) (*runfile.File, error) {
-	in, name, err := cli.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	f, err := exchange.Read(in, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return f, nil
 }
 
 func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
