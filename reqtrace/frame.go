@@ -3,6 +3,7 @@ package reqtrace
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -298,12 +299,11 @@ func dispatches(f *frame) bool {
 	case strings.HasSuffix(name, ".ServeHTTP"), strings.HasSuffix(name, ".runHandler"):
 		return true
 	}
-	for _, d := range dispatchers {
-		if strings.HasPrefix(name, d) {
-			return true
-		}
-	}
-	return false
+	return hasAnyPrefix(name, dispatchers)
+}
+
+func hasAnyPrefix(name string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 func stdHandler(outer string, inner *frame) bool {
@@ -314,14 +314,11 @@ func stdHandler(outer string, inner *frame) bool {
 		strings.HasSuffix(inner.Func, ".ServeHTTP")
 }
 
+var serversHTTP2 = []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."}
+
 // serversOwn reports whether a dispatcher calls a function of its own server.
 func serversOwn(outer, inner string) bool {
-	for _, p := range []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."} {
-		if strings.HasPrefix(inner, p) {
-			return true
-		}
-	}
-	return strings.HasPrefix(outer, "google.golang.org/grpc.(*Server).process") &&
+	return hasAnyPrefix(inner, serversHTTP2) || strings.HasPrefix(outer, "google.golang.org/grpc.(*Server).process") &&
 		strings.HasPrefix(inner, "google.golang.org/grpc")
 }
 

@@ -220,17 +220,13 @@ func napOf(inner []frame) (op string, at int) {
 		}
 	}
 	caller := at
-	for caller+1 < len(inner) && sleepsForOthers(inner[caller].Func) {
+	for caller+1 < len(inner) && hasAnyPrefix(inner[caller].Func, sleepers) {
 		caller++
 	}
 	if op = opByName(naps, inner[caller].Func); op != "" {
 		return op, caller
 	}
 	return "", at
-}
-
-func sleepsForOthers(f string) bool {
-	return slices.ContainsFunc(sleepers, func(p string) bool { return strings.HasPrefix(f, p) })
 }
 
 // maySleep reports whether a function may be part of a library's sleep.

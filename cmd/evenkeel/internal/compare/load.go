@@ -194,7 +194,7 @@ func (c *Comparison) Classes() (tables []ClassTable) {
 
 func classRows(runs []*runfile.Run) (rows []ClassRow) {
 	var classes []loadgen.TargetClass
-	all := loadgen.TargetClass{Name: allClasses, Share: 1}
+	all := loadgen.TargetClass{Name: allClasses, Share: 1, Statuses: map[int]int64{}}
 	index := map[string]int{}
 	for _, r := range runs {
 		for k := range r.Load.Classes {
@@ -203,7 +203,9 @@ func classRows(runs []*runfile.Run) (rows []ClassRow) {
 			if !ok {
 				i = len(classes)
 				index[from.Name] = i
-				classes = append(classes, loadgen.TargetClass{Name: from.Name, Share: from.Share})
+				classes = append(classes, loadgen.TargetClass{
+					Name: from.Name, Share: from.Share, Statuses: map[int]int64{},
+				})
 			}
 			addClass(&classes[i], from)
 			addClass(&all, from)
@@ -224,9 +226,6 @@ func addClass(to, from *loadgen.TargetClass) {
 	to.Bytes += from.Bytes
 	to.Latency.Merge(&from.Latency)
 	for s, n := range from.Statuses {
-		if to.Statuses == nil {
-			to.Statuses = map[int]int64{}
-		}
 		to.Statuses[s] += n
 	}
 }

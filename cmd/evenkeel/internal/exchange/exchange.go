@@ -132,7 +132,7 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 
 func newRun(o Options, exact bool) runfile.Run {
 	return runfile.Run{
-		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate},
+		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate, Statuses: map[int]int64{}},
 		Import: &runfile.Import{Format: string(o.Format), Exact: exact},
 	}
 }

@@ -268,7 +268,6 @@ func readHey(r io.Reader, o Options) ([]runfile.Run, error) {
 	}
 	run := newRun(o, true)
 	l := run.Load
-	l.Statuses = map[int]int64{}
 	for n := 2; ; n++ {
 		f, err := d.Read()
 		if err == io.EOF && last.b == '\n' {

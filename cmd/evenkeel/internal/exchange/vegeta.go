@@ -143,9 +143,6 @@ func (v *vegeta) add(r vegetaResult) error {
 	}
 	if r.Code > 0 {
 		l.Answered++
-		if l.Statuses == nil {
-			l.Statuses = map[int]int64{}
-		}
 		l.Statuses[int(r.Code)]++
 		l.Latency.Record(r.Latency)
 		return nil

@@ -63,16 +63,16 @@ func (d *pageData) fillLanes(c *compare.Comparison, lanes [][]compare.Lane) {
 		for _, l := range lanes[i] {
 			p := pageLane{
 				Source: l.Source, Known: l.Known.Microseconds(), Open: l.Open,
-				until: c.Columns[i].Median().Load.Duration, spans: l.Spans,
+				Count: map[int]int{}, Note: map[int]string{}, until: c.Columns[i].Median().Load.Duration, spans: l.Spans,
 			}
 			for k, s := range l.Spans {
 				p.At, p.For = append(p.At, s.From.Microseconds()), append(p.For, (s.To-s.From).Microseconds())
 				p.State = append(p.State, states.index(s.State))
 				if notes += len(s.Note); s.Note != "" && notes <= maxNoteBytes {
-					p.Note = set(p.Note, k, s.Note)
+					p.Note[k] = s.Note
 				}
 				if s.Count > 1 {
-					p.Count = set(p.Count, k, s.Count)
+					p.Count[k] = s.Count
 				}
 			}
 			d.Columns[i].Lanes = append(d.Columns[i].Lanes, p)
@@ -85,14 +85,6 @@ func (d *pageData) fillLanes(c *compare.Comparison, lanes [][]compare.Lane) {
 
 func (d *pageData) hasLanes() bool {
 	return slices.ContainsFunc(d.Columns, func(col pageColumn) bool { return len(col.Lanes) > 0 })
-}
-
-func set[V any](m map[string]V, index int, v V) map[string]V {
-	if m == nil {
-		m = map[string]V{}
-	}
-	m[strconv.Itoa(index)] = v
-	return m
 }
 
 func busiest(lanes []compare.Lane, n int) []compare.Lane {

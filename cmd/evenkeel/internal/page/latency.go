@@ -46,11 +46,11 @@ type pageCCDF struct {
 
 // 0 means an interval without answers.
 type pageSeries struct {
-	Step   float64          `json:"step"`
-	P50    []float64        `json:"p50"`
-	P99    []float64        `json:"p99"`
-	Max    []float64        `json:"max"`
-	Failed map[string]int64 `json:"failed,omitempty"` // by index
+	Step   float64       `json:"step"`
+	P50    []float64     `json:"p50"`
+	P99    []float64     `json:"p99"`
+	Max    []float64     `json:"max"`
+	Failed map[int]int64 `json:"failed,omitempty"` // by index
 }
 
 const microsecond = 1e3
@@ -129,14 +129,14 @@ func labelMicroseconds(us float64) string { return chart.LabelDuration(us * micr
 
 // Times are microseconds since the window's start.
 type pageLane struct {
-	Source string            `json:"source"`
-	Known  int64             `json:"known"`
-	At     []int64           `json:"at"`
-	For    []int64           `json:"for"`
-	State  []int             `json:"state"`
-	Count  map[string]int    `json:"count,omitempty"` // of spans that are drawn as one, by index
-	Note   map[string]string `json:"note,omitempty"`
-	Open   bool              `json:"open,omitempty"` // no line ended the last one
+	Source string         `json:"source"`
+	Known  int64          `json:"known"`
+	At     []int64        `json:"at"`
+	For    []int64        `json:"for"`
+	State  []int          `json:"state"`
+	Count  map[int]int    `json:"count,omitempty"` // of spans that are drawn as one, by index
+	Note   map[int]string `json:"note,omitempty"`
+	Open   bool           `json:"open,omitempty"` // no line ended the last one
 
 	until time.Duration
 	spans []compare.Span

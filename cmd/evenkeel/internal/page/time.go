@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
@@ -86,7 +85,7 @@ func latencyOverTimeAxis(c *compare.Comparison) chart.Axis {
 }
 
 func newPageSeries(s *loadgen.Series) pageSeries {
-	r := pageSeries{Step: s.Interval.Seconds()}
+	r := pageSeries{Step: s.Interval.Seconds(), Failed: map[int]int64{}}
 	us := func(d time.Duration) float64 { return chart.Significant(float64(d)/microsecond, 3) }
 	for i, p := range s.Points {
 		if p.Count == 0 {
@@ -94,7 +93,7 @@ func newPageSeries(s *loadgen.Series) pageSeries {
 		}
 		r.P50, r.P99, r.Max = append(r.P50, us(p.P50)), append(r.P99, us(p.P99)), append(r.Max, us(p.Max))
 		if p.Failed > 0 {
-			r.Failed = set(r.Failed, i, p.Failed)
+			r.Failed[i] = p.Failed
 		}
 	}
 	return r
@@ -169,7 +168,7 @@ func (s *pageSeries) draw(values []float64, x, y chart.Axis) string {
 func (s *pageSeries) drawFailed(x chart.Axis) string {
 	var p chart.Path
 	for i := range s.P50 {
-		if s.Failed[strconv.Itoa(i)] > 0 {
+		if s.Failed[i] > 0 {
 			p.Move(s.at(i, x), chart.PlotHeight)
 			p.Line(s.at(i, x), chart.PlotHeight-60)
 		}
