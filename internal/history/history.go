@@ -106,7 +106,7 @@ func (h *History) insert(r Request) {
 	count.Seen++
 	h.know(r.Key, r.Start, r.Build)
 	one := cell{minutes: perMinute[lost]{{minute, lost{1, r.Lost}}}, first: r.Start, last: r.Start, worst: r}
-	x.cellOf(r.Key).merge(&one)
+	entry(x.cells, r.Key).merge(&one)
 	x.fold(cmp.Or(h.keepKeys, defaultKeys), r.Key)
 }
 

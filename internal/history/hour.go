@@ -123,25 +123,18 @@ func later(a, b time.Time) time.Time {
 func newHour() *hour { return &hour{map[string]*tally{}, map[Key]*cell{}} }
 
 func (h *hour) tallyOf(class string) *tally {
-	t := h.classes[class]
-	if t == nil && len(h.classes) >= maxClasses {
+	if h.classes[class] == nil && len(h.classes) >= maxClasses {
 		class = Others
-		t = h.classes[class]
 	}
-	if t == nil {
-		t = &tally{}
-		h.classes[class] = t
-	}
-	return t
+	return entry(h.classes, class)
 }
 
-func (h *hour) cellOf(k Key) *cell {
-	c := h.cells[k]
-	if c == nil {
-		c = &cell{}
-		h.cells[k] = c
+// entry returns the value of a key, which it makes if necessary.
+func entry[K comparable, V any](m map[K]*V, k K) *V {
+	if m[k] == nil {
+		m[k] = new(V)
 	}
-	return c
+	return m[k]
 }
 
 // fold merges the causes with the fewest requests. The cause that was added last stays, because
@@ -163,7 +156,7 @@ func (h *hour) fold(keys int, added Key) {
 			return
 		}
 		delete(h.cells, least)
-		h.cellOf(Key{Cause: least.Cause, Function: Others, Class: Others}).merge(found)
+		entry(h.cells, Key{Cause: least.Cause, Function: Others, Class: Others}).merge(found)
 	}
 }
 
@@ -188,13 +181,10 @@ func (h *hour) coarsen() {
 
 func (h *hour) merge(g *hour) {
 	for name, t := range g.classes {
-		if h.classes[name] == nil {
-			h.classes[name] = &tally{}
-		}
-		h.classes[name].merge(t)
+		entry(h.classes, name).merge(t)
 	}
 	for k, c := range g.cells {
-		h.cellOf(k).merge(c)
+		entry(h.cells, k).merge(c)
 	}
 }
 

@@ -273,7 +273,7 @@ func (h *History) readHour(j *jsonHour) error {
 		if err != nil {
 			return fmt.Errorf("cause %d: %w", i+1, err)
 		}
-		x.cellOf(j.Causes[i].Key.bounded()).merge(c)
+		entry(x.cells, j.Causes[i].Key.bounded()).merge(c)
 	}
 	if h.hours[at] != nil {
 		return errors.New("it is there twice")

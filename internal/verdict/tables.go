@@ -226,11 +226,10 @@ func classCaveat(r *reqtrace.Report) string {
 		textfmt.Share(float64(top.Slow)/float64(slow)), top.Name, textfmt.Share(float64(unknown)/float64(all)))
 }
 
+// ClassRow is a class by the name for readers.
 type ClassRow struct {
-	Name     string
-	Requests int
-	P50, P99 time.Duration
-	Slow     float64
+	reqtrace.Class
+	Share float64 // of the slowest 1%
 }
 
 // Classes returns nothing if there is one class.
@@ -241,10 +240,8 @@ func (v *Verdict) Classes() []ClassRow {
 	_, slow, _ := countClasses(v.report)
 	var rows []ClassRow
 	for _, c := range v.report.Classes {
-		rows = append(rows, ClassRow{
-			ClassText(c.Name), c.Requests, c.P50, c.P99,
-			float64(c.Slow) / float64(max(slow, 1)),
-		})
+		c.Name = ClassText(c.Name)
+		rows = append(rows, ClassRow{c, float64(c.Slow) / float64(max(slow, 1))})
 	}
 	return rows
 }

@@ -113,7 +113,7 @@ func (t *text) classes() {
 	table.Add(t.style.Bold, []string{"class (-class NAME explains only one)", "requests", "p50", "p99", "of p99+"})
 	for _, c := range rows[:min(len(rows), textClasses)] {
 		table.Row("  "+c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50), textfmt.Duration(c.P99),
-			textfmt.Share(c.Slow))
+			textfmt.Share(c.Share))
 	}
 	t.line("")
 	table.Render(&t.out)
