@@ -102,7 +102,8 @@ func k6Load(l *loadgen.Result, metrics map[string]k6Metric) (err error) {
 		return n
 	}
 	requests, users := count("http_reqs", "count"), count("vus_max", "value")
-	l.Failed, l.Bytes = count("http_req_failed", "passes"), count("data_received", "count") // passes are the failed ones
+	l.Failed = count("http_req_failed", "passes") // passes are the failed requests
+	l.Bytes = count("data_received", "count")
 	rate, rateErr := metrics["http_reqs"].number("rate")
 	switch {
 	case err != nil:

@@ -63,7 +63,8 @@ func (d *pageData) fillLanes(c *compare.Comparison, lanes [][]compare.Lane) {
 		for _, l := range lanes[i] {
 			p := pageLane{
 				Source: l.Source, Known: l.Known.Microseconds(), Open: l.Open,
-				Count: map[int]int{}, Note: map[int]string{}, until: c.Columns[i].Median().Load.Duration, spans: l.Spans,
+				Count: map[int]int{}, Note: map[int]string{},
+				until: c.Columns[i].Median().Load.Duration, spans: l.Spans,
 			}
 			for k, s := range l.Spans {
 				p.At, p.For = append(p.At, s.From.Microseconds()), append(p.For, (s.To-s.From).Microseconds())

@@ -195,7 +195,8 @@ func TestMergeKeepsWhatIsOfTheMachine(t *testing.T) {
 	r := sum.Runs[0]
 	said := strings.Join(r.Notes, "\n")
 	if r.Disturbance != nil || r.Parts[1].Disturbance == nil || !strings.Contains(said,
-		"1.json: other programs took 12% of the processors' time\n1.json: the hypervisor took 5% of the processors' time") {
+		"1.json: other programs took 12% of the processors' time\n"+
+			"1.json: the hypervisor took 5% of the processors' time") {
 		t.Errorf("%+v\n%s", r.Parts, said)
 	}
 	if r.Mix == nil || r.Mix.File != "t" || r.Mix.Made != 3 || r.Mix.Seed != nil {

@@ -50,7 +50,8 @@ func TestWatchSaysWhoHoldsTheTurnUp(t *testing.T) {
 	holder, waiter := &gatestats.Stats{State: "serving"},
 		&gatestats.Stats{State: "wanting", Heap: 584, Trigger: 100, WithoutTurn: 2}
 	holder.Turn.Turns, holder.Turn.Holding, holder.Turn.HeldUpBy, holder.Turn.HeldUpFor = 1, 1, peer, 7*time.Second
-	waiter.Turn.Turns, waiter.Turn.Holding, waiter.Turn.HeldUpBy, waiter.Turn.HeldUpFor = 1, 0, "db-1:812", 6*time.Second
+	waiter.Turn.Turns, waiter.Turn.Holding, waiter.Turn.HeldUpBy, waiter.Turn.HeldUpFor = 1, 0, "db-1:812",
+		6*time.Second
 	holder.At = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	waiter.At = holder.At
 	free := &gatestats.Stats{State: "serving", WithoutTurn: 2}
