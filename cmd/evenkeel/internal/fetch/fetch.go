@@ -17,6 +17,15 @@ import (
 	"unicode"
 )
 
+// Get sends a request. The caller closes the body of the answer.
+func Get(ctx context.Context, c *http.Client, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.Do(req)
+}
+
 // Page returns a page of at most so many bytes. wanted says what to do about another status than
 // 200.
 func Page(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {

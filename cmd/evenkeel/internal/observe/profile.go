@@ -120,11 +120,7 @@ func (p *Profiler) memStats(ctx context.Context) (*memStats, error) {
 func parseCount(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
 func (p *Profiler) get(ctx context.Context, what string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Base+what, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := p.client.Do(req)
+	resp, err := fetch.Get(ctx, p.client, p.Base+what)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoProfile, err)
 	}

@@ -80,11 +80,7 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 		if last == "" {
 			look = first
 		}
-		req, err := http.NewRequestWithContext(look, http.MethodGet, r.url, nil)
-		if err != nil {
-			return err
-		}
-		resp, err := r.client.Do(req)
+		resp, err := fetch.Get(look, r.client, r.url)
 		if err == nil {
 			resp.Body.Close()
 			if resp.StatusCode < 500 {

@@ -86,11 +86,7 @@ func (s *endpoint) profile(ctx context.Context) (end func() error) {
 }
 
 func (s *endpoint) getProfile(ctx context.Context, at string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := s.client.Do(req)
+	resp, err := fetch.Get(ctx, s.client, at)
 	if err != nil {
 		return err
 	}

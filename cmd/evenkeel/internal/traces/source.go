@@ -121,11 +121,7 @@ func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 }
 
 func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := s.client.Do(req)
+	resp, err := fetch.Get(ctx, s.client, s.url)
 	if err != nil {
 		return nil, fmt.Errorf("%w: is the server running, and is this its /debug/pprof/?", err)
 	}
