@@ -368,6 +368,8 @@ func (x *blamer) wait(p *piece, s *segment, a, b int64) {
 		push(a, b, CauseRunning)
 	case held:
 		push(a, b, cause)
+	case w.reads: // the answers to its other calls do not hold up this one
+		push(a, b, CauseRunning)
 	default:
 		if since := x.known.worksSince(w, p.g, b); since > a {
 			push(a, since, CauseChannel)

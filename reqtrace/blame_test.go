@@ -216,6 +216,25 @@ func TestUpstream(t *testing.T) {
 	done(s.at(310)).want(map[Cause]int64{CauseRunning: 10 + 5 + 5, CauseNetwork: 190})
 }
 
+// TestSharedReader: one goroutine reads the answers to all calls of a connection. Those to others before
+// are no jobs that a call waits for.
+func TestSharedReader(t *testing.T) {
+	const transport = "google.golang.org/grpc/internal/transport."
+	s := newScript(t, 3)
+	reads := func() { s.wait(2, "network", "internal/poll.(*FD).Read", transport+"(*http2Client).reader") }
+	s.at(10).create(0, 2).run(2, 2)
+	reads()
+	s.at(20).create(0, 3).run(3, 3).wait(3, "select", transport+"(*ClientStream).waitOnHeader", "main.other")
+	serve(s).at(110).wait(1, "select", transport+"(*ClientStream).waitOnHeader", "main.ask")
+	s.at(150).wake(0, 2).run(2, 2).at(155).wake(2, 3) // the answer to another call
+	reads()
+	s.at(300).wake(0, 2).run(2, 2).at(305).wake(2, 1).run(1, 1)
+	r := done(s.at(310)).want(map[Cause]int64{CauseRunning: 10 + 5 + 5 + 5, CauseNetwork: 40 + 145})
+	if b := r.Sites[0]; !took(b, CauseNetwork, "main.ask (x.go:7)", 185*time.Microsecond) {
+		t.Errorf("%+v", b)
+	}
+}
+
 // TestTimer: a channel that nobody sends to was a timer's.
 func TestTimer(t *testing.T) {
 	s := serve(newScript(t, 1))
