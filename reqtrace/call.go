@@ -42,6 +42,10 @@ func (x *turns) call(g, conn *goroutine, t int64) {
 		c.Opened = dur(conn.connects - x.origin)
 	}
 	r := g.worksFor()
+	if r != nil && conn.opener == r.seq { // the call waited for its connection, too
+		c.Start = min(c.Start, c.Opened)
+	}
+	conn.opener = 0
 	switch {
 	case r == nil:
 	case g.called > 0 && g.called <= len(r.calls):
@@ -99,7 +103,7 @@ func (g *goroutine) sends(t int64) int64 {
 func (g *goroutine) talks(info *stackInfo, t int64) {
 	switch {
 	case info.has(roleConnects):
-		g.connects = t
+		g.connects, g.opener = t, g.turnOf()
 	case info.has(roleSends) && !g.wrote && g.parent != nil:
 		g.wrote, g.parent.callAt = true, t
 	}

@@ -82,6 +82,24 @@ func TestCalls(t *testing.T) {
 			answers(s.at(40), child)
 			s.at(50).wake(child, caller).off(child, xtrace.GoNotExist, "").at(51).run(caller, caller)
 		}, []Call{{Start: us(30), Sent: us(30), End: us(41), Conn: reader, Opened: opened}}},
+		"a connection opened for it": {func(s *script) {
+			const dials, reads = 11, 12
+			s.at(25).create(caller, dials).wait(caller, "select", "net/http.(*Transport).getConn", "main.call")
+			s.at(26).run(dials, dials).off(dials, xtrace.GoSyscall, "", "syscall.Connect")
+			s.at(27).run(dials, dials).wait(dials, "network", "net.(*netFD).connect")
+			s.at(35).wake(0, dials).run(dials, dials).create(dials, reads).run(reads, reads)
+			s.wait(reads, "network", "bufio.(*Reader).Peek", readLoop)
+			s.at(36).wake(dials, caller).run(caller, caller)
+			for _, at := range []int64{40, 60} {
+				sends(s.at(at), caller)
+				s.at(at+10).wake(0, reads).at(at+11).run(reads, reads)
+				s.wakes(reads, caller, "runtime.selectgo", readLoop).wait(reads, "network", "bufio.(*Reader).Peek", readLoop)
+				s.at(at+12).run(caller, caller)
+			}
+		}, []Call{
+			{Start: us(26), Sent: us(40), End: us(51), Conn: 12, Opened: us(26)},
+			{Start: us(60), Sent: us(60), End: us(71), Conn: 12, Opened: us(26)},
+		}},
 		"given up": {func(s *script) {
 			sends(s.at(30), caller)
 			s.at(40).wakes(0, caller).run(caller, caller)

@@ -253,7 +253,7 @@ func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTransition) {
 	g.born, g.parent = t, m.other(e, g)
 	if g.parent != nil {
-		g.owner, g.connects = g.parent.turnOf(), g.parent.connects
+		g.owner, g.connects, g.opener = g.parent.turnOf(), g.parent.connects, g.parent.opener
 	}
 	g.ofNobody = g.parent == nil
 	g.mark, g.known = t, true

@@ -248,10 +248,11 @@ type goroutine struct {
 	stopping int    // stops of the world under way
 	stopAt   siteID // who asked for the stop
 	assistAt siteID
-	callAt   int64 // when its call began; 0: none is under way
-	conn     int64 // goroutine of the connection that brought its request; 0: not known
-	opened   int64 // when conn was born; 0: before the trace
-	connects int64 // when it or its parent last opened a connection
+	callAt   int64  // when its call began; 0: none is under way
+	conn     int64  // goroutine of the connection that brought its request; 0: not known
+	opened   int64  // when conn was born; 0: before the trace
+	connects int64  // when it or its parent last opened a connection
+	opener   uint64 // the turn for which connects was, before the first call; 0: none
 }
 
 // at returns the index of the segment at t, or -1.
