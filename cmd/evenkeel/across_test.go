@@ -65,7 +65,7 @@ func TestExplainServices(t *testing.T) {
 func TestExplainServicesFailIf(t *testing.T) {
 	explainFleet("-fail-if", "store>30%").check(t, cli.ExitLimit, nil, []string{"-fail-if store>30%: it is 98."})
 	explainFleet("-fail-if", "upstream>30%", "-fail-if", "prices>30%").check(t, cli.ExitLimit, nil,
-		[]string{"-fail-if upstream>30%: it is 99."})
+		[]string{"-fail-if upstream>30%: it is 98.9"})
 	explainFleet("-fail-if", "prices>30%").check(t, cli.ExitOK, nil, nil)
 	explainFleet("-fail-if", "lock>30%").check(t, cli.ExitUsage, nil,
 		[]string{`no service "lock"; there are shop prices stock store, and upstream for all but the first`})

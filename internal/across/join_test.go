@@ -3,6 +3,7 @@ package across
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +210,33 @@ func TestRetries(t *testing.T) {
 		l := j.of(ref{0, i})
 		if len(l) != 2 || l[1].from-l[0].from != 500_000 || l[0].from < l[0].at {
 			t.Fatalf("%d: %+v", i, l)
+		}
+	}
+}
+
+// TestWaitOfSeveralCauses: a wait is the callee's, whichever causes the caller's goroutines added to it,
+// and whichever of them is the largest.
+func TestWaitOfSeveralCauses(t *testing.T) {
+	for _, largest := range []reqtrace.Cause{reqtrace.CauseChannel, reqtrace.CauseDescheduled} {
+		calls, callees := requests(1000, 0, 0, oneIn50)
+		for i := range calls {
+			q := &calls[i]
+			w := &q.Sites[0]
+			other := *w
+			q.Path[1].Cause, other.Cause, other.Time = largest, largest, w.Time*6/10
+			w.Time -= other.Time
+			q.Sites = append(q.Sites, other)
+			q.Parts.Add(w.Cause, -other.Time)
+			q.Parts.Add(other.Cause, other.Time)
+		}
+		s := fleetOf(calls, callees).Join()
+		want := 1.
+		if largest == reqtrace.CauseDescheduled { // the caller's own
+			want = .4
+		}
+		i := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Service == "prices" && !p.Between })
+		if s.Joined < .99 || s.Parts[i].Share < want-.05 {
+			t.Errorf("%v: joined %f, %+v", largest, s.Joined, s.Parts)
 		}
 	}
 }
