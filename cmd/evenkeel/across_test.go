@@ -74,7 +74,7 @@ func TestExplainServicesFailIf(t *testing.T) {
 // TestExplainServicesUnknown: a limit does not pass because a trace is missing.
 func TestExplainServicesUnknown(t *testing.T) {
 	call("explain", "-fail-if", "upstream>30%", fleetTraces[0], fleetTraces[1]).check(t, cli.ExitInconclusive, nil,
-		[]string{"-fail-if upstream>30%: inconclusive: only <1% of the waits for the network are joined"})
+		[]string{"-fail-if upstream>30%: inconclusive: only 1% of the waits for the network are joined"})
 	call("explain", "-fail-if", "10.0.0.1:6060>30%", fleetTraces[0], fleetTraces[1]).check(t, cli.ExitUsage, nil,
 		[]string{`no service "10.0.0.1:6060"`})
 }

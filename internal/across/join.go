@@ -364,12 +364,15 @@ func (j *joiner) replace(
 			return
 		}
 		to, from, at := min(c.to, end), max(min(c.from, end), start), max(c.at, start)
-		take := func(ns int64) float64 { return part * float64(left.take(t, ns)) }
+		take := func(ns int64) float64 {
+			taken := part * float64(left.take(t, ns))
+			into.joined += taken
+			return taken
+		}
 		between := what{service: c.callee.service, between: true}
 		into.add(between, take(end-max(to, start))+take(from-at), 0)
 		if ns := take(to - from); ns > 0 {
 			into.via[via{r.service, c.callee.service, t.Site}] += ns
-			into.joined += ns
 			called[c.callee] += ns
 		}
 		end = at

@@ -241,6 +241,25 @@ func TestWaitOfSeveralCauses(t *testing.T) {
 	}
 }
 
+// TestJoinedOnTheWay: the time on the way to a service is joined, too.
+func TestJoinedOnTheWay(t *testing.T) {
+	calls, callees := requests(1000, 0, 0, oneIn50)
+	for i := range calls {
+		q, r := &calls[i], &callees[i]
+		*r = requestOf(r.Start, 100*time.Microsecond, wait{})
+		r.Caller = q.Calls[0].ID
+		other := reqtrace.Tile{
+			Start: q.Start - time.Millisecond, End: q.Start, Cause: reqtrace.CauseNetwork, Site: "main.other (other.go:7)",
+		}
+		q.Start, q.Path = other.Start, slices.Insert(q.Path, 0, other)
+		q.Sites = append(q.Sites, reqtrace.Blame{Cause: other.Cause, Site: other.Site, Time: time.Millisecond})
+		q.Parts.Add(other.Cause, time.Millisecond)
+	}
+	if s := fleetOf(calls, callees).Join(); s.Joined < .95 || s.Joined > .99 || !s.Parts[0].Between {
+		t.Errorf("joined %f, %+v", s.Joined, s.Parts)
+	}
+}
+
 // TestTakeUnread: a service that waits for CPUs gets the time on the way to it, if it has a part of its
 // own.
 func TestTakeUnread(t *testing.T) {
