@@ -113,6 +113,7 @@ func TestNamed(t *testing.T) {
 			t.Error(d)
 		}
 	}
+	call("explain", "shop="+fleetTraces[0]).check(t, cli.ExitOK, []string{"is waiting for the network."}, nil)
 }
 
 // TestServicesInterrupted: a service that does not answer does not hold up the end.

@@ -107,8 +107,10 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 		return a.Wrong(fs, "-demo has a trace of its own; leave out the others")
 	}
 	var services []string
-	if len(names) > 1 && f.against == nil {
-		services, names = named(names)
+	if f.against == nil {
+		if services, names = named(names); len(names) < 2 {
+			services = nil
+		}
 	}
 	for _, list := range [][]string{names, f.against} {
 		for i := range list {
