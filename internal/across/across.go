@@ -341,7 +341,7 @@ const leastStarved = .25
 // from reading them, too.
 func (p *Part) takeUnread(way *Part) {
 	v := p.Verdict
-	if v == nil || len(v.Causes) == 0 || !slices.Contains(starves, v.Causes[0].Cause) ||
+	if v == nil || !v.Named || len(v.Causes) == 0 || !slices.Contains(starves, v.Causes[0].Cause) ||
 		float64(p.Excess) < leastStarved*float64(way.Excess) || way.Excess <= 0 {
 		return
 	}

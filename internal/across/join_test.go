@@ -264,21 +264,22 @@ func TestJoinedOnTheWay(t *testing.T) {
 // own.
 func TestTakeUnread(t *testing.T) {
 	const ms = time.Millisecond
-	of := func(c reqtrace.Cause) *verdict.Verdict {
+	of := func(c reqtrace.Cause, median time.Duration) *verdict.Verdict {
 		var r reqtrace.Report
-		r.Requests, r.Tail.Mean = 1, 5*ms
+		r.Requests, r.Median.Mean, r.Tail.Mean = 1, median, median+5*ms
 		r.Tail.Excess.Add(c, 5*ms)
 		return verdict.Of(&r)
 	}
 	for _, tt := range []struct {
-		cause     reqtrace.Cause
-		own, want time.Duration
+		cause             reqtrace.Cause
+		median, own, want time.Duration
 	}{
-		{reqtrace.CauseRunqueueBusy, 5 * ms, 10 * ms},
-		{reqtrace.CauseRunqueueBusy, ms, 0},
-		{reqtrace.CauseLock, 5 * ms, 0},
+		{reqtrace.CauseRunqueueBusy, 0, 5 * ms, 10 * ms},
+		{reqtrace.CauseRunqueueBusy, 0, ms, 0},
+		{reqtrace.CauseRunqueueBusy, 20 * ms, 5 * ms, 0}, // no cause to name
+		{reqtrace.CauseLock, 0, 5 * ms, 0},
 	} {
-		p := Part{Excess: tt.own, Tail: tt.own, Verdict: of(tt.cause)}
+		p := Part{Excess: tt.own, Tail: tt.own, Verdict: of(tt.cause, tt.median)}
 		way := Part{Excess: 10 * ms, Tail: 11 * ms, Median: ms}
 		p.takeUnread(&way)
 		if p.Unread != tt.want || p.Excess != tt.own+tt.want || (way.Tail == 0) != (tt.want > 0) {
