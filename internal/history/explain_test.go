@@ -38,27 +38,29 @@ func TestExplainCauses(t *testing.T) {
 		"beyond the usual": {
 			list: usualOnes(50, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
 				mutex),
-			want: Key{lock, "main.get", "main.refresh", "GET /"}, lost: 20 * ms, as: againstSnapshot,
+			want: Key{Cause: lock, Function: "main.get", Holder: "main.refresh", Class: "GET /"},
+			lost: 20 * ms, as: againstSnapshot,
 		},
 		"another class is no measure": {
 			list: usualOnes(50, "GET /other", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
 				mutex),
-			want: Key{running, "", "", "GET /"}, lost: 45 * ms,
+			want: Key{Cause: running, Class: "GET /"}, lost: 45 * ms,
 		},
 		"the history, of a class that is seldom": {
 			list: usualOnes(5, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
 				mutex),
 			old:  Usual{"GET /": {10, partsOf(times{running: 400 * ms})}},
-			want: Key{lock, "main.get", "main.refresh", "GET /"}, lost: 20 * ms, as: againstHistory,
+			want: Key{Cause: lock, Function: "main.get", Holder: "main.refresh", Class: "GET /"},
+			lost: 20 * ms, as: againstHistory,
 		},
 		"a class that is always slow": {
 			list: usualOnes(50, "GET /", 80*ms), last: took(1, "GET /", 0, times{running: 80 * ms, lock: 20 * ms},
 				mutex),
-			want: Key{running, "", "", "GET /"}, lost: 80 * ms,
+			want: Key{Cause: running, Class: "GET /"}, lost: 80 * ms,
 		},
 		"the machine": {
 			list: usualOnes(50, "GET /", 10*ms), last: took(1, "GET /", 0, times{running: 30 * ms, machine: 60 * ms}),
-			want: Key{machine, "", "", "GET /"}, lost: 60 * ms, as: againstSnapshot,
+			want: Key{Cause: machine, Class: "GET /"}, lost: 60 * ms, as: againstSnapshot,
 		},
 		"the machine makes no request usual": {
 			list: func() (list []reqtrace.Request) {
@@ -68,12 +70,12 @@ func TestExplainCauses(t *testing.T) {
 				return list
 			}(),
 			last: took(1, "GET /", 0, times{running: 30 * ms, machine: 35 * ms}),
-			want: Key{machine, "", "", "GET /"}, lost: 35 * ms, as: againstSnapshot,
+			want: Key{Cause: machine, Class: "GET /"}, lost: 35 * ms, as: againstSnapshot,
 		},
 		"both assists are one": {
 			list: usualOnes(50, "GET /", 10*ms),
 			last: took(1, "GET /", 0, times{running: 10 * ms, mark: 20 * ms, wait: 20 * ms, network: 30 * ms}),
-			want: Key{mark, "", "", "GET /"}, lost: 40 * ms, as: againstSnapshot,
+			want: Key{Cause: mark, Class: "GET /"}, lost: 40 * ms, as: againstSnapshot,
 		},
 		"the function that it ran in": {
 			list: usualOnes(50, "GET /", 10*ms), last: func() reqtrace.Request {
@@ -81,7 +83,7 @@ func TestExplainCauses(t *testing.T) {
 				q.Ran = "main.hash (hash.go:3)"
 				return q
 			}(),
-			want: Key{running, "main.hash", "", "GET /"}, lost: 80 * ms, as: againstSnapshot,
+			want: Key{Cause: running, Function: "main.hash", Class: "GET /"}, lost: 80 * ms, as: againstSnapshot,
 		},
 		"the pair of functions with most of it": {
 			list: usualOnes(50, "GET /", 10*ms),
@@ -89,7 +91,7 @@ func TestExplainCauses(t *testing.T) {
 				reqtrace.Blame{Cause: lock, Site: "main.b (b.go:1)", Time: 40 * ms},
 				reqtrace.Blame{Cause: lock, Site: "main.a (a.go:2)", Time: 30 * ms},
 				reqtrace.Blame{Cause: lock, Site: "main.a (a.go:1)", Time: 20 * ms}),
-			want: Key{lock, "main.a", "", "GET /"}, lost: 90 * ms, as: againstSnapshot,
+			want: Key{Cause: lock, Function: "main.a", Class: "GET /"}, lost: 90 * ms, as: againstSnapshot,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +113,7 @@ func TestExplainDetails(t *testing.T) {
 		Requests: 51, Usual: Usual{"GET /": {6, partsOf(times{reqtrace.CauseRunning: 30 * ms})}},
 		Slow: []Request{{
 			ID: "g7@3602065000", Mark: "order-7", Start: night.Add(2 * time.Second), Duration: 65 * ms,
-			Key:  Key{reqtrace.CauseLock, "main.get", "main.refresh", "GET /"},
+			Key:  Key{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: "GET /"},
 			Lost: 60 * ms, Against: againstSnapshot,
 			Words: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)",
 			Place: "main.get (main.go:33)", HolderPlace: "main.refresh (main.go:40)",

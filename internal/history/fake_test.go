@@ -86,9 +86,9 @@ func slow(id int, at time.Time, k Key, lost time.Duration) Request {
 }
 
 var (
-	lockKey  = Key{reqtrace.CauseLock, "main.get", "main.refresh", "GET /orders"}
-	sleepKey = Key{reqtrace.CauseSleep, "main.retry", "", "GET /orders"}
-	runKey   = Key{reqtrace.CauseRunning, "", "", "POST /report"}
+	lockKey  = Key{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: "GET /orders"}
+	sleepKey = Key{Cause: reqtrace.CauseSleep, Function: "main.retry", Class: "GET /orders"}
+	runKey   = Key{Cause: reqtrace.CauseRunning, Class: "POST /report"}
 )
 
 // little is a history that is short in JSON: a fuzzer changes few bytes at a time.
@@ -149,8 +149,8 @@ func act(r *rand.Rand, to ...*History) {
 		}
 	default:
 		q := slow(r.IntN(1e6), at, Key{
-			reqtrace.Cause(r.IntN(len(reqtrace.Causes()))), fmt.Sprint("main.f", r.IntN(3)),
-			"", class,
+			Cause: reqtrace.Cause(r.IntN(len(reqtrace.Causes()))), Function: fmt.Sprint("main.f", r.IntN(3)),
+			Class: class,
 		}, time.Duration(r.IntN(1e8)))
 		q.Build, q.Cut = fmt.Sprint("v", r.IntN(4)), r.IntN(9) == 0
 		for _, h := range to {

@@ -87,7 +87,7 @@ func TestNew(t *testing.T) {
 		}, map[Key][2]bool{lockKey: {true, false}, runKey: {}}},
 		"of another class it was there before": {func(h *History) {
 			h.addWatched("v1", night.Add(5*time.Hour), 5*time.Hour, time.Hour)
-			h.addOnce(of("v1", 1, time.Minute, Key{runKey.Cause, runKey.Function, "", "GET /other"}))
+			h.addOnce(of("v1", 1, time.Minute, Key{Cause: runKey.Cause, Class: "GET /other"}))
 			h.addOnce(of("v2", 2, 4*time.Hour, runKey))
 			h.addOnce(of("v2", 3, 4*time.Hour, runKey))
 		}, map[Key][2]bool{runKey: {}}},
@@ -104,8 +104,8 @@ func TestNew(t *testing.T) {
 		}, map[Key][2]bool{lockKey: {}, runKey: {}}},
 		"the machine": {func(h *History) {
 			h.addWatched("v1", night, 2*time.Hour, 2*time.Hour)
-			h.addOnce(of("v2", 2, time.Minute, Key{reqtrace.CauseMachine, "", "", "GET /"}))
-		}, map[Key][2]bool{{reqtrace.CauseMachine, "", "", "GET /"}: {}}},
+			h.addOnce(of("v2", 2, time.Minute, Key{Cause: reqtrace.CauseMachine, Class: "GET /"}))
+		}, map[Key][2]bool{{Cause: reqtrace.CauseMachine, Class: "GET /"}: {}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := added(tt.do)
@@ -171,12 +171,15 @@ func TestMergeSame(t *testing.T) {
 // TestBounds: however much is added, what is kept is bounded, and the sums are still right.
 func TestBounds(t *testing.T) {
 	h := &History{keepHours: 60, keepKeys: 40}
-	heavy := Key{reqtrace.CauseLock, "main.heavy", "", "GET /"}
+	heavy := Key{Cause: reqtrace.CauseLock, Function: "main.heavy", Class: "GET /"}
 	const hours, each = 90, 80
 	for hour := range hours {
 		at := night.Add(time.Duration(hour) * time.Hour)
 		for i := range each {
-			k := Key{reqtrace.CauseChannel, fmt.Sprint("main.f", i+each*(hour%10)), "", fmt.Sprint("GET /", i)}
+			k := Key{
+				Cause: reqtrace.CauseChannel, Function: fmt.Sprint("main.f", i+each*(hour%10)),
+				Class: fmt.Sprint("GET /", i),
+			}
 			if i%10 == 9 {
 				k = heavy
 			}
@@ -209,7 +212,7 @@ func TestBounds(t *testing.T) {
 	if n != 60*each || h.Coverage(time.Time{}).Seen != 60*each {
 		t.Errorf("%d requests, want %d", n, 60*each)
 	}
-	if list[0].Key != (Key{reqtrace.CauseChannel, Others, "", Others}) || list[1].Key != heavy ||
+	if list[0].Key != (Key{Cause: reqtrace.CauseChannel, Function: Others, Class: Others}) || list[1].Key != heavy ||
 		list[1].Requests != 60*each/10 {
 		t.Errorf("%+v", list[:2])
 	}
@@ -307,7 +310,7 @@ func TestOddClocks(t *testing.T) {
 func TestLeads(t *testing.T) {
 	h := &History{}
 	h.addWatched("v1", night, 2*time.Hour, 2*time.Hour)
-	machine := Key{reqtrace.CauseMachine, "", "", "GET /"}
+	machine := Key{Cause: reqtrace.CauseMachine, Class: "GET /"}
 	for i := range 100 {
 		h.addOnce(slow(1000+i, night, machine, 50*ms))
 	}
@@ -317,7 +320,8 @@ func TestLeads(t *testing.T) {
 		h.addOnce(slow(i, night, k, 50*ms))
 	}
 	for i := range 30 {
-		r := slow(100+i, night, Key{reqtrace.CauseRunning, fmt.Sprint("main.hash", i), "", "GET /"}, 50*ms)
+		k := Key{Cause: reqtrace.CauseRunning, Function: fmt.Sprint("main.hash", i), Class: "GET /"}
+		r := slow(100+i, night, k, 50*ms)
 		r.Build = "v2"
 		h.addOnce(r)
 	}
@@ -344,8 +348,8 @@ func TestLeads(t *testing.T) {
 	}
 	long := strings.Repeat("évenkeel", 20)
 	for _, k := range []Key{
-		{reqtrace.CauseLock, "main.get", "main.refresh", long},
-		{reqtrace.CauseLock, long, long, long},
+		{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: long},
+		{Cause: reqtrace.CauseLock, Function: long, Holder: long, Class: long},
 	} {
 		h = &History{}
 		h.addOnce(slow(1, night, k, 50*ms))
@@ -362,7 +366,7 @@ func TestLeads(t *testing.T) {
 // are of all slow requests. Requests of a class that was not counted stand for themselves.
 func TestWeights(t *testing.T) {
 	h := &History{}
-	network := Key{reqtrace.CauseNetwork, "main.ask", "", "POST /report"}
+	network := Key{Cause: reqtrace.CauseNetwork, Function: "main.ask", Class: "POST /report"}
 	for i := range 30 {
 		h.addOnce(slow(i, night, lockKey, 50*ms)) // of the same class
 		if i%3 == 0 {
@@ -373,7 +377,7 @@ func TestWeights(t *testing.T) {
 	h.count(night, "GET /orders", Count{Slow: 40})
 	h.count(night, "POST /report", Count{Slow: 160, Off: 150})
 	h.count(night, "GET /unseen", Count{Slow: 1000, Off: 1000}) // says nothing
-	h.addOnce(slow(999, night, Key{reqtrace.CauseRunning, "main.f", "", "uncounted"}, 50*ms))
+	h.addOnce(slow(999, night, Key{Cause: reqtrace.CauseRunning, Function: "main.f", Class: "uncounted"}, 50*ms))
 	for _, s := range h.Summaries(time.Time{}) {
 		want := map[reqtrace.Cause]float64{
 			reqtrace.CauseLock: 30, reqtrace.CauseSleep: 10, reqtrace.CauseNetwork: 160,

@@ -38,7 +38,7 @@ func knownHistory() *History {
 	add(120, lockKey, -4*time.Hour, 2*time.Minute, 62*ms, "v1")
 	add(12, sleepKey, -3*time.Hour, 15*time.Minute, 51*ms, "v1")
 	add(60, runKey, -30*time.Minute, 30*time.Second, 75*ms, "v2")
-	add(3, Key{reqtrace.CauseMachine, "", "", "GET /orders"}, -90*time.Minute, time.Second, 300*ms, "v1")
+	add(3, Key{Cause: reqtrace.CauseMachine, Class: "GET /orders"}, -90*time.Minute, time.Second, 300*ms, "v1")
 	h.count(night.Add(-time.Hour), "GET /orders", Count{Slow: 9, Limited: 6, Off: 2, Failed: 1})
 	h.addUsual(night.Add(-time.Hour),
 		Usual{"GET /orders": {20, partsOf(times{reqtrace.CauseRunning: 40 * ms})}})

@@ -106,7 +106,7 @@ func (r Request) bounded() Request {
 }
 
 func (k Key) bounded() Key {
-	return Key{k.Cause, shorten(k.Function), shorten(k.Holder), shorten(k.Class)}
+	return Key{Cause: k.Cause, Function: shorten(k.Function), Holder: shorten(k.Holder), Class: shorten(k.Class)}
 }
 
 // wallClock returns t as it is kept. A year that JSON cannot write becomes the zero time.

@@ -29,7 +29,8 @@ func writeUntilKilled(dir string) {
 	}
 	for batch := 0; ; batch++ {
 		for i := range batchSize {
-			k := Key{lockKey.Cause, fmt.Sprint("main.f", i%10), "main.refresh", strings.Repeat("x", maxText)}
+			k := lockKey
+			k.Function, k.Class = fmt.Sprint("main.f", i%10), strings.Repeat("x", maxText)
 			s.addOne(slow(batch*batchSize+i, night, k, 10*ms))
 			s.Count(night, "GET /", Count{Slow: 1})
 		}

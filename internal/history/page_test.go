@@ -56,14 +56,14 @@ func TestPageOfLittle(t *testing.T) {
 		"4 requests were slow, and none of them is explained") || !strings.Contains(p, "4 while recording was off") {
 		t.Error(p)
 	}
-	h.addOnce(slow(1, night, Key{reqtrace.CauseLock, "main.get", "", "GET /"}, ms))
+	h.addOnce(slow(1, night, Key{Cause: reqtrace.CauseLock, Function: "main.get", Class: "GET /"}, ms))
 	if got, want := h.Sentence(time.Time{}),
 		"4 requests were slow (1 explained): 100% waiting for a lock"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q is said of one request of four", got)
 	}
 	h = &History{}
 	for i := range pageCauses + 2 {
-		h.addOnce(slow(i, night, Key{reqtrace.CauseLock, fmt.Sprint("main.f", i), "", "GET /"}, ms))
+		h.addOnce(slow(i, night, Key{Cause: reqtrace.CauseLock, Function: fmt.Sprint("main.f", i), Class: "GET /"}, ms))
 	}
 	if p := pageOf(t, h, PageOptions{}); !strings.Contains(p, "And 2 more causes, which made 2 requests slow.") {
 		t.Error(p)
@@ -73,7 +73,7 @@ func TestPageOfLittle(t *testing.T) {
 func TestPageEscapes(t *testing.T) {
 	evil := "evil</style></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'"
 	h := &History{}
-	r := slow(1, night, Key{reqtrace.CauseLock, evil, evil, evil}, ms)
+	r := slow(1, night, Key{Cause: reqtrace.CauseLock, Function: evil, Holder: evil, Class: evil}, ms)
 	for _, text := range []*string{
 		&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Doing, &r.Breakdown, &r.Snapshot, &r.Build, &r.TraceID,
 		&r.Path[0].Place,
@@ -134,7 +134,8 @@ func TestMark(t *testing.T) {
 
 // noted is a slow request of a kept snapshot, as a trace shows it.
 func noted(number uint64, class string) Request {
-	q := slow(int(number), night, Key{reqtrace.CauseLock, "main.get", "main.refresh", class}, ms)
+	k := Key{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: class}
+	q := slow(int(number), night, k, ms)
 	q.Mark = Mark("a", number)
 	return q
 }

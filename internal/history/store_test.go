@@ -268,7 +268,9 @@ func TestStoreBounded(t *testing.T) {
 
 // longKey is one of many causes, that takes as many bytes as one may.
 func longKey(i int) Key {
-	return Key{lockKey.Cause, fmt.Sprintf("main.f%d", i), "main.refresh", strings.Repeat("x", maxText)}
+	k := lockKey
+	k.Function, k.Class = fmt.Sprintf("main.f%d", i), strings.Repeat("x", maxText)
+	return k
 }
 
 // TestStoreBoundedInAnHour: so does one of more causes in an hour than there is room for, and it is
@@ -348,10 +350,9 @@ func TestStoreCoarsens(t *testing.T) {
 	for minute := range hours * 60 {
 		for i := range 6 {
 			id++
-			s.addOne(slow(id, night.Add(time.Duration(minute)*time.Minute), Key{
-				lockKey.Cause, fmt.Sprint("main.f", i),
-				"main.refresh", fmt.Sprint("GET /", i),
-			}, ms))
+			k := lockKey
+			k.Function, k.Class = fmt.Sprint("main.f", i), fmt.Sprint("GET /", i)
+			s.addOne(slow(id, night.Add(time.Duration(minute)*time.Minute), k, ms))
 		}
 	}
 	if err := s.flush(); err != nil {
