@@ -88,7 +88,12 @@ func (x *explainer) add(q *reqtrace.Request) {
 		// within a microsecond.
 		ID:   "g" + strconv.FormatInt(q.Goroutine, 10) + "@" + strconv.FormatInt(q.Clock/1000, 10),
 		Mark: q.ID, Start: q.Began, Duration: q.Duration(), Snapshot: x.trace.Snapshot, Build: x.trace.Build,
-		Key: Key{Class: q.Class},
+		Key: Key{Class: q.Class}, Caller: q.Caller,
+	}
+	for _, c := range q.Calls {
+		if c.ID != "" {
+			s.Calls = append(s.Calls, Call{shorten(c.ID), c.Start - q.Start})
+		}
 	}
 	if q.Cut == reqtrace.CutStart {
 		s.Cut = true

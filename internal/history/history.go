@@ -105,6 +105,7 @@ func (h *History) insert(r Request) {
 	}
 	count.Seen++
 	h.know(r.Key, r.Start, r.Build)
+	r.Caller, r.Calls = "", nil
 	one := cell{minutes: perMinute[lost]{{minute, lost{1, r.Lost}}}, first: r.Start, last: r.Start, worst: r}
 	entry(x.cells, r.Key).merge(&one)
 	x.fold(cmp.Or(h.keepKeys, defaultKeys), r.Key)

@@ -2,10 +2,12 @@ package history
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -18,6 +20,9 @@ type Key struct {
 	Function string         `json:"function,omitempty"` // that waited, or in which the request ran
 	Holder   string         `json:"holder,omitempty"`   // that had what was waited for
 	Class    string         `json:"class,omitempty"`
+	// Such as "stock/prices": it waited for stock, which waited for prices. Cause, Function and
+	// Holder are of the last one's request ([Request.WaitsFor]).
+	Services string `json:"services,omitempty"`
 }
 
 func (k Key) anyClass() Key {
@@ -27,7 +32,7 @@ func (k Key) anyClass() Key {
 
 func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Holder, b.Holder),
-		cmp.Compare(a.Class, b.Class))
+		cmp.Compare(a.Class, b.Class), cmp.Compare(a.Services, b.Services))
 }
 
 type Request struct {
@@ -55,6 +60,41 @@ type Request struct {
 	Snapshot  string `json:"snapshot,omitempty"`
 	Build     string `json:"build,omitempty"`
 	TraceID   string `json:"trace_id,omitempty"`
+
+	// Only of an [Explained] that was not read from JSON: the id of the call that brought the
+	// request, and its own calls in order.
+	Caller string `json:"-"`
+	Calls  []Call `json:"-"`
+}
+
+// Call is a call of another service. That one's request has the ID as its Caller.
+type Call struct {
+	ID    string
+	After time.Duration // the start of the request
+}
+
+// WaitsFor makes r a request that waited for x, a request of the last of these services. Each
+// service is called by the one before it.
+func (r *Request) WaitsFor(services []string, x *Request) {
+	class := r.Key.Class
+	r.Key = x.Key
+	r.Key.Class, r.Key.Services = class, strings.Join(services, "/")
+	r.Place, r.HolderPlace, r.Doing = x.Place, x.HolderPlace, x.Doing
+	of := textfmt.Duration(x.Duration)
+	if x.Snapshot != "" {
+		of += ", snapshot " + x.Snapshot
+	}
+	r.Words = fmt.Sprintf("waiting for %s (%s): %s", through(r.Key.Services), of, x.Words)
+}
+
+// through returns "prices, through stock" for "stock/prices".
+func through(services string) string {
+	names := strings.Split(services, "/")
+	t := names[len(names)-1]
+	for _, name := range names[:len(names)-1] {
+		t += ", through " + name
+	}
+	return t
 }
 
 type Step struct {
@@ -91,7 +131,7 @@ const maxText = 512
 func (r Request) bounded() Request {
 	for _, s := range []*string{
 		&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Doing, &r.Breakdown, &r.Snapshot,
-		&r.Build, &r.TraceID,
+		&r.Build, &r.TraceID, &r.Caller,
 	} {
 		*s = shorten(*s)
 	}
@@ -106,7 +146,10 @@ func (r Request) bounded() Request {
 }
 
 func (k Key) bounded() Key {
-	return Key{Cause: k.Cause, Function: shorten(k.Function), Holder: shorten(k.Holder), Class: shorten(k.Class)}
+	return Key{
+		Cause: k.Cause, Function: shorten(k.Function), Holder: shorten(k.Holder), Class: shorten(k.Class),
+		Services: shorten(k.Services),
+	}
 }
 
 // wallClock returns t as it is kept. A year that JSON cannot write becomes the zero time.

@@ -201,8 +201,10 @@ func (h *History) lastBuild() string {
 
 func (n *newness) of(k Key) (isNew, sinceBuild bool) {
 	x := n.known[k]
-	if x == nil || k.Function == Others || k.Cause == reqtrace.CauseMachine {
-		return false, false // Others are many causes, and the machine is not the program's
+	if x == nil || k.Function == Others || k.Services != "" || k.Cause == reqtrace.CauseMachine {
+		// Others are many causes, and the machine is not the program's. Which requests are joined
+		// with other services depends on the snapshots of these.
+		return false, false
 	}
 	if len(x.builds) == 1 && x.builds[n.build] && n.older.enough() {
 		return true, true
@@ -220,7 +222,17 @@ func (k Key) words() string {
 	if k.Function == Others && k.Class == Others {
 		return "other causes: " + verdict.Phrase(k.Cause)
 	}
+	if k.Services != "" {
+		return "waiting for " + k.awaited()
+	}
 	return verdict.Words(&reqtrace.Blame{Cause: k.Cause, Site: k.Function, Holder: k.Holder})
+}
+
+// awaited returns "prices: waiting for a lock that main.refresh holds, in main.get".
+func (k Key) awaited() string {
+	of := k
+	of.Services = ""
+	return through(k.Services) + ": " + of.words()
 }
 
 // String returns "waiting for a lock that main.refresh holds, in main.get, in GET /orders and 2
@@ -236,6 +248,17 @@ func (s *Summary) in() string {
 		t += fmt.Sprintf(" and %d more", n)
 	}
 	return t
+}
+
+// SentenceOf says which other service most slow requests of a service waited for, and why. If most
+// waited for none, it is as [History.Sentence].
+func (h *History) SentenceOf(service string, since time.Time) string {
+	list := h.Summaries(since)
+	if len(list) == 0 || list[0].Key.Services == "" {
+		return service + ": " + h.Sentence(since)
+	}
+	return fmt.Sprintf("%s of %s's slow requests waited for %s.", textfmt.Share(list[0].Share), service,
+		list[0].Key.awaited())
 }
 
 const (
