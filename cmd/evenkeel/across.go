@@ -26,10 +26,7 @@ import (
 // or a file's name.
 func named(list []string) (services, targets []string) {
 	for _, x := range list {
-		name, target, ok := strings.Cut(x, "=")
-		if _, err := os.Stat(x); err == nil || !ok || strings.ContainsAny(name, "/:?") {
-			name, target = "", x
-		}
+		name, target := splitName(x)
 		services, targets = append(services, name), append(targets, target)
 	}
 	short := make([]string, len(list))
@@ -46,6 +43,15 @@ func named(list []string) (services, targets []string) {
 		}
 	}
 	return services, targets
+}
+
+// splitName splits NAME=TARGET. A target without a name has the name "".
+func splitName(x string) (name, target string) {
+	name, target, ok := strings.Cut(x, "=")
+	if _, err := os.Stat(x); err == nil || !ok || strings.ContainsAny(name, "/:?") {
+		return "", x
+	}
+	return name, target
 }
 
 func targetName(target string, port bool) string {

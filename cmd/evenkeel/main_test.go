@@ -41,6 +41,10 @@ func TestMain(m *testing.M) {
 	if name, value, _ := strings.Cut(asCommand, "="); os.Getenv(name) == value {
 		main() // it exits
 	}
+	if next, ok := os.LookupEnv(asService); ok {
+		serveOrders(next)
+		return
+	}
 	// A program built for the race detector sleeps at its end otherwise.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 	code := m.Run()

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -58,14 +61,18 @@ func runTop(ctx context.Context, a *cli.App, args []string) error {
 }
 
 const reportHelp = `
-evenkeel report [flags] URL|FILE...
+evenkeel report [flags] [SERVICE=]URL|FILE...
 
 Says what made requests slow, when and why, for all replicas together. An operand is the URL of a
 recorder, its folder, its history.log, or JSON of evenkeel top -json.
 
+Give each operand the name of its service, and the report says which of the other services the
+first one's slow requests waited for, and why that one was slow.
+
   evenkeel report -html slow.html http://10.0.0.1:6060 http://10.0.0.2:6060
   evenkeel report -since 12h -html night.html http://10.0.0.1:6060
   evenkeel report -html slow.html /var/lib/orders/evenkeel      of a service that has ended
+  evenkeel report shop=http://10.0.0.1:6060 shop=http://10.0.0.2:6060 prices=http://10.0.0.3:6060
 
 A recorder's Options.Analyze runs evenkeel report -snapshot.
 `
@@ -93,7 +100,7 @@ func runReport(ctx context.Context, a *cli.App, args []string) error {
 	case *asJSON && *html == cli.ToStdout:
 		return a.Wrong(fs, "-json and -html - both go to standard output; give the page a file")
 	}
-	v, err := replicas.New(a, names, true)
+	v, names, err := reported(a, names)
 	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
@@ -105,4 +112,23 @@ func runReport(ctx context.Context, a *cli.App, args []string) error {
 	ctx, release := a.Catch(ctx)
 	defer release()
 	return v.Report(ctx, *html, *title, *asJSON)
+}
+
+// reported returns what is reported, and its URLs and files.
+func reported(a *cli.App, operands []string) (v *replicas.View, targets []string, err error) {
+	services := make([]string, len(operands))
+	targets = make([]string, len(operands))
+	for i, x := range operands {
+		services[i], targets[i] = splitName(x)
+	}
+	at, name := slices.Index(services, ""), cmp.Or(services...)
+	switch {
+	case name == "":
+		v, err = replicas.New(a, targets, true)
+	case at >= 0:
+		err = fmt.Errorf("%s has no service's name, as %s has; write %s=%s", targets[at], name, name, targets[at])
+	default:
+		v, err = replicas.NewServices(a, services, targets)
+	}
+	return v, targets, err
 }

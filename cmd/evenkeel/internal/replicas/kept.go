@@ -43,6 +43,25 @@ type findings struct {
 	store  *history.Store
 	done   map[string]bool
 	failed []string
+
+	joins    bool // analysed is needed
+	analysed []analysed
+}
+
+type analysed struct {
+	head  history.Head
+	found history.Explained
+}
+
+// addAgain adds again what was analysed, after it was changed.
+func (f *findings) addAgain() {
+	if f.store == nil {
+		return
+	}
+	f.store = history.Open(history.Options{})
+	for _, x := range f.analysed {
+		f.store.AddKept(&x.head, &x.found)
+	}
 }
 
 type keeper interface {
@@ -51,13 +70,16 @@ type keeper interface {
 	read(ctx context.Context, name string, most int64) ([]byte, error)
 }
 
+// history returns the replica's history, to which f.store has to be added.
 func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *counter) (*history.History, error) {
 	h, source, err := k.history(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if f.store == nil || f.source != source {
-		*f = findings{source: source, store: history.Open(history.Options{}), done: map[string]bool{}}
+		*f = findings{
+			source: source, store: history.Open(history.Options{}), done: map[string]bool{}, joins: f.joins,
+		}
 	}
 	fresh, err := f.explain(ctx, k, since, n)
 	switch {
@@ -69,7 +91,6 @@ func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *co
 			return nil, err
 		}
 	}
-	h.AddFound(f.store.Since(since))
 	return h, nil
 }
 
@@ -127,6 +148,11 @@ func (f *findings) explainOne(ctx context.Context, k keeper, id string) error {
 	e, err := h.Explain(ctx, bytes.NewReader(trace), reqtrace.Options{})
 	if err != nil {
 		return err
+	}
+	if f.joins {
+		x := analysed{history.Head{Trace: h.Trace, Noted: h.Noted}, *e}
+		x.found.Slow = slices.Clone(e.Slow) // AddKept changes it
+		f.analysed = append(f.analysed, x)
 	}
 	f.store.AddKept(&h, e)
 	return nil

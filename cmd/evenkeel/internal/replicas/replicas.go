@@ -34,6 +34,8 @@ type replica struct {
 	name string
 	url  string // of its JSON; "": a file
 	kept *findings
+
+	service string // "": all are replicas of one
 }
 
 type answer struct {
@@ -67,7 +69,7 @@ func parse(name string, files bool) (replica, error) {
 		u = u.JoinPath("json")
 	}
 	u.Fragment = ""
-	return replica{name, u.String(), &findings{}}, nil
+	return replica{name: name, url: u.String(), kept: &findings{}}, nil
 }
 
 func parseAll(names []string, files bool) ([]replica, error) {
@@ -97,36 +99,41 @@ func (v *View) ask(ctx context.Context) []answer {
 	answers := make([]answer, len(v.replicas))
 	n := newCounter(v.app)
 	defer n.end()
+	since := begin(v.Since, time.Now())
 	turns := make(chan bool, atOnce)
 	var wg sync.WaitGroup
 	for i, r := range v.replicas {
 		wg.Go(func() {
 			turns <- true
 			defer func() { <-turns }()
-			h, err := r.history(ctx, v.client, v.Since, n)
+			h, err := r.history(ctx, v.client, v.Since, since, n)
 			answers[i] = answer{r, h, r.kept.failed, err}
 		})
 	}
 	wg.Wait()
+	if v.services != nil {
+		join(answers)
+	}
+	for _, a := range answers {
+		if a.err == nil && a.kept.store != nil {
+			a.history.AddFound(a.kept.store.Since(since))
+		}
+	}
 	return answers
 }
 
 func (r *replica) history(
-	ctx context.Context, c *http.Client, since time.Duration, n *counter,
+	ctx context.Context, c *http.Client, last time.Duration, since time.Time, n *counter,
 ) (*history.History, error) {
-	var from time.Time
-	if since > 0 {
-		from = time.Now().Add(-since)
-	}
 	if r.url != "" {
 		u, err := url.Parse(r.url)
 		if err != nil {
 			return nil, err
 		}
-		return r.kept.history(ctx, served{c, u, since}, from, n)
+		return r.kept.history(ctx, served{c, u, last}, since, n)
 	}
 	if fi, err := os.Stat(r.name); err == nil && fi.IsDir() {
-		return r.kept.history(ctx, folder(r.name), from, n)
+		return r.kept.history(ctx, folder(r.name), since, n)
 	}
 	h, _, err := readHistory(r.name)
 	return h, err
@@ -165,6 +172,9 @@ type merged struct {
 	answered int
 	all      int
 	missing  []string // and why, safe for a terminal
+
+	service string // "": all are replicas of one
+	others  []*merged
 }
 
 func merge(answers []answer) (*merged, error) {
@@ -186,7 +196,7 @@ func merge(answers []answer) (*merged, error) {
 		m.answered++
 	}
 	if m.answered == 0 {
-		return nil, errors.New(strings.Join(m.missing, "\n  "))
+		return m, errors.New(strings.Join(m.missing, "\n  "))
 	}
 	return m, nil
 }

@@ -18,6 +18,7 @@ type View struct {
 	app      *cli.App
 	client   *http.Client
 	replicas []replica
+	services []string // nil: all are replicas of one
 	Since    time.Duration
 	Rows     int
 }
@@ -36,6 +37,10 @@ func (v *View) Close() { v.client.CloseIdleConnections() }
 func (v *View) text(m *merged, now time.Time) string {
 	var b strings.Builder
 	writeTop(&b, m, v.Since, now, v.Rows, v.app.Style)
+	for _, other := range m.others {
+		fmt.Fprintln(&b)
+		writeHead(&b, other, v.Since, now, v.app.Style)
+	}
 	return b.String()
 }
 
@@ -73,7 +78,7 @@ func (v *View) Follow(ctx context.Context, every time.Duration) error {
 
 // Report writes a page and JSON if asked, else text.
 func (v *View) Report(ctx context.Context, html, title string, asJSON bool) error {
-	m, err := merge(v.ask(ctx))
+	m, err := v.merge(v.ask(ctx))
 	if ctx.Err() != nil {
 		return cli.ErrInterrupted
 	}
@@ -92,19 +97,24 @@ func (v *View) Report(ctx context.Context, html, title string, asJSON bool) erro
 		fmt.Fprintf(v.app.Stderr, "! %s\n", line)
 	}
 	if asJSON {
-		return cli.WriteJSON(v.app.Stdout, m.history)
+		return cli.WriteJSON(v.app.Stdout, m.json())
 	}
 	return nil
 }
 
 func (v *View) page(m *merged, name, title string, now time.Time) error {
-	o := history.PageOptions{Title: title, Now: now, Status: []string{replicasText(m)}}
+	o := history.PageOptions{
+		Title: title, Now: now, Since: begin(v.Since, now), Status: []string{replicasText(m)},
+	}
 	live := slices.ContainsFunc(v.replicas, func(r replica) bool { return r.url != "" })
-	switch {
-	case v.Since > 0:
-		o.Since = now.Add(-v.Since)
-	case !live: // a file shows no later days
+	if v.Since == 0 && !live { // a file shows no later days
 		o.Now = time.Time{}
+	}
+	if text := m.joined(o.Since); text != "" {
+		o.Status = append(o.Status, text)
+	}
+	for _, other := range m.others {
+		o.Status = append(o.Status, other.sentence(o.Since))
 	}
 	for _, line := range m.missing {
 		o.Sources = append(o.Sources, "Not in it: "+line)
@@ -116,16 +126,8 @@ const worstShown = 5
 
 // writeTop writes at most rows causes. If last is 0, it uses all of the history.
 func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, rows int, style textfmt.Style) {
-	h, since, of := m.history, time.Time{}, "all that is kept"
-	if last > 0 {
-		since, of = now.Add(-last), "in the last "+lastText(last)
-	}
-	list := h.Summaries(since)
-	fmt.Fprintln(b, style.Bold(textfmt.Printable(h.Sentence(since))))
-	fmt.Fprintln(b, style.Dim(textfmt.Printable(fmt.Sprintf("%s, %s: %s", replicasText(m), of, h.Coverage(since)))))
-	for _, line := range m.missing {
-		fmt.Fprintf(b, "! %s\n", line)
-	}
+	writeHead(b, m, last, now, style)
+	list := m.history.Summaries(begin(last, now))
 	if len(list) == 0 {
 		return
 	}
@@ -161,6 +163,35 @@ func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, 
 	writeWorst(b, shown, now, style)
 }
 
+// begin returns when the last time began, or zero for all.
+func begin(last time.Duration, now time.Time) time.Time {
+	if last > 0 {
+		return now.Add(-last)
+	}
+	return time.Time{}
+}
+
+func writeHead(b *strings.Builder, m *merged, last time.Duration, now time.Time, style textfmt.Style) {
+	since, of := begin(last, now), "all that is kept"
+	if last > 0 {
+		of = "in the last " + lastText(last)
+	}
+	fmt.Fprintln(b, style.Bold(textfmt.Printable(m.sentence(since))))
+	if m.answered == 0 { // the first service's head says why
+		return
+	}
+	lines := []string{fmt.Sprintf("%s, %s: %s", replicasText(m), of, m.history.Coverage(since))}
+	if text := m.joined(since); text != "" {
+		lines = append(lines, text)
+	}
+	for _, line := range lines {
+		fmt.Fprintln(b, style.Dim(textfmt.Printable(line)))
+	}
+	for _, line := range m.missing {
+		fmt.Fprintf(b, "! %s\n", line)
+	}
+}
+
 func writeWorst(b *strings.Builder, list []history.Summary, now time.Time, style textfmt.Style) {
 	fmt.Fprintf(b, "\n%s\n", style.Bold("the worst of each"))
 	for _, s := range list[:min(len(list), worstShown)] {
@@ -175,10 +206,14 @@ func writeWorst(b *strings.Builder, list []history.Summary, now time.Time, style
 }
 
 func replicasText(m *merged) string {
-	if m.answered == m.all {
-		return textfmt.Plural(m.all, "replica")
+	text := textfmt.Plural(m.all, "replica")
+	if m.answered < m.all {
+		text = fmt.Sprintf("%d of %s", m.answered, text)
 	}
-	return fmt.Sprintf("%d of %s", m.answered, textfmt.Plural(m.all, "replica"))
+	if m.service != "" {
+		text += " of " + m.service
+	}
+	return text
 }
 
 func lastText(d time.Duration) string {
