@@ -93,7 +93,8 @@ func TestCalls(t *testing.T) {
 			for _, at := range []int64{40, 60} {
 				sends(s.at(at), caller)
 				s.at(at+10).wake(0, reads).at(at+11).run(reads, reads)
-				s.wakes(reads, caller, "runtime.selectgo", readLoop).wait(reads, "network", "bufio.(*Reader).Peek", readLoop)
+				s.wakes(reads, caller, "runtime.selectgo", readLoop)
+				s.wait(reads, "network", "bufio.(*Reader).Peek", readLoop)
 				s.at(at+12).run(caller, caller)
 			}
 		}, []Call{

@@ -249,7 +249,8 @@ func TestJoinedOnTheWay(t *testing.T) {
 		*r = requestOf(r.Start, 100*time.Microsecond, wait{})
 		r.Caller = q.Calls[0].ID
 		other := reqtrace.Tile{
-			Start: q.Start - time.Millisecond, End: q.Start, Cause: reqtrace.CauseNetwork, Site: "main.other (other.go:7)",
+			Start: q.Start - time.Millisecond, End: q.Start, Cause: reqtrace.CauseNetwork,
+			Site: "main.other (other.go:7)",
 		}
 		q.Start, q.Path = other.Start, slices.Insert(q.Path, 0, other)
 		q.Sites = append(q.Sites, reqtrace.Blame{Cause: other.Cause, Site: other.Site, Time: time.Millisecond})

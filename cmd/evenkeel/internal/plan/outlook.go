@@ -217,6 +217,10 @@ type limits struct {
 	Memory   float64 `json:"memory_bytes,omitempty"` // of one replica; default 0: no limit
 }
 
+func refuse(field, format string, args ...any) error {
+	return fmt.Errorf("%s: "+format, append([]any{field}, args...)...)
+}
+
 // Queues grow fast above it.
 const knee = 0.85
 
@@ -256,7 +260,7 @@ func (s load) withDefaults() (load, error) {
 		{"Beside", s.Beside, false},
 	} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
-			return s, fmt.Errorf("%s: %g is out of range: use a figure above 0", f.field, f.value)
+			return s, refuse(f.field, "%g is out of range: use a figure above 0", f.value)
 		}
 	}
 	for field, r := range map[string]Range{"Work": s.Work, "MarkPerByte": s.MarkPerByte, "Held": s.Held} {
@@ -265,11 +269,11 @@ func (s load) withDefaults() (load, error) {
 		}
 	}
 	if s.Work.Low == 0 && s.Work.High > 0 {
-		return s, fmt.Errorf("Work: %g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
+		return s, refuse("Work", "%g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
 			s.Work.Low, s.Work.High)
 	}
 	if s.Procs < 0 {
-		return s, fmt.Errorf("Procs: %d is negative: use how many processors a replica has", s.Procs)
+		return s, refuse("Procs", "%d is negative: use how many processors a replica has", s.Procs)
 	}
 	s.Procs = max(s.Procs, 1)
 	if s.MarkPerByte.IsZero() {
@@ -284,11 +288,11 @@ func (s load) withDefaults() (load, error) {
 func (o limits) check() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 1e6:
-		return fmt.Errorf("Replicas: %d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
+		return refuse("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
 	case o.Turns < 0 || o.Turns > 1e6:
-		return fmt.Errorf("Turns: %d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
+		return refuse("Turns", "%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
 	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
-		return fmt.Errorf("Memory: %g is out of range: use bytes, or 0 for no limit", o.Memory)
+		return refuse("Memory", "%g is out of range: use bytes, or 0 for no limit", o.Memory)
 	}
 	return nil
 }
@@ -315,7 +319,7 @@ func (r Range) add(s Range) Range { return Range{r.Low + s.Low, r.High + s.High}
 
 func (r Range) check(field string) error {
 	if !(r.Low >= 0 && r.High >= r.Low && r.High <= math.MaxFloat64) {
-		return fmt.Errorf("%s: %g to %g is not a range: use figures that are not negative, the lower one first", field,
+		return refuse(field, "%g to %g is not a range: use figures that are not negative, the lower one first",
 			r.Low, r.High)
 	}
 	return nil
