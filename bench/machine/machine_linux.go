@@ -99,20 +99,23 @@ func OwnBytes(pid int) (int64, error) {
 	return anonymous + shared, errors.Join(err1, err2)
 }
 
-// Obey lets a driver signal this process. At SIGUSR1 it gives memory back to the system and prints
-// settled, at SIGUSR2 it calls report.
+// Obey lets a driver signal this process. SIGTERM ends it. At SIGUSR1 it gives memory back to the
+// system and prints settled, at SIGUSR2 it calls report.
 func Obey(report func()) {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	go func() {
 		for sig := range signals {
-			if sig == syscall.SIGUSR2 {
+			switch sig {
+			case syscall.SIGTERM:
+				os.Exit(0)
+			case syscall.SIGUSR1:
+				debug.FreeOSMemory() // twice, because a sync.Pool keeps its memory for one collection
+				debug.FreeOSMemory()
+				fmt.Println("settled")
+			case syscall.SIGUSR2:
 				report()
-				continue
 			}
-			debug.FreeOSMemory() // twice, because a sync.Pool keeps its memory for one collection
-			debug.FreeOSMemory()
-			fmt.Println("settled")
 		}
 	}()
 }

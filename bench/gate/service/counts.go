@@ -114,14 +114,21 @@ func (calls) FullDuplexCall(stream testpb.TestService_FullDuplexCallServer) erro
 }
 
 // Without a gate the signal does nothing.
-func (s *service) serveGRPC(signal *grpcgate.Signal) error {
+func (s *service) serveGRPC(signal *grpcgate.Signal) (stop func(), err error) {
 	l, err := net.Listen("tcp", s.grpcAddr)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server := grpc.NewServer(signal.ServerOptions()...)
 	signal.Register(server)
 	testpb.RegisterTestServiceServer(server, calls{service: s})
-	go server.Serve(l)
-	return nil
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(l)
+	}()
+	return func() {
+		server.Stop()
+		<-served
+	}, nil
 }

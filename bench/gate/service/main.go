@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/contrib/grpc/grpcgate"
@@ -110,12 +113,32 @@ func (s *service) run() error {
 	mux.Handle("GET /counts", &s.counts)
 	mux.HandleFunc("POST /collect", s.collect)
 	if calls != nil {
-		if err := s.serveGRPC(calls); err != nil {
+		stop, err := s.serveGRPC(calls)
+		if err != nil {
 			return err
 		}
+		defer stop()
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	srv := &http.Server{Addr: s.addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
-	return srv.ListenAndServe() // until the driver kills it
+	ended := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(ended)
+		within, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if s.gate != nil {
+			_ = s.gate.Stop(within) // first, because balancers still poll
+		}
+		if srv.Shutdown(within) != nil {
+			srv.Close()
+		}
+	})
+	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	<-ended
+	return nil
 }
 
 func (s *service) start() (err error) {
