@@ -50,9 +50,16 @@ var (
 	ErrTooManyConns = errors.New("aio: too many connections: close one, or raise Options.MaxConns")
 )
 
-var errorsOf = [...]error{
-	proactor.TimedOut: ErrDeadline, proactor.Cancelled: ErrCancelled, proactor.ConnClosed: ErrClosed,
-	proactor.WatcherClosed: ErrWatcherClosed,
+func errOf(c proactor.Cause) error {
+	switch c {
+	case proactor.TimedOut:
+		return ErrDeadline
+	case proactor.Cancelled:
+		return ErrCancelled
+	case proactor.ConnClosed:
+		return ErrClosed
+	case proactor.WatcherClosed:
+		return ErrWatcherClosed
+	}
+	return nil
 }
-
-func errOf(c proactor.Cause) error { return errorsOf[c] }

@@ -59,7 +59,10 @@ func readCollector(c Collector) (r reading) {
 	return r
 }
 
-const metricTotal, metricReleased = "/memory/classes/total:bytes", "/memory/classes/heap/released:bytes"
+const (
+	metricTotal    = "/memory/classes/total:bytes"
+	metricReleased = "/memory/classes/heap/released:bytes"
+)
 
 type goRuntime struct {
 	samples   []metrics.Sample // of Read

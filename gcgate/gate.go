@@ -106,8 +106,9 @@ func collectOnce(ctx context.Context, c Collector) (took time.Duration, err erro
 		return 0, err
 	}
 	began := time.Now()
+	ended := collect(c)
 	select {
-	case <-collect(c):
+	case <-ended:
 		return time.Since(began), nil
 	case <-ctx.Done():
 		return 0, ctx.Err()

@@ -138,10 +138,10 @@ func (c *conn) lend(w *worker, p []byte) (n int) {
 	return len(p)
 }
 
-// awaitSent counts bytes of the handler's own memory, and waits until they are sent.
-func (c *conn) awaitSent(w *worker, bytes int) {
-	c.out += bytes
-	c.loop().bytes.queued += bytes
+// awaitSent counts n bytes of the handler's own memory, and waits until they are sent.
+func (c *conn) awaitSent(w *worker, n int) {
+	c.out += n
+	c.loop().bytes.queued += n
 	for c.out > 0 {
 		w.moves.Wait()
 	}

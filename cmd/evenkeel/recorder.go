@@ -67,7 +67,7 @@ Says what made requests slow, when and why, for all replicas together. An operan
 recorder, its folder, its history.log, or JSON of evenkeel top -json.
 
 Give each operand the name of its service, and the report says which of the other services the
-first one's slow requests waited for, and why that one was slow.
+first one's slow requests waited for, and why that service was slow.
 
   evenkeel report -html slow.html http://10.0.0.1:6060 http://10.0.0.2:6060
   evenkeel report -since 12h -html night.html http://10.0.0.1:6060
@@ -126,7 +126,7 @@ func reported(a *cli.App, operands []string) (v *replicas.View, targets []string
 	case name == "":
 		v, err = replicas.New(a, targets, true)
 	case at >= 0:
-		err = fmt.Errorf("%s has no service's name, as %s has; write %s=%s", targets[at], name, name, targets[at])
+		err = fmt.Errorf("%s has no service name; write SERVICE=%s, as for %s", targets[at], targets[at], name)
 	default:
 		v, err = replicas.NewServices(a, services, targets)
 	}

@@ -179,13 +179,16 @@ func (a *app) file(ctx context.Context, name string) error {
 
 // overwritable refuses a file that fastcgen did not write.
 func overwritable(out string) error {
-	text, err := os.ReadFile(out)
+	f, err := os.Open(out)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
-	case !bytes.HasPrefix(text, []byte(decl.Header)):
+	}
+	defer f.Close()
+	begin := make([]byte, len(decl.Header))
+	if n, _ := io.ReadFull(f, begin); string(begin[:n]) != decl.Header {
 		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to "+
 			"another with -o", out)
 	}

@@ -66,7 +66,9 @@ func (o Options) withDefaults() (Options, error) {
 	if len(o.Endpoints) == 0 {
 		o.Endpoints = []string{localURL}
 	}
-	o.Group = cmp.Or(o.Group, filepath.Base(os.Args[0]))
+	if o.Group == "" {
+		o.Group = filepath.Base(os.Args[0])
+	}
 	if len(o.Group) > maxName || strings.Contains(o.Group, "/") {
 		return o, refuse("Group", "%.40q is not a name: use at most %d bytes and no '/'", o.Group, maxName)
 	}

@@ -72,7 +72,9 @@ func (o Options) withDefaults() (Options, error) {
 	if u, err := url.Parse(o.URL); err != nil || o.URL != "" && (u.Scheme == "" || u.Host == "") {
 		return o, refuse("URL", "%q is not the URL of a server: write https://host:port", o.URL)
 	}
-	o.Group = cmp.Or(o.Group, filepath.Base(os.Args[0]))
+	if o.Group == "" {
+		o.Group = filepath.Base(os.Args[0])
+	}
 	if len(o.Group) > maxGroup || !groupName.MatchString(o.Group) {
 		return o, refuse("Group",
 			"%.40q cannot be part of an object's name: use up to %d of a-z, 0-9, '-' and '.', a letter or digit at "+

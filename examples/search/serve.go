@@ -146,7 +146,10 @@ var samples embed.FS
 
 // sampleFeeds serves bbc.xml, cnn.xml and nyt.xml below /feeds/, whose news are invented.
 func sampleFeeds() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /feeds/{file}", http.FileServerFS(samples))
+	mux, files := http.NewServeMux(), http.FileServerFS(samples)
+	mux.HandleFunc("GET /feeds/{file}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/rss+xml; charset=utf-8")
+		files.ServeHTTP(w, r)
+	})
 	return mux
 }

@@ -67,11 +67,15 @@ func (h *Heap) EndCycle() {
 
 // start is as in runtime/mgcpacer.go for slow marking.
 func (h *Heap) start() float64 {
-	const minAutomatic = 4 << 20 // the least heap to collect
-	live := float64(h.live)
-	start := capacity.RuntimeStart(live, float64(h.Limit)-float64(h.Beside))
+	const minAutomatic = 4 << 20  // the least heap to collect
+	const limitedStart = 45. / 64 // of the way to the limit's goal
+	live, start := float64(h.live), math.Inf(1)
 	if h.Percent >= 0 {
-		start = min(start, live*(1+float64(h.Percent)/100))
+		start = live * (1 + float64(h.Percent)/100)
+	}
+	limited := capacity.RuntimeStart(live, float64(h.Limit)-float64(h.Beside))
+	if live+(limited-live)/limitedStart < start { // the runtime takes the lower goal
+		start = limited
 	}
 	return max(start, minAutomatic)
 }
@@ -104,8 +108,7 @@ func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
 	return h.cycles, h.Automatic, uint64(h.allocated), h.live
 }
 
-// Collect waits for a cycle of the runtime's own, and then for
-// Mark, Hang and Sweep.
+// Collect waits for a cycle of the runtime's own, and then for Mark, Hang and Sweep.
 func (h *Heap) Collect() {
 	h.mu.Lock()
 	for h.advance(); !h.automatic.IsZero(); h.advance() {

@@ -235,6 +235,9 @@ func TestWaitOfSeveralCauses(t *testing.T) {
 			want = .4
 		}
 		i := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Service == "prices" && !p.Between })
+		if i < 0 {
+			t.Fatalf("%+v", s.Parts)
+		}
 		if s.Joined < .99 || s.Parts[i].Share < want-.05 {
 			t.Errorf("%v: joined %f, %+v", largest, s.Joined, s.Parts)
 		}

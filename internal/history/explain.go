@@ -19,7 +19,10 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-const maxExplained = 4096
+const (
+	maxExplained = 4096
+	maxCalls     = 256 // of a request
+)
 
 type Trace struct {
 	Threshold time.Duration `json:"threshold_ns"` // longer requests are slow
@@ -27,6 +30,7 @@ type Trace struct {
 	Build     string        `json:"build,omitempty"`
 	Taken     time.Time     `json:"taken"`
 	Usual     Usual         `json:"usual,omitempty"`
+	Calls     bool          `json:"-"` // keep the ids of requests and of their calls
 }
 
 // Explained is what a trace says of its slow requests.
@@ -88,11 +92,14 @@ func (x *explainer) add(q *reqtrace.Request) {
 		// within a microsecond.
 		ID:   "g" + strconv.FormatInt(q.Goroutine, 10) + "@" + strconv.FormatInt(q.Clock/1000, 10),
 		Mark: q.ID, Start: q.Began, Duration: q.Duration(), Snapshot: x.trace.Snapshot, Build: x.trace.Build,
-		Key: Key{Class: q.Class}, Caller: q.Caller,
+		Key: Key{Class: q.Class},
 	}
-	for _, c := range q.Calls {
-		if c.ID != "" {
-			s.Calls = append(s.Calls, Call{shorten(c.ID), c.Start - q.Start})
+	if x.trace.Calls {
+		s.Caller = q.Caller
+		for _, c := range q.Calls {
+			if c.ID != "" && len(s.Calls) < maxCalls {
+				s.Calls = append(s.Calls, Call{shorten(c.ID), c.Start - q.Start})
+			}
 		}
 	}
 	if q.Cut == reqtrace.CutStart {

@@ -156,7 +156,8 @@ func (h *hour) fold(keys int, added Key) {
 			return
 		}
 		delete(h.cells, least)
-		entry(h.cells, Key{Cause: least.Cause, Function: Others, Class: Others}).merge(found)
+		rest := Key{Cause: least.Cause, Function: Others, Class: Others, Services: least.Services}
+		entry(h.cells, rest).merge(found)
 	}
 }
 

@@ -61,7 +61,7 @@ type Request struct {
 	Build     string `json:"build,omitempty"`
 	TraceID   string `json:"trace_id,omitempty"`
 
-	// Only of an [Explained] that was not read from JSON: the id of the call that brought the
+	// If [Trace.Calls] asks for them: the id of the call that brought the
 	// request, and its own calls in order.
 	Caller string `json:"-"`
 	Calls  []Call `json:"-"`
@@ -80,9 +80,10 @@ func (r *Request) WaitsFor(services []string, x *Request) {
 	r.Key = x.Key
 	r.Key.Class, r.Key.Services = class, strings.Join(services, "/")
 	r.Place, r.HolderPlace, r.Doing = x.Place, x.HolderPlace, x.Doing
+	last := services[len(services)-1]
 	of := textfmt.Duration(x.Duration)
 	if x.Snapshot != "" {
-		of += ", snapshot " + x.Snapshot
+		of += " there, snapshot " + x.Snapshot + " of " + last
 	}
 	r.Words = fmt.Sprintf("waiting for %s (%s): %s", through(r.Key.Services), of, x.Words)
 }

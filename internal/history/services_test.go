@@ -17,7 +17,7 @@ func TestCalls(t *testing.T) {
 	q := took(7, "GET /", 2*time.Second, times{reqtrace.CauseNetwork: 60 * ms})
 	q.Caller = "5e"
 	q.Calls = []reqtrace.Call{{Start: q.Start + ms}, {ID: "7f", Start: q.Start + 2*ms}}
-	e := explained(t, []reqtrace.Request{q}, Trace{Threshold: 50 * ms})
+	e := explained(t, []reqtrace.Request{q}, Trace{Threshold: 50 * ms, Calls: true})
 	if r := &e.Slow[0]; r.Caller != "5e" || len(r.Calls) != 1 || r.Calls[0] != (Call{"7f", 2 * ms}) {
 		t.Errorf("%+v", r)
 	}
@@ -58,7 +58,7 @@ func TestWaitsFor(t *testing.T) {
 		got := []string{s.String(), s.Worst.Words, s.Worst.Place, x.SentenceOf("shop", time.Time{})}
 		if d := cmp.Diff([]string{
 			"waiting for prices, through stock: " + cause + ", in POST /report",
-			"waiting for prices, through stock (55 ms, snapshot s7): " + cause, "main.get (main.go:7)",
+			"waiting for prices, through stock (55 ms there, snapshot s7 of prices): " + cause, "main.get (main.go:7)",
 			"60% of shop's slow requests waited for prices, through stock: " + cause + ".",
 		}, got); d != "" {
 			t.Errorf("-want +got\n%s", d)

@@ -219,11 +219,11 @@ func (h *History) isNew(k Key) bool {
 }
 
 func (k Key) words() string {
-	if k.Function == Others && k.Class == Others {
-		return "other causes: " + verdict.Phrase(k.Cause)
-	}
-	if k.Services != "" {
+	switch {
+	case k.Services != "":
 		return "waiting for " + k.awaited()
+	case k.Function == Others && k.Class == Others:
+		return "other causes: " + verdict.Phrase(k.Cause)
 	}
 	return verdict.Words(&reqtrace.Blame{Cause: k.Cause, Site: k.Function, Holder: k.Holder})
 }
@@ -250,15 +250,19 @@ func (s *Summary) in() string {
 	return t
 }
 
-// SentenceOf says which other service most slow requests of a service waited for, and why. If most
-// waited for none, it is as [History.Sentence].
+// SentenceOf says which other service slow requests of a service waited for, and why, if that is the
+// largest cause. Otherwise it is as [History.Sentence].
 func (h *History) SentenceOf(service string, since time.Time) string {
-	list := h.Summaries(since)
+	list, c := h.Summaries(since), h.Coverage(since)
 	if len(list) == 0 || list[0].Key.Services == "" {
 		return service + ": " + h.Sentence(since)
 	}
-	return fmt.Sprintf("%s of %s's slow requests waited for %s.", textfmt.Share(list[0].Share), service,
-		list[0].Key.awaited())
+	of := service + "'s slow requests"
+	if n := max(c.Slow, c.Seen); 2*c.Seen < n {
+		of = fmt.Sprintf("%s of %s's %s slow requests that are explained", textfmt.Count(float64(c.Seen)), service,
+			textfmt.Count(float64(n)))
+	}
+	return fmt.Sprintf("%s of %s waited for %s.", textfmt.Share(list[0].Share), of, list[0].Key.awaited())
 }
 
 const (

@@ -183,28 +183,24 @@ func (b *Backend) Release(d *proactor.Desc) {
 func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.dice.hit(b.o.Faults.NoDescriptors) {
+	f := b.fd(d, "Detach")
+	switch {
+	case f == nil || f.socket == nil:
+		return nil, syscall.EINVAL
+	case b.dice.hit(b.o.Faults.NoDescriptors):
 		return nil, syscall.EMFILE
 	}
-	f := b.leave(d, "Detach")
-	if f == nil {
-		return nil, syscall.EINVAL
-	}
+	b.leave(f, d, "Detach")
 	f.socket.Watch(nil)
 	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
 }
 
-// leave frees the number of a socket, which stays open, or returns nil.
-func (b *Backend) leave(d *proactor.Desc, what string) *fd {
-	f := b.fd(d, what)
-	if f == nil || f.socket == nil {
-		return nil
-	}
+// leave frees the number of f, whose socket stays open.
+func (b *Backend) leave(f *fd, d *proactor.Desc, what string) {
 	if slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f }) {
 		b.violation("%s of descriptor %d with an operation in flight", what, d.Num)
 	}
 	b.fds[d.Num], d.Num = nil, -1
-	return f
 }
 
 func (b *Backend) Move(d *proactor.Desc, to proactor.Backend, moved *proactor.Desc) bool {
@@ -213,9 +209,13 @@ func (b *Backend) Move(d *proactor.Desc, to proactor.Backend, moved *proactor.De
 		return false
 	}
 	b.mu.Lock()
-	f := b.leave(d, "Move")
+	f := b.fd(d, "Move")
+	moves := f != nil && f.socket != nil
+	if moves {
+		b.leave(f, d, "Move")
+	}
 	b.mu.Unlock()
-	if f == nil {
+	if !moves {
 		return false
 	}
 	other.mu.Lock()

@@ -3,6 +3,7 @@ package plan
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (p *Plan) scale(f *Options) error {
 	if f.Turns > 0 {
 		p.Turns = f.Turns
 	}
-	p.Turns = max(p.Turns, 1)
+	p.Turns = cmp.Or(p.Turns, 1)
 	if f.Memory > 0 {
 		p.Memory = float64(f.Memory)
 	}

@@ -90,6 +90,7 @@ func (r *request) explain(q *history.Request) {
 func (j *joiner) waited(r *request) *request {
 	type service struct {
 		time, until time.Duration // after the start of r
+		lost        time.Duration // of time, by the callees' causes
 		longest     *request
 	}
 	services := map[string]*service{}
@@ -103,7 +104,9 @@ func (j *joiner) waited(r *request) *request {
 				services[name] = s
 			}
 			end := min(c.After+x.Duration, r.Duration)
-			s.time += max(end-max(c.After, s.until), 0)
+			took := max(end-max(c.After, s.until), 0)
+			s.time += took
+			s.lost += min(x.Lost, took)
 			s.until = max(s.until, end)
 			if x.Duration > s.longest.Duration {
 				s.longest = x
@@ -117,8 +120,8 @@ func (j *joiner) waited(r *request) *request {
 			most = s
 		}
 	}
-	if most == nil || most.time < r.least() {
-		return nil
+	if most == nil || most.time < r.least() || most.lost < r.Lost/4 {
+		return nil // a service that always takes that long is not why r is slow
 	}
 	return most.longest
 }

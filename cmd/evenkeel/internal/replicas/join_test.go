@@ -24,6 +24,12 @@ func slow(c reqtrace.Cause, start, took time.Duration, caller string, calls ...h
 	}
 }
 
+// usually is a request that lost the rest of its time.
+func usually(takes time.Duration, q history.Request) history.Request {
+	q.Lost -= takes
+	return q
+}
+
 // replicaOf is a service's replica with snapshots of these requests.
 func replicaOf(service string, snapshots ...[]history.Request) answer {
 	a := answer{replica: replica{
@@ -54,6 +60,10 @@ func TestJoin(t *testing.T) {
 			replicaOf("shop", requests{slow(network, 0, 100*ms, "", calls("a", 5*ms)...)}),
 			replicaOf("prices", requests{slow(lock, 6*ms, 90*ms, "a"), slow(sleep, 6*ms, 95*ms, "b")}),
 		}, "prices lock, lock, sleep"},
+		"a service that always takes that long": {[]answer{
+			replicaOf("shop", requests{slow(network, 0, 200*ms, "", calls("a", 5*ms)...)}),
+			replicaOf("prices", requests{usually(105*ms, slow(lock, 6*ms, 110*ms, "a"))}),
+		}, "network, lock"},
 		"two levels": {[]answer{
 			replicaOf("shop", requests{slow(network, 0, 100*ms, "", calls("a", 5*ms)...)}),
 			replicaOf("stock", requests{slow(network, 6*ms, 90*ms, "a", calls("b", 1*ms)...)}),

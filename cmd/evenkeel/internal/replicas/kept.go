@@ -145,6 +145,7 @@ func (f *findings) explainOne(ctx context.Context, k keeper, id string) error {
 	if len(h.Usual) == 0 {
 		h.Usual = f.store.Usual()
 	}
+	h.Calls = f.joins
 	e, err := h.Explain(ctx, bytes.NewReader(trace), reqtrace.Options{})
 	if err != nil {
 		return err

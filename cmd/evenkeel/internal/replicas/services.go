@@ -57,7 +57,7 @@ func (m *merged) sentence(since time.Time) string {
 	case m.service == "":
 		return m.history.Sentence(since)
 	case m.answered == 0:
-		return m.service + ": no replica answers"
+		return m.service + ": the replicas do not answer"
 	}
 	return m.history.SentenceOf(m.service, since)
 }
@@ -80,7 +80,7 @@ func (m *merged) joined(since time.Time) string {
 	if open > 0 {
 		text += fmt.Sprintf("; not joined: %s that waited for the network", textfmt.Count(float64(open)))
 	}
-	if joined == 0 {
+	if joined == 0 && len(m.others) > 0 {
 		text += " (are the calls marked by region.Transport?)"
 	}
 	return text
