@@ -135,7 +135,7 @@ func TestReportServices(t *testing.T) {
 	r.check(t, cli.ExitOK, []string{
 		"joined with other services: ", " waiting for " + cause + ", in GET /orders", "(reportservices_test.go:",
 		"! " + gone,
-		"% of stock's slow requests waited for prices: waiting for a lock", "prices: ", "gone: no replica answers",
+		"% of stock's slow requests waited for prices: waiting for a lock", "prices: ", "gone: the replicas do not answer",
 	}, nil)
 
 	page := filepath.Join(t.TempDir(), "page.html")
@@ -167,5 +167,5 @@ func TestReportServices(t *testing.T) {
 		}
 	}
 	call("report", "shop="+shop, last).check(t, cli.ExitUsage, nil,
-		[]string{last + " has no service's name, as shop has; write shop=" + last})
+		[]string{last + " has no service name; write SERVICE=" + last + ", as for shop"})
 }
