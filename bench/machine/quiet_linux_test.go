@@ -90,7 +90,7 @@ func TestCoreIsOfThoseAllowed(t *testing.T) {
 }
 
 func TestCPUTime(t *testing.T) {
-	spin(20 * time.Millisecond)
+	_ = spin(20 * time.Millisecond)
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		t.Fatal(err)

@@ -135,7 +135,8 @@ func TestReportServices(t *testing.T) {
 	r.check(t, cli.ExitOK, []string{
 		"joined with other services: ", " waiting for " + cause + ", in GET /orders", "(reportservices_test.go:",
 		"! " + gone,
-		"% of stock's slow requests waited for prices: waiting for a lock", "prices: ", "gone: the replicas do not answer",
+		"% of stock's slow requests waited for prices: waiting for a lock", "prices: ",
+		"gone: the replicas do not answer",
 	}, nil)
 
 	page := filepath.Join(t.TempDir(), "page.html")
