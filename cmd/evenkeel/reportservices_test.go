@@ -161,7 +161,8 @@ func TestReportServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"waiting for " + cause, "1 replica of shop", "% of stock&#39;s slow requests waited for prices",
+		"waiting for " + cause, "of shop&#39;s slow requests waited for prices, through stock",
+		"1 replica of shop", "% of stock&#39;s slow requests waited for prices",
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the page lacks %q", want)

@@ -34,7 +34,8 @@ var (
 
 // PageOptions configure [WritePage]. The zero value works.
 type PageOptions struct {
-	Title string // Default: "", which is Slow requests
+	Title    string // Default: "", which is Slow requests
+	Sentence string // Default: [History.Sentence]
 	// zero: the time of the last slow request
 	Now     time.Time
 	Since   time.Time // of the causes; zero: all
@@ -50,11 +51,10 @@ type PageOptions struct {
 }
 
 type pageData struct {
-	CSP      string
-	Style    template.CSS
-	Title    string
-	Sentence string
-	Scope    string
+	CSP   string
+	Style template.CSS
+	Title string
+	Scope string
 	PageOptions
 	New      []newRow
 	Band     chart.Chart
@@ -100,12 +100,13 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 			o.Now = later(o.Now, list[i].Last)
 		}
 	}
+	o.Sentence = cmp.Or(o.Sentence, h.Sentence(o.Since))
 	sum := sha256.Sum256([]byte(style))
 	coverage := h.Coverage(o.Since)
 	p := pageData{
 		CSP: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'",
 			base64.StdEncoding.EncodeToString(sum[:])),
-		Style: template.CSS(style), Title: cmp.Or(o.Title, "Slow requests"), Sentence: h.Sentence(o.Since),
+		Style: template.CSS(style), Title: cmp.Or(o.Title, "Slow requests"),
 		PageOptions: o,
 	}
 	p.Scope = coverage.String()

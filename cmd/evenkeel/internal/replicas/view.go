@@ -106,6 +106,7 @@ func (v *View) page(m *merged, name, title string, now time.Time) error {
 	o := history.PageOptions{
 		Title: title, Now: now, Since: begin(v.Since, now), Status: []string{replicasText(m)},
 	}
+	o.Sentence = m.sentence(o.Since)
 	live := slices.ContainsFunc(v.replicas, func(r replica) bool { return r.url != "" })
 	if v.Since == 0 && !live { // a file shows no later days
 		o.Now = time.Time{}
