@@ -373,7 +373,7 @@ func (s *Story) doubt(p *Part) string {
 	case float64(s.Most) < need:
 		return fmt.Sprintf("It is most of the extra time in %d of %s, which may be chance. Trace for longer, or under "+
 			"more load.", s.Most, textfmt.Plural(s.Slow, "request"))
-	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine() ||
+	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine() || v.Causes[0].Share < worthShare ||
 		v.Causes[0].Cause == reqtrace.CauseNetwork): // the other end may wait for a CPU
 		return fmt.Sprintf("A busy machine can take the same %s of a request.", textfmt.Duration(p.Excess))
 	}
