@@ -79,9 +79,16 @@ func TestTopKept(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	kept()
-	if c := look(); c.Seen+c.Cut+c.Limited != 2 || c.Seen == 0 || c.Kept != 0 {
-		t.Errorf("with another snapshot: %+v", c)
+	// On a busy machine a request may begin before the trace that follows a snapshot.
+	for n := uint64(2); ; n++ {
+		kept()
+		c := look()
+		if c.Seen+c.Cut+c.Limited != n || c.Kept != 0 || n == 20 {
+			t.Fatalf("with %d snapshots: %+v", n, c)
+		}
+		if c.Seen > 0 {
+			break
+		}
 	}
 	for path, n := range traces {
 		if n != 1 || len(traces) < 2 {
