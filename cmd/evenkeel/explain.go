@@ -106,11 +106,10 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	} else if f.demo {
 		return a.Wrong(fs, "-demo has a trace of its own; leave out the others")
 	}
-	var services []string
-	if f.against == nil {
-		if services, names = named(names); len(names) < 2 {
-			services = nil
-		}
+	services, names := named(names)
+	_, f.against = named(f.against)
+	if len(names) < 2 || f.against != nil {
+		services = nil
 	}
 	for _, list := range [][]string{names, f.against} {
 		for i := range list {

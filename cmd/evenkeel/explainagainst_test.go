@@ -34,7 +34,7 @@ func TestExplainAgainst(t *testing.T) {
 	}
 	call("explain", "-against", lockTraceFile, "-html", "-", lockTraceFile).check(t, cli.ExitOK,
 		[]string{"<!DOCTYPE html>"}, nil)
-	call("explain", "-against", lockTraceFile, lockTraceFile).check(t, cli.ExitOK,
+	call("explain", "-against", "old="+lockTraceFile, "new="+lockTraceFile).check(t, cli.ExitOK,
 		[]string{"No difference to name. ", "! A side has one trace. The machine may have differed"}, nil)
 }
 

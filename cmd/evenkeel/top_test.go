@@ -277,8 +277,12 @@ func TestReport(t *testing.T) {
 	call("report", "-html", "-", sum).check(t, cli.ExitOK, []string{"<!DOCTYPE html>", "This page is complete"}, nil)
 	call("report", "-html", sum, sum).check(t, cli.ExitFailed, nil, []string{"would be written over"})
 	call("report", gone).check(t, cli.ExitFailed, nil, []string{gone})
-	if err := os.WriteFile(sum, []byte(`{"runs":[]}`), 0o600); err != nil {
-		t.Fatal(err)
+	for text, want := range map[string]string{
+		`{"runs":[]}`: "not the JSON of a history", `{"services":[]}`: "it is a report over services; name their recorders",
+	} {
+		if err := os.WriteFile(sum, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		call("report", sum).check(t, cli.ExitFailed, nil, []string{want})
 	}
-	call("report", sum).check(t, cli.ExitFailed, nil, []string{"not the JSON of a history"})
 }

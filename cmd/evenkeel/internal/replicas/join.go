@@ -10,9 +10,9 @@ import (
 
 // A slow request of a service that waited for another one's slow request has the cause of that one:
 //
-//	shop     ├── calls 7f.. ── waiting for the network ──┤      waiting for store, through stock: a lock
-//	stock        ├── caller 7f.., calls 31.. ─────────┤         waiting for store: a lock
-//	store            ├── caller 31.., a lock ───┤               a lock
+//	shop   ├── calls 7f.. ── network ──────────────┤    waiting for store, through stock: a lock
+//	stock      ├── caller 7f.., calls 31.. ─────┤       waiting for store: a lock
+//	store          ├── caller 31.., a lock ──┤          a lock
 const (
 	clocksDiffer = 10 * time.Minute // at most, between hosts; ids may come again later
 	maxSame      = 256              // requests with the same caller, which otherwise says too little

@@ -155,12 +155,15 @@ func readHistory(name string) (h *history.History, source string, err error) {
 // parseHistory also returns the processes that JSON names.
 func parseHistory(b []byte) (h *history.History, source string, err error) {
 	if text := bytes.TrimSpace(b); len(text) == 0 || text[0] == '{' || text[0] == '<' {
-		var names struct{ Sources []string }
-		h = &history.History{}
-		if err := json.Unmarshal(b, h); err != nil {
-			return nil, "", err
+		var names struct {
+			Sources  []string
+			Services []any
 		}
-		err = json.Unmarshal(b, &names)
+		if err := json.Unmarshal(b, &names); err == nil && names.Services != nil {
+			return nil, "", errors.New("it is a report over services; name their recorders, or the history of one")
+		}
+		h = &history.History{}
+		err := json.Unmarshal(b, h)
 		return h, strings.Join(names.Sources, " "), err
 	}
 	h, _, _, err = history.ReadLog(b)
