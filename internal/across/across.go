@@ -84,8 +84,8 @@ const (
 	worthShare = .5 // of the excess: a service that is named
 	// The same of a way to a service, because all ways are slow on a machine that other processes use.
 	worthWay = .75
-	// A request may wait for a CPU some times, each for a slice of other processes. A slice of Linux is up
-	// to 3 ms (kernel/sched/fair.c).
+	// What a busy machine takes of a request. Linux gives other processes up to 3 ms at a time
+	// (kernel/sched/fair.c), and a request may wait for a CPU more than once.
 	machineTakes = 10 * time.Millisecond
 	pathsKept    = 5
 	mostUnsure   = .2  // of the calls that were found
@@ -254,14 +254,17 @@ func reportOf(s *Service, service int, median, tail *spent) *reqtrace.Report {
 // count says in how many of the slowest requests the first part is more than half of the excess.
 func (s *Story) count(j *joiner, median *spent) {
 	front := j.services[0]
-	usual := median.byPart()
 	s.Slow = len(front.requests) - front.medians
-	for i := front.medians; i < len(front.requests) && len(s.Parts) > 0; i++ {
+	if len(s.Parts) == 0 {
+		return
+	}
+	usual, p := median.byPart(), &s.Parts[0]
+	for i := front.medians; i < len(front.requests); i++ {
 		of, all := 0., 0.
 		for w, ns := range j.sum(i, i+1).byPart() {
 			excess := max(ns-usual[w], 0)
 			all += excess
-			if p := &s.Parts[0]; p.Service == j.services[w.service].Name && (p.Between == w.between || p.Unread > 0) {
+			if p.Service == j.services[w.service].Name && (p.Between == w.between || p.Unread > 0) {
 				of += excess
 			}
 		}
@@ -364,21 +367,29 @@ func (s *Story) say(services []*Service) {
 
 // doubt says why the largest part may be large by chance.
 func (s *Story) doubt(p *Part) string {
-	n := float64(s.Slow)
-	need := n/2 + 2*math.Sqrt(n)/2 // two standard deviations above a coin's
 	switch v := p.Verdict; {
-	case need > n:
+	case !s.Enough():
 		return fmt.Sprintf("The slowest 1%% are only %s, so trace for longer, or under more load.",
 			textfmt.Plural(s.Slow, "request"))
-	case float64(s.Most) < need:
+	case !s.clearly(s.Most):
 		return fmt.Sprintf("It is most of the extra time in %d of %s, which may be chance. Trace for longer, or under "+
 			"more load.", s.Most, textfmt.Plural(s.Slow, "request"))
 	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine() || v.Causes[0].Share < worthShare ||
 		v.Causes[0].Cause == reqtrace.CauseNetwork): // the other end may wait for a CPU
-		return fmt.Sprintf("A busy machine can take the same %s of a request.", textfmt.Duration(p.Excess))
+		return fmt.Sprintf("Waits for a CPU can take as long (%s).", textfmt.Duration(p.Excess))
 	}
 	return ""
 }
+
+// clearly reports whether n of the slowest requests are more than half of them beyond chance: two
+// standard deviations above what a coin gives.
+func (s *Story) clearly(n int) bool {
+	all := float64(s.Slow)
+	return float64(n) >= all/2+2*math.Sqrt(all)/2
+}
+
+// Enough reports whether the slowest requests are enough to compare services.
+func (s *Story) Enough() bool { return s.clearly(s.Slow) }
 
 // Worth reports whether the slowest requests take enough longer than the median to ask for a cause.
 func (s *Story) Worth() bool { return s.Tail-s.Median >= worthTime && s.Tail > worthTimes*s.Median }

@@ -155,7 +155,7 @@ func TestUncertain(t *testing.T) {
 		want  string
 	}{
 		{pair(300, 0, 0, took(30*ms)), "are only 3 requests, so trace"},
-		{pair(1000, 0, 0, took(4*ms)), "A busy machine can take the same 3 ms of a request."},
+		{pair(1000, 0, 0, took(4*ms)), "Waits for a CPU can take as long (3 ms)."},
 		{mixed(), "It is most of the extra time in 4 of 10 requests, which may be chance. Trace"},
 	} {
 		s := tt.fleet.Join()

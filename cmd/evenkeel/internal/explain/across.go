@@ -19,8 +19,8 @@ import (
 // Upstream stands for all services but the first one, and the ways to them.
 const Upstream = "upstream"
 
-// CheckAcross says which limits of services' shares are exceeded. A limit of another service than the
-// first is inconclusive if too few waits are joined.
+// CheckAcross says which limits of services' shares are exceeded. They are inconclusive if the slowest
+// requests are too few, and for another service than the first if too few waits are joined.
 func (l Limits) CheckAcross(s *across.Story, front string) (lines []string, err error) {
 	if !s.Worth() {
 		return nil, nil
@@ -33,6 +33,10 @@ func (l Limits) CheckAcross(s *across.Story, front string) (lines []string, err 
 			}
 		}
 		switch {
+		case share*100 > x.percent && !s.Enough():
+			lines = append(lines, fmt.Sprintf("-fail-if %s: inconclusive: the slowest 1%% are only %s", x.text,
+				textfmt.Plural(s.Slow, "request")))
+			err = cmp.Or(err, cli.ErrInconclusive)
 		case share*100 > x.percent:
 			lines, err = append(lines, x.exceeded(share*100)), cli.ErrLimit
 		case x.cause != front && !s.Known():

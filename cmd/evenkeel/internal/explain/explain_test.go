@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/internal/across"
 	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
@@ -150,6 +152,24 @@ func knownReport(t *testing.T) *reqtrace.Report {
 		t.Fatal(err)
 	}
 	return &r
+}
+
+// TestLimitFewRequests: three slow requests fail no build.
+func TestLimitFewRequests(t *testing.T) {
+	limits, err := ParseLimits([]string{"prices>30%"}, false, []string{"shop", "prices"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &across.Story{
+		Median: time.Millisecond, Tail: 50 * time.Millisecond, Joined: 1,
+		Parts: []across.Part{{Service: "prices", Share: .9}},
+	}
+	for slow, want := range map[int]error{3: cli.ErrInconclusive, 4: cli.ErrLimit} {
+		s.Slow = slow
+		if lines, err := limits.CheckAcross(s, "shop"); err != want || len(lines) != 1 {
+			t.Errorf("%d: %v, %q", slow, err, lines)
+		}
+	}
 }
 
 func TestVerdictJSON(t *testing.T) {
