@@ -88,8 +88,9 @@ release-check:
 SYSTEMS = linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64.exe windows-arm64.exe
 release: release-check
 	@rm -rf dist
-	@$(foreach s,$(SYSTEMS),echo dist/evenkeel-$(s) && CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(s))) \
-		GOARCH=$(word 2,$(subst -, ,$(basename $(s)))) go build -buildvcs=true -trimpath -ldflags='-s -w' -o dist/evenkeel-$(s) ./cmd/evenkeel && ) true
+	@set -e; for s in $(SYSTEMS); do arch=$${s#*-}; \
+		CGO_ENABLED=0 GOOS=$${s%%-*} GOARCH=$${arch%.exe} go build -buildvcs=true -trimpath -ldflags='-s -w' \
+			-o dist/evenkeel-$$s ./cmd/evenkeel; done
 	@cd dist && sha256sum evenkeel-* >SHA256SUMS && cat SHA256SUMS
 
 .PHONY: clean
