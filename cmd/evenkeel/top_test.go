@@ -278,7 +278,8 @@ func TestReport(t *testing.T) {
 	call("report", "-html", sum, sum).check(t, cli.ExitFailed, nil, []string{"would be written over"})
 	call("report", gone).check(t, cli.ExitFailed, nil, []string{gone})
 	for text, want := range map[string]string{
-		`{"runs":[]}`: "not the JSON of a history", `{"services":[]}`: "it is a report over services; name their recorders",
+		`{"runs":[]}`:     "not the JSON of a history",
+		`{"services":[]}`: "it is a report over services; name their recorders",
 	} {
 		if err := os.WriteFile(sum, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
