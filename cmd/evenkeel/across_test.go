@@ -83,6 +83,8 @@ func TestExplainServicesWrong(t *testing.T) {
 	a, b := fleetTraces[0], fleetTraces[1]
 	call("explain", a, a).check(t, cli.ExitUsage, nil,
 		[]string{"two services are named shop; write a name before one: other=" + a})
+	call("explain", a, "prices="+a).check(t, cli.ExitUsage, nil,
+		[]string{a + " cannot be the trace of both shop and prices; name each service's own"})
 	call("explain", a, "upstream="+b).check(t, cli.ExitUsage, nil, []string{"no service can have the name upstream"})
 	call("explain", a+"", "x=-", "y=-").check(t, cli.ExitUsage, nil, []string{"only one trace can come from standard"})
 	call("explain", "-perfetto", "x.json", a, b).check(t, cli.ExitUsage, nil, []string{"-perfetto is for one trace"})

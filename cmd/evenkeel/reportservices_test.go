@@ -170,4 +170,7 @@ func TestReportServices(t *testing.T) {
 	}
 	call("report", "shop="+shop, last).check(t, cli.ExitUsage, nil,
 		[]string{last + " has no service name; write SERVICE=" + last + ", as for shop"})
+	again := strings.Replace(last, "127.0.0.1", "localhost", 1)
+	call("report", "shop="+shop, "prices="+last, "stock="+again).check(t, cli.ExitFailed, nil,
+		[]string{last + " and " + again + " are the same process, so it cannot be both prices and stock"})
 }

@@ -239,12 +239,20 @@ func hourOf(t time.Time) (hour int64, minute uint8) {
 // Merge adds all of another history. Sums are exact, in any order, and no bound applies. If both
 // have what one process saw, Merge adds nothing and returns [ErrSame].
 func (h *History) Merge(other *History) error {
+	if err := h.Differs(other); err != nil {
+		return err
+	}
+	h.merge(other)
+	return nil
+}
+
+// Differs returns [ErrSame] if both histories have what one process saw.
+func (h *History) Differs(other *History) error {
 	for s := range other.sources {
 		if h.sources[s] {
 			return fmt.Errorf("history: %w (%s)", ErrSame, s)
 		}
 	}
-	h.merge(other)
 	return nil
 }
 

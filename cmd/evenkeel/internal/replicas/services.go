@@ -33,6 +33,14 @@ func (v *View) merge(answers []answer) (*merged, error) {
 	if v.services == nil {
 		return merge(answers)
 	}
+	for i, a := range answers {
+		for _, b := range answers[:i] {
+			if a.service != b.service && a.err == nil && b.err == nil && a.history.Differs(b.history) != nil {
+				return nil, fmt.Errorf("%s and %s are the same process, so it cannot be both %s and %s; name each process "+
+					"once", b.name, a.name, b.service, a.service)
+			}
+		}
+	}
 	var first *merged
 	for _, name := range v.services {
 		m, err := merge(slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.service != name }))
