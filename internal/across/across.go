@@ -52,6 +52,8 @@ type Part struct {
 	Unread  time.Duration    `json:"unread_ns,omitzero"`
 	Share   float64          `json:"share"` // of the excess
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
+
+	starved string // why the service may have had no CPU to read the requests, or ""
 }
 
 // Step is a place that waits for the next service.
@@ -175,7 +177,9 @@ func (s *Story) parts(services []*Service, median, tail *spent) {
 		s.Median, s.Tail = s.Median+p.Median, s.Tail+p.Tail
 		all += max(p.Excess, 0)
 		p.Via = chain(services, tail.via, w.service)
-		if !w.between {
+		if w.between {
+			p.starved = services[w.service].starved(tail.ways[w.service])
+		} else {
 			p.Verdict = verdict.Of(reportOf(services[w.service], w.service, median, tail))
 		}
 	}
@@ -218,6 +222,30 @@ func (p *Part) takeUnread(way *Part) {
 	p.Unread = way.Excess
 	p.Median, p.Tail, p.Excess = p.Median+way.Median, p.Tail+way.Tail, p.Excess+way.Excess
 	way.Median, way.Tail, way.Excess = 0, 0, 0
+}
+
+// starved says why a service may not have read requests for lack of a CPU, if it lacked one for as long
+// as they were on the way.
+func (s *Service) starved(ways []during) string {
+	slices.SortFunc(ways, func(a, b during) int { return cmp.Compare(a.from, b.from) })
+	m := &s.Report.Machine
+	var took, stood time.Duration
+	seen := int64(math.MinInt64)
+	for _, w := range ways {
+		w.from = max(w.from, seen)
+		seen = max(seen, w.to)
+		took += time.Duration(max(w.to-w.from, 0))
+		for _, x := range m.Spans {
+			from, to := max(w.from, s.began+int64(x.Start)), min(w.to, s.began+int64(x.End))
+			stood += time.Duration(max(to-from, 0))
+		}
+	}
+	if lost := verdict.LostTime(s.Report); took > 0 && lost+stood >= took {
+		return fmt.Sprintf("Requests were on the way for %s of the trace. %s stood still for %s of that, and its "+
+			"threads waited %s for a CPU, which looks the same.", textfmt.Duration(took), s.Name,
+			textfmt.Duration(stood), textfmt.Duration(lost))
+	}
+	return ""
 }
 
 // reportOf returns a report of what one service did for the requests of the first one.
@@ -360,6 +388,11 @@ func (s *Story) say(services []*Service) {
 			s.Detail += " That also delays reading the requests."
 		}
 	}
+	if v != nil {
+		for _, c := range v.Doubts() {
+			s.Caveats = append(s.Caveats, "In "+p.Service+": "+c)
+		}
+	}
 	if v != nil && v.Fix != "" {
 		s.Fix = "in " + p.Service + ", " + v.Fix + " See " + v.Causes[0].Guide + "."
 	}
@@ -378,7 +411,7 @@ func (s *Story) doubt(p *Part) string {
 		v.Causes[0].Cause == reqtrace.CauseNetwork): // the other end may wait for a CPU
 		return fmt.Sprintf("Waits for a CPU can take as long (%s).", textfmt.Duration(p.Excess))
 	}
-	return ""
+	return p.starved
 }
 
 // clearly reports whether n of the slowest requests are more than half of them beyond chance: two

@@ -299,8 +299,12 @@ type spent struct {
 	ns      map[what]float64
 	longest map[what]int64
 	via     map[via]float64 // waits that were replaced
+	ways    map[int][]during
 	joined  float64
 }
+
+// during is a time on the way to a service or back, of the service's clock.
+type during struct{ from, to int64 }
 
 // via is a place that waits for another service.
 type via struct {
@@ -309,7 +313,7 @@ type via struct {
 }
 
 func newSpent() *spent {
-	return &spent{map[what]float64{}, map[what]int64{}, map[via]float64{}, 0}
+	return &spent{map[what]float64{}, map[what]int64{}, map[via]float64{}, map[int][]during{}, 0}
 }
 
 // byPart adds up what each service, and each way to one, took.
@@ -369,10 +373,13 @@ func (j *joiner) replace(
 			into.joined += taken
 			return taken
 		}
-		between := what{service: c.callee.service, between: true}
-		into.add(between, take(end-max(to, start))+take(from-at), 0)
+		callee := c.callee.service
+		behind := j.clock(r.service, callee).offset(c.at)
+		into.ways[callee] = append(into.ways[callee], during{at - behind, from - behind},
+			during{max(to, start) - behind, end - behind})
+		into.add(what{service: callee, between: true}, take(end-max(to, start))+take(from-at), 0)
 		if ns := take(to - from); ns > 0 {
-			into.via[via{r.service, c.callee.service, t.Site}] += ns
+			into.via[via{r.service, callee, t.Site}] += ns
 			called[c.callee] += ns
 		}
 		end = at

@@ -166,6 +166,45 @@ func TestUncertain(t *testing.T) {
 	}
 }
 
+// TestStarved: a service that had no CPU while requests were on the way is not told from a slow network.
+func TestStarved(t *testing.T) {
+	const ms = time.Millisecond
+	way := func(offset time.Duration) (*Fleet, *reqtrace.Machine) {
+		calls, callees := requests(1000, offset, 0, func(int) time.Duration { return ms })
+		for i := range calls {
+			if i%50 > 0 {
+				continue
+			}
+			q, r := &calls[i], &callees[i]
+			q.End, q.Clock = q.End+30*ms, q.Clock+int64(30*ms)
+			q.Parts.Add(reqtrace.CauseNetwork, 30*ms)
+			q.Path[1].End, q.Sites[0].Time = q.Path[1].End+30*ms, q.Sites[0].Time+30*ms
+			r.Start, r.End, r.Clock = r.Start+30*ms, r.End+30*ms, r.Clock+int64(30*ms)
+			r.Path[0].Start += 30 * ms
+		}
+		f := fleetOf(calls, callees)
+		return f, &f.services[1].Report.Machine
+	}
+	for _, offset := range []time.Duration{0, 500 * ms} {
+		f, _ := way(offset)
+		if s := f.Join(); !s.Named || !strings.Contains(s.Sentence, "is on the way to prices and back") {
+			t.Errorf("%q, %v", s.Sentence, s.Caveats)
+		}
+		f, m := way(offset)
+		m.RunDelay = time.Second
+		if s := f.Join(); s.Named || !strings.Contains(s.Sentence, "threads waited 1 s for a CPU") {
+			t.Errorf("threads waited: %q", s.Sentence)
+		}
+		f, m = way(offset)
+		for at := time.Duration(0); at < 5*time.Second; at += 250 * ms {
+			m.Spans = append(m.Spans, reqtrace.Span{Start: at - offset, End: at - offset + 35*ms})
+		}
+		if s := f.Join(); s.Named || !strings.Contains(s.Sentence, "prices stood still for ") {
+			t.Errorf("stood still: %q", s.Sentence)
+		}
+	}
+}
+
 // TestUnchangedHeader: a service passes on the header that it got, so its call has the id of its own
 // request.
 func TestUnchangedHeader(t *testing.T) {

@@ -67,7 +67,7 @@ func (v *Verdict) doubt() string {
 		}
 		return ""
 	}
-	if took, lost := tookAtLeast(r), lostTime(r); took > 0 && lost >= time.Duration(times)*took {
+	if took, lost := tookAtLeast(r), LostTime(r); took > 0 && lost >= time.Duration(times)*took {
 		return fmt.Sprintf("It takes %s of the trace, and the service's threads waited %s for a CPU, which looks "+
 			"the same.", textfmt.Duration(took), textfmt.Duration(lost))
 	}
@@ -100,7 +100,8 @@ func leastSamples(r *reqtrace.Report) int {
 	return max(enoughSamples, int(math.Ceil(float64(kept)*each.Seconds()*profileRate)))
 }
 
-func lostTime(r *reqtrace.Report) time.Duration {
+// LostTime returns how long threads waited for a CPU, beyond the causes of requests.
+func LostTime(r *reqtrace.Report) time.Duration {
 	return r.Machine.RunDelay + time.Duration(r.Machine.Steal*float64(r.Procs)*float64(r.Trace))
 }
 

@@ -228,8 +228,16 @@ func caveats(r *reqtrace.Report, causes []NamedCause) []string {
 	if u := r.Tail.Parts.Share(reqtrace.CauseUnknown); u > muchUnknown {
 		add("%s of the time of p99+ is unknown.", textfmt.Percent(u*100))
 	}
+	return append(list, doubts(r, causes)...)
+}
+
+// Doubts returns those of the Caveats that are about the machine and the first cause.
+func (v *Verdict) Doubts() []string { return doubts(v.report, v.Causes) }
+
+func doubts(r *reqtrace.Report, causes []NamedCause) (list []string) {
+	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if len(causes) == 0 || !worth(r) {
-		return append(list, machineCaveats(&r.Machine)...)
+		return machineCaveats(&r.Machine)
 	}
 	if first := &causes[0]; first.Cause == reqtrace.CauseRunning {
 		if r.Machine.Threads == 0 {
