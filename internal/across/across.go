@@ -32,9 +32,9 @@ type Story struct {
 	Unsure   int      `json:"unsure"`  // of Found: the evidence is thin
 	Clocks   []Offset `json:"clocks"`
 	Caveats  []string `json:"caveats"`
-	Slow     int      `json:"slow"`    // requests in the slowest 1%
-	Most     int      `json:"most"`    // of Slow: the first part is more than half of the excess
-	Slowest  [][]Span `json:"slowest"` // the paths of some of them
+	Slow     int      `json:"slow"`      // requests in the slowest 1%
+	Least    float64  `json:"share_low"` // of the first part's share, at 95% confidence
+	Slowest  [][]Span `json:"slowest"`   // the paths of some of the slowest 1%
 
 	Median time.Duration `json:"median_ns"`
 	Tail   time.Duration `json:"p99+_ns"`
@@ -89,6 +89,7 @@ const (
 	// What a busy machine takes of a request. Linux gives other processes up to 3 ms at a time
 	// (kernel/sched/fair.c), and a request may wait for a CPU more than once.
 	machineTakes = 10 * time.Millisecond
+	enoughSlow   = 4 // requests
 	pathsKept    = 5
 	mostUnsure   = .2  // of the calls that were found
 	mostFound    = .95 // of the calls; others began or ended outside of a trace
@@ -111,7 +112,7 @@ func (f *Fleet) Join() *Story {
 	median, tail := j.sum(0, front.medians), j.sum(front.medians, n)
 	s.clocks(j)
 	s.parts(services, median, tail)
-	s.count(j, median)
+	s.spread(j, median)
 	s.say(services)
 	return s
 }
@@ -224,8 +225,11 @@ func (p *Part) takeUnread(way *Part) {
 	way.Median, way.Tail, way.Excess = 0, 0, 0
 }
 
-// starved says why a service may not have read requests for lack of a CPU, if it lacked one for as long
-// as they were on the way.
+// leastWay is for how long requests have to be on the way, so that a service without a CPU is seen. The
+// runtime of a traced process wakes up each 100 ms (runtime/tracecpu.go), and is late without one.
+const leastWay = 300 * time.Millisecond
+
+// starved says why a service may not have read requests for lack of a CPU, or returns "".
 func (s *Service) starved(ways []during) string {
 	slices.SortFunc(ways, func(a, b during) int { return cmp.Compare(a.from, b.from) })
 	m := &s.Report.Machine
@@ -240,10 +244,18 @@ func (s *Service) starved(ways []during) string {
 			stood += time.Duration(max(to-from, 0))
 		}
 	}
-	if lost := verdict.LostTime(s.Report); took > 0 && lost+stood >= took {
-		return fmt.Sprintf("Requests were on the way for %s of the trace. %s stood still for %s of that, and its "+
-			"threads waited %s for a CPU, which looks the same.", textfmt.Duration(took), s.Name,
-			textfmt.Duration(stood), textfmt.Duration(lost))
+	text := fmt.Sprintf("Requests were on the way for %s of the trace.", textfmt.Duration(took))
+	switch lost := verdict.LostTime(s.Report); {
+	case lost+stood >= took/2:
+		if stood > 0 {
+			text += fmt.Sprintf(" %s stood still for %s of that.", s.Name, textfmt.Duration(stood))
+		}
+		if lost > 0 {
+			text += fmt.Sprintf(" The threads of %s waited %s for a CPU.", s.Name, textfmt.Duration(lost))
+		}
+		return text + " That looks the same."
+	case m.Threads == 0 && took < leastWay:
+		return text + fmt.Sprintf(" %s may have had no CPU then. Trace for longer, or under more load.", s.Name)
 	}
 	return ""
 }
@@ -279,27 +291,38 @@ func reportOf(s *Service, service int, median, tail *spent) *reqtrace.Report {
 	return &r
 }
 
-// count says in how many of the slowest requests the first part is more than half of the excess.
-func (s *Story) count(j *joiner, median *spent) {
+// spread says how small the first part's share may be, because the slowest requests differ: two standard
+// errors of a ratio of means (Cochran, Sampling Techniques, 1977, chapter 6).
+func (s *Story) spread(j *joiner, median *spent) {
 	front := j.services[0]
 	s.Slow = len(front.requests) - front.medians
-	if len(s.Parts) == 0 {
+	if len(s.Parts) == 0 || !s.Enough() {
 		return
 	}
 	usual, p := median.byPart(), &s.Parts[0]
+	var parts, excesses []float64
+	var part, excess float64
 	for i := front.medians; i < len(front.requests); i++ {
 		of, all := 0., 0.
 		for w, ns := range j.sum(i, i+1).byPart() {
-			excess := max(ns-usual[w], 0)
-			all += excess
+			more := max(ns-usual[w], 0)
+			all += more
 			if p.Service == j.services[w.service].Name && (p.Between == w.between || p.Unread > 0) {
-				of += excess
+				of += more
 			}
 		}
-		if of > all/2 {
-			s.Most++
-		}
+		parts, excesses = append(parts, of), append(excesses, all)
+		part, excess = part+of, excess+all
 	}
+	if excess == 0 {
+		return
+	}
+	squares, n := 0., float64(s.Slow)
+	for i, of := range parts {
+		off := of - part/excess*excesses[i]
+		squares += off * off
+	}
+	s.Least = max(p.Share-2*math.Sqrt(squares*n/(n-1))/excess, 0)
 }
 
 // chain returns the places by which the first service waits most for another one.
@@ -404,9 +427,9 @@ func (s *Story) doubt(p *Part) string {
 	case !s.Enough():
 		return fmt.Sprintf("The slowest 1%% are only %s, so trace for longer, or under more load.",
 			textfmt.Plural(s.Slow, "request"))
-	case !s.clearly(s.Most):
-		return fmt.Sprintf("It is most of the extra time in %d of %s, which may be chance. Trace for longer, or under "+
-			"more load.", s.Most, textfmt.Plural(s.Slow, "request"))
+	case s.Least < worthShare:
+		return fmt.Sprintf("The slowest requests differ, so it may be as little as %s. Trace for longer, or under more "+
+			"load.", textfmt.Share(s.Least))
 	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine() || v.Causes[0].Share < worthShare ||
 		v.Causes[0].Cause == reqtrace.CauseNetwork): // the other end may wait for a CPU
 		return fmt.Sprintf("Waits for a CPU can take as long (%s).", textfmt.Duration(p.Excess))
@@ -414,15 +437,8 @@ func (s *Story) doubt(p *Part) string {
 	return p.starved
 }
 
-// clearly reports whether n of the slowest requests are more than half of them beyond chance: two
-// standard deviations above what a coin gives.
-func (s *Story) clearly(n int) bool {
-	all := float64(s.Slow)
-	return float64(n) >= all/2+2*math.Sqrt(all)/2
-}
-
 // Enough reports whether the slowest requests are enough to compare services.
-func (s *Story) Enough() bool { return s.clearly(s.Slow) }
+func (s *Story) Enough() bool { return s.Slow >= enoughSlow }
 
 // Worth reports whether the slowest requests take enough longer than the median to ask for a cause.
 func (s *Story) Worth() bool { return s.Tail-s.Median >= worthTime && s.Tail > worthTimes*s.Median }
