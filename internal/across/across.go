@@ -430,7 +430,8 @@ func (s *Story) doubt(p *Part) string {
 	case s.Least < worthShare:
 		return fmt.Sprintf("The slowest requests differ, so it may be as little as %s. Trace for longer, or under more "+
 			"load.", textfmt.Share(s.Least))
-	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine() || v.Causes[0].Share < worthShare ||
+	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine() ||
+		max(v.Causes[0].Share, v.GC.Direct) < worthShare ||
 		v.Causes[0].Cause == reqtrace.CauseNetwork): // the other end may wait for a CPU
 		return fmt.Sprintf("Waits for a CPU can take as long (%s).", textfmt.Duration(p.Excess))
 	}

@@ -14,6 +14,7 @@ import (
 	_ "net/http/pprof"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +50,8 @@ type service struct {
 	mu   sync.Mutex
 	pool chan struct{}
 	n    int
+
+	heap, young *node
 }
 
 // serve prints the address, and takes the peers as JSON.
@@ -76,8 +79,11 @@ func serve(role string) {
 		transport, handler = region.Transport(transport), region.Middleware(handler)
 	}
 	s.client = &http.Client{Transport: transport}
-	if cause == "lock" {
+	switch cause {
+	case "lock":
 		go s.reload()
+	case "gc":
+		s.fill()
 	}
 	http.Handle("/", handler)
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); os.Exit(0) }() // the test has ended
@@ -132,6 +138,26 @@ func (s *service) save() {
 	}
 }
 
+// node makes the collector follow a pointer.
+type node struct {
+	next *node
+	_    [3]int
+}
+
+// fill makes collections long and frequent.
+func (s *service) fill() {
+	debug.SetGCPercent(10)
+	for range 1_000_000 {
+		s.heap = &node{next: s.heap}
+	}
+}
+
+func (s *service) allocate() {
+	for range 6000 {
+		s.young = &node{}
+	}
+}
+
 func (s *service) pause() { time.Sleep(slow) }
 
 func (s *service) rest() { time.Sleep(slow) }
@@ -142,6 +168,8 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 		s.look()
 	case "pool":
 		s.takeFromPool()
+	case "gc":
+		s.allocate()
 	case "sleep":
 		if s.each(30) {
 			s.rest()
@@ -387,6 +415,7 @@ func TestPlanted(t *testing.T) {
 		"one of ten":          {causes{"shop": "fan-out", "prices": "one of ten"}, "prices", "(*service).rest ", false},
 		"lock over HTTP/2":    {causes{"store": "lock", "protocol": "h2"}, "store", "(*service).reload ", false},
 		"disk":                {causes{"store": "disk"}, "store", "(*service).save ", false},
+		"collections":         {causes{"store": "gc"}, "store", "GC", false},
 		"retries":             {causes{"prices": "refuse"}, "shop", "(*service).pause ", false},
 		"queue in between":    {causes{"way": "queue"}, "prices", "way", true},
 	} {
