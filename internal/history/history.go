@@ -29,6 +29,7 @@ const (
 	maxKnown  = 512
 	maxBuilds = 32
 	maxRecent = 1 << 14 // ids that are remembered, or up to twice as many
+	maxHours  = 7 * 24
 	fineHours = 48
 	newFor    = time.Hour
 	newLeast  = time.Hour // of watching, before a cause can be new
@@ -41,41 +42,40 @@ const (
 type History struct {
 	hours   map[int64]*hour // by hours since 1970
 	known   map[Key]*known
-	builds  map[string]watch
-	sources map[string]bool // names of processes
-
-	recent    [2]map[uint64]bool // hashes of ids, the newer ones first
-	keepHours int                // 0: the default
-	keepKeys  int
+	builds  map[string]*watch
+	sources map[string]bool    // names of processes
+	recent  [2]map[uint64]bool // hashes of ids, the newer ones first
 }
 
 // known is when a cause was seen, also in hours that are dropped.
 type known struct {
-	first, last time.Time
-	builds      map[string]bool
+	First  time.Time `json:"first"`
+	Last   time.Time `json:"last"`
+	builds map[string]bool
 }
 
-func addKnown(to map[Key]*known, k Key, x *known) {
-	sum := to[k]
-	if sum == nil {
-		sum = &known{x.first, x.last, map[string]bool{}}
-		to[k] = sum
+func (k *known) merge(x *known) {
+	k.First, k.Last = earlier(k.First, x.First), later(k.Last, x.Last)
+	if k.builds == nil {
+		k.builds = map[string]bool{}
 	}
-	sum.first, sum.last = earlier(sum.first, x.first), later(sum.last, x.last)
-	maps.Copy(sum.builds, x.builds)
+	maps.Copy(k.builds, x.builds)
 }
 
+// watch is how long slow requests were counted, and how much of that was recorded.
 type watch struct {
-	first            time.Time
-	watched, covered time.Duration // how long slow requests were counted, and how much of that was recorded
+	First   time.Time     `json:"first"`
+	Watched time.Duration `json:"watched_ns,omitempty"`
+	Covered time.Duration `json:"covered_ns,omitempty"`
 }
 
-func (w watch) add(x watch) watch {
-	return watch{earlier(w.first, x.first), min(w.watched+x.watched, maxTime), min(w.covered+x.covered, maxTime)}
+func (w *watch) add(x watch) {
+	w.First = earlier(w.First, x.First)
+	w.Watched, w.Covered = min(w.Watched+x.Watched, maxTime), min(w.Covered+x.Covered, maxTime)
 }
 
-func (w watch) enough() bool {
-	return w.watched >= newLeast && float64(w.covered) >= newShare*float64(w.watched)
+func (w *watch) enough() bool {
+	return w.Watched >= newLeast && float64(w.Covered) >= newShare*float64(w.Watched)
 }
 
 var seed = maphash.MakeSeed()
@@ -98,43 +98,38 @@ func (h *History) seen(name string) bool {
 func (h *History) insert(r Request) {
 	at, minute := hourOf(r.Start)
 	x := h.hour(at)
-	count := x.tallyOf(r.Key.Class).minutes.at(minute)
+	count := Coverage{Seen: 1}
 	if r.Cut {
-		count.Cut++
+		count = Coverage{Cut: 1}
+	}
+	x.tallyOf(r.Key.Class).Minutes.add(covered{minute, count})
+	if r.Cut {
 		return
 	}
-	count.Seen++
 	h.know(r.Key, r.Start, r.Build)
 	r.Caller, r.Calls = "", nil
-	one := cell{minutes: perMinute[lost]{{minute, lost{1, r.Lost}}}, first: r.Start, last: r.Start, worst: r}
-	entry(x.cells, r.Key).merge(&one)
-	x.fold(cmp.Or(h.keepKeys, defaultKeys), r.Key)
+	entry(&x.cells, r.Key).merge(&cell{perMinute[lost]{{minute, 1, r.Lost}}, r.Start, r.Start, r})
+	x.fold(r.Key)
 }
 
 func (h *History) know(k Key, at time.Time, build string) {
 	if build != "" {
 		h.built(build, at)
 	}
-	h.learn(k, &known{at, at, map[string]bool{build: true}})
+	entry(&h.known, k).merge(&known{at, at, map[string]bool{build: true}})
 	for len(h.known) > maxKnown {
 		delete(h.known, slices.MinFunc(slices.Collect(maps.Keys(h.known)), func(a, b Key) int {
-			return cmp.Or(h.known[a].last.Compare(h.known[b].last), compareKeys(a, b))
+			return cmp.Or(h.known[a].Last.Compare(h.known[b].Last), compareKeys(a, b))
 		}))
 	}
-}
-
-func (h *History) learn(k Key, x *known) {
-	if h.known == nil {
-		h.known = map[Key]*known{}
-	}
-	addKnown(h.known, k, x)
 }
 
 func (h *History) built(build string, at time.Time) { h.addWatched(build, at, 0, 0) }
 
 func (h *History) addWatched(build string, at time.Time, passed, covered time.Duration) {
-	build = shorten(build)
-	h.addBuild(build, watch{wallClock(at.Add(-passed)), min(max(passed, 0), maxTime), min(max(covered, 0), maxTime)})
+	entry(&h.builds, shorten(build)).add(watch{
+		wallClock(at.Add(-passed)), min(max(passed, 0), maxTime), min(max(covered, 0), maxTime),
+	})
 	for len(h.builds) > maxBuilds {
 		oldest := h.buildNames()[0]
 		delete(h.builds, oldest)
@@ -147,25 +142,15 @@ func (h *History) addWatched(build string, at time.Time, passed, covered time.Du
 	}
 }
 
-func (h *History) addBuild(build string, w watch) {
-	if h.builds == nil {
-		h.builds = map[string]watch{}
-	}
-	if was, ok := h.builds[build]; ok {
-		w = was.add(w)
-	}
-	h.builds[build] = w
-}
-
 func (h *History) buildNames() []string {
 	return slices.SortedFunc(maps.Keys(h.builds), func(a, b string) int {
-		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
+		return cmp.Or(h.builds[a].First.Compare(h.builds[b].First), cmp.Compare(a, b))
 	})
 }
 
 func (h *History) count(at time.Time, class string, c Count) {
 	hour, minute := hourOf(at)
-	h.hour(hour).tallyOf(shorten(class)).minutes.at(minute).add(Coverage{Count: c})
+	h.hour(hour).tallyOf(shorten(class)).Minutes.add(covered{minute, Coverage{Count: c}})
 }
 
 func (h *History) addUsual(at time.Time, u Usual) {
@@ -174,7 +159,7 @@ func (h *History) addUsual(at time.Time, u Usual) {
 		if x.check() != nil {
 			continue
 		}
-		h.hour(hour).tallyOf(shorten(class)).usual.add(x)
+		h.hour(hour).tallyOf(shorten(class)).Usual.add(x)
 	}
 }
 
@@ -184,10 +169,10 @@ func (h *History) usual() Usual {
 	for _, at := range slices.Backward(h.order()) {
 		for class, t := range h.hours[at].classes {
 			u, ok := sum[class]
-			if class == Others || t.usual.Requests == 0 || u.Requests >= usualEnough || !ok && len(sum) >= maxClasses {
+			if class == Others || t.Usual.Requests == 0 || u.Requests >= usualEnough || !ok && len(sum) >= maxClasses {
 				continue
 			}
-			u.add(t.usual)
+			u.add(t.Usual)
 			sum[class] = u
 		}
 	}
@@ -197,20 +182,10 @@ func (h *History) usual() Usual {
 func (h *History) hour(at int64) *hour {
 	x := h.hours[at]
 	if x == nil {
-		x = h.addHour(at)
-		h.prune(cmp.Or(h.keepHours, defaultHours), fineHours, at)
+		x = entry(&h.hours, at)
+		h.prune(maxHours, fineHours, at)
 	}
 	return x
-}
-
-func (h *History) addHour(at int64) *hour {
-	if h.hours == nil {
-		h.hours = map[int64]*hour{}
-	}
-	if h.hours[at] == nil {
-		h.hours[at] = newHour()
-	}
-	return h.hours[at]
 }
 
 // prune drops the oldest hours beyond so many, except the one added last, and keeps the minutes of
@@ -258,13 +233,13 @@ func (h *History) Differs(other *History) error {
 
 func (h *History) merge(other *History) {
 	for at, x := range other.hours {
-		h.addHour(at).merge(x)
+		entry(&h.hours, at).merge(x)
 	}
 	for k, x := range other.known {
-		h.learn(k, x)
+		entry(&h.known, k).merge(x)
 	}
 	for b, w := range other.builds {
-		h.addBuild(b, w)
+		entry(&h.builds, b).add(*w)
 	}
 	for s := range other.sources {
 		h.addSource(s)
@@ -280,12 +255,9 @@ func (h *History) addSource(name string) {
 
 func (h *History) since(t time.Time) *History {
 	from, _ := hourOf(t)
-	part, hours := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}, map[int64]*hour{}
-	for at, x := range h.hours {
-		if at >= from {
-			hours[at] = x
-		}
-	}
+	hours := maps.Clone(h.hours)
+	maps.DeleteFunc(hours, func(at int64, _ *hour) bool { return at < from })
+	part := &History{}
 	part.merge(&History{hours: hours, known: h.known, builds: h.builds, sources: h.sources})
 	return part
 }

@@ -170,34 +170,41 @@ func TestMergeSame(t *testing.T) {
 
 // TestBounds: however much is added, what is kept is bounded, and the sums are still right.
 func TestBounds(t *testing.T) {
-	h := &History{keepHours: 60, keepKeys: 40}
+	h := &History{}
 	heavy := Key{Cause: reqtrace.CauseLock, Function: "main.heavy", Class: "GET /"}
-	const hours, each = 90, 80
+	const hours, busy, most = maxHours + 10, 50, 80
+	kept := uint64(0)
 	for hour := range hours {
-		at := night.Add(time.Duration(hour) * time.Hour)
+		at, each := night.Add(time.Duration(hour)*time.Hour), 10
+		if hour >= hours-busy {
+			each = most
+		}
 		for i := range each {
 			k := Key{
-				Cause: reqtrace.CauseChannel, Function: fmt.Sprint("main.f", i+each*(hour%10)),
+				Cause: reqtrace.CauseChannel, Function: fmt.Sprint("main.f", i+most*(hour%10)),
 				Class: fmt.Sprint("GET /", i),
 			}
 			if i%10 == 9 {
 				k = heavy
 			}
-			h.addOnce(slow(hour*each+i, at.Add(time.Duration(i)*20*time.Second), k, ms))
+			h.addOnce(slow(hour*most+i, at.Add(time.Duration(i)*20*time.Second), k, ms))
+		}
+		if hour >= hours-maxHours {
+			kept += uint64(each)
 		}
 	}
-	if len(h.hours) != 60 || len(h.known) > maxKnown || len(h.recent[0])+len(h.recent[1]) > 2*maxRecent {
+	if len(h.hours) != maxHours || len(h.known) > maxKnown || len(h.recent[0])+len(h.recent[1]) > 2*maxRecent {
 		t.Errorf("%d hours, %d known, %d ids", len(h.hours), len(h.known), len(h.recent[0])+len(h.recent[1]))
 	}
 	fine := 0
 	for at, x := range h.hours {
-		if len(x.cells) > 40 || len(x.classes) > maxClasses+1 {
+		if len(x.cells) > maxKeys || len(x.classes) > maxClasses+1 {
 			t.Errorf("%d causes and %d classes in an hour", len(x.cells), len(x.classes))
 		}
-		if at < night.Unix()/3600+hours-60 {
+		if at < night.Unix()/3600+hours-maxHours {
 			t.Errorf("hour %d is kept, and not a later one", at)
 		}
-		if len(x.cells[heavy].minutes) > 1 {
+		if len(x.cells[heavy].Minutes) > 1 {
 			fine++
 		}
 	}
@@ -209,11 +216,11 @@ func TestBounds(t *testing.T) {
 	for _, s := range list {
 		n += s.Requests
 	}
-	if n != 60*each || h.Coverage(time.Time{}).Seen != 60*each {
-		t.Errorf("%d requests, want %d", n, 60*each)
+	if n != kept || h.Coverage(time.Time{}).Seen != kept {
+		t.Errorf("%d requests, want %d", n, kept)
 	}
-	if list[0].Key != (Key{Cause: reqtrace.CauseChannel, Function: Others, Class: Others}) || list[1].Key != heavy ||
-		list[1].Requests != 60*each/10 {
+	if list[0].Key != heavy || list[0].Requests != kept/10 ||
+		list[1].Key != (Key{Cause: reqtrace.CauseChannel, Function: Others, Class: Others}) {
 		t.Errorf("%+v", list[:2])
 	}
 	for i := range 2 * maxBuilds {

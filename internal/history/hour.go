@@ -12,33 +12,47 @@ import (
 )
 
 // perMinute has the minutes of an hour that are not empty, in order.
-type perMinute[T any] []minuteOf[T]
+type perMinute[T minuteSum[T]] []T
 
-type minuteOf[T any] struct {
-	minute uint8
-	of     T
+// minuteSum is what a minute has of something. plus keeps the minute of the receiver.
+type minuteSum[T any] interface {
+	minute() uint8
+	plus(T) T
+	ofHour() T // the same, as that of the whole hour
+	check() error
 }
 
 const wholeHour = 60
 
-func (p *perMinute[T]) at(minute uint8) *T {
-	i, found := slices.BinarySearchFunc(*p, minute,
-		func(m minuteOf[T], minute uint8) int { return cmp.Compare(m.minute, minute) })
-	if !found {
-		*p = slices.Insert(*p, i, minuteOf[T]{minute: minute})
+func (p *perMinute[T]) add(minutes ...T) {
+	for _, m := range minutes {
+		i, found := slices.BinarySearchFunc(*p, m.minute(),
+			func(x T, minute uint8) int { return cmp.Compare(x.minute(), minute) })
+		if found {
+			(*p)[i] = (*p)[i].plus(m)
+		} else {
+			*p = slices.Insert(*p, i, m)
+		}
 	}
-	return &(*p)[i].of
 }
 
-func (p *perMinute[T]) coarsen(add func(to *T, m T)) {
-	if len(*p) == 0 || len(*p) == 1 && (*p)[0].minute == wholeHour {
-		return
+// addChecked adds minutes that were read.
+func (p *perMinute[T]) addChecked(minutes []T) error {
+	for _, m := range minutes {
+		if err := m.check(); err != nil {
+			return err
+		}
+		p.add(m)
 	}
-	var sum T
-	for _, m := range *p {
-		add(&sum, m.of)
+	return nil
+}
+
+func (p *perMinute[T]) coarsen() {
+	minutes := *p
+	*p = nil
+	for _, m := range minutes {
+		p.add(m.ofHour())
 	}
-	*p = perMinute[T]{{wholeHour, sum}}
 }
 
 // within reports whether a minute of an hour ends after since. If minutes are not kept apart, the
@@ -54,60 +68,61 @@ type hour struct {
 }
 
 type tally struct {
-	minutes perMinute[Coverage]
-	usual   usualRequest
+	Minutes perMinute[covered] `json:"minutes,omitempty"`
+	Usual   usualRequest       `json:"usual,omitzero"`
 }
 
 // cell is what an hour has of a cause, one request at least.
 type cell struct {
-	minutes     perMinute[lost]
-	first, last time.Time
-	worst       Request
+	Minutes perMinute[lost] `json:"minutes"`
+	First   time.Time       `json:"first"`
+	Last    time.Time       `json:"last"`
+	Worst   Request         `json:"worst"`
 }
 
 type lost struct {
-	requests uint64
-	time     time.Duration
+	Minute   uint8         `json:"minute"`
+	Requests uint64        `json:"requests"`
+	Time     time.Duration `json:"lost_ns"`
 }
 
-func (l *lost) add(m lost) {
-	addTo(&l.requests, m.requests)
-	l.time = min(l.time+m.time, maxTime)
+func (l lost) minute() uint8 { return l.Minute }
+
+func (l lost) plus(m lost) lost {
+	addTo(&l.Requests, m.Requests)
+	l.Time = min(l.Time+m.Time, maxTime)
+	return l
 }
+
+func (l lost) ofHour() lost { return lost{wholeHour, l.Requests, l.Time} }
 
 // addTo adds to a sum, which cannot overflow, whatever was read.
 func addTo(sum *uint64, n uint64) { *sum = min(*sum+min(n, maxNumber), maxNumber) }
 
 func (c *cell) requests() (n uint64) {
-	for _, m := range c.minutes {
-		n += m.of.requests
+	for _, m := range c.Minutes {
+		n += m.Requests
 	}
 	return n
 }
 
 // merge shares only the worst request's path with d. It does not change.
 func (c *cell) merge(d *cell) {
-	if len(c.minutes) == 0 {
-		c.first, c.last, c.worst = d.first, d.last, d.worst
-	}
-	for _, m := range d.minutes {
-		c.minutes.at(m.minute).add(m.of)
-	}
-	c.first, c.last = earlier(c.first, d.first), later(c.last, d.last)
-	if compareWorst(&d.worst, &c.worst) < 0 {
-		c.worst = d.worst
+	c.Minutes.add(d.Minutes...)
+	c.First, c.Last = earlier(c.First, d.First), later(c.Last, d.Last)
+	if compareWorst(&d.Worst, &c.Worst) < 0 {
+		c.Worst = d.Worst
 	}
 }
 
 func (t *tally) merge(u *tally) {
-	for _, m := range u.minutes {
-		t.minutes.at(m.minute).add(m.of)
-	}
-	t.usual.add(u.usual)
+	t.Minutes.add(u.Minutes...)
+	t.Usual.add(u.Usual)
 }
 
+// earlier takes a zero time for one that is not known.
 func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
@@ -120,34 +135,35 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-func newHour() *hour { return &hour{map[string]*tally{}, map[Key]*cell{}} }
-
 func (h *hour) tallyOf(class string) *tally {
 	if h.classes[class] == nil && len(h.classes) >= maxClasses {
 		class = Others
 	}
-	return entry(h.classes, class)
+	return entry(&h.classes, class)
 }
 
-// entry returns the value of a key, which it makes if necessary.
-func entry[K comparable, V any](m map[K]*V, k K) *V {
-	if m[k] == nil {
-		m[k] = new(V)
+// entry returns the value of a key. It makes the value and the map if necessary.
+func entry[K comparable, V any](m *map[K]*V, k K) *V {
+	if *m == nil {
+		*m = map[K]*V{}
 	}
-	return m[k]
+	if (*m)[k] == nil {
+		(*m)[k] = new(V)
+	}
+	return (*m)[k]
 }
 
 // fold merges the causes with the fewest requests. The cause that was added last stays, because
 // otherwise a new cause could never grow.
-func (h *hour) fold(keys int, added Key) {
-	for len(h.cells) > keys {
+func (h *hour) fold(added Key) {
+	for len(h.cells) > maxKeys {
 		var least Key
 		var found *cell
 		for k, c := range h.cells {
 			if k.Function == Others && k.Class == Others || k == added {
 				continue
 			}
-			if found == nil || cmp.Or(cmp.Compare(c.requests(), found.requests()), c.last.Compare(found.last),
+			if found == nil || cmp.Or(cmp.Compare(c.requests(), found.requests()), c.Last.Compare(found.Last),
 				compareKeys(k, least)) < 0 {
 				least, found = k, c
 			}
@@ -157,12 +173,12 @@ func (h *hour) fold(keys int, added Key) {
 		}
 		delete(h.cells, least)
 		rest := Key{Cause: least.Cause, Function: Others, Class: Others, Services: least.Services}
-		entry(h.cells, rest).merge(found)
+		entry(&h.cells, rest).merge(found)
 	}
 }
 
-func (h *hour) foldAll(keys int) {
-	h.fold(keys, Key{Function: Others, Class: Others})
+func (h *hour) foldAll() {
+	h.fold(Key{Function: Others, Class: Others})
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(h.classes)), func(name string) bool { return name == Others })
 	for _, name := range names[min(maxClasses, len(names)):] {
 		t := h.classes[name]
@@ -173,19 +189,19 @@ func (h *hour) foldAll(keys int) {
 
 func (h *hour) coarsen() {
 	for _, c := range h.cells {
-		c.minutes.coarsen((*lost).add)
+		c.Minutes.coarsen()
 	}
 	for _, t := range h.classes {
-		t.minutes.coarsen((*Coverage).add)
+		t.Minutes.coarsen()
 	}
 }
 
 func (h *hour) merge(g *hour) {
 	for name, t := range g.classes {
-		entry(h.classes, name).merge(t)
+		entry(&h.classes, name).merge(t)
 	}
 	for k, c := range g.cells {
-		entry(h.cells, k).merge(c)
+		entry(&h.cells, k).merge(c)
 	}
 }
 
@@ -203,6 +219,20 @@ type Coverage struct {
 	Seen uint64 `json:"seen,omitempty"`
 	Cut  uint64 `json:"cut,omitempty"`
 }
+
+type covered struct {
+	Minute uint8 `json:"minute"`
+	Coverage
+}
+
+func (c covered) minute() uint8 { return c.Minute }
+
+func (c covered) plus(d covered) covered {
+	c.add(d.Coverage)
+	return c
+}
+
+func (c covered) ofHour() covered { return covered{wholeHour, c.Coverage} }
 
 func (c *Coverage) add(d Coverage) {
 	addTo(&c.Slow, d.Slow)

@@ -84,10 +84,8 @@ func checked(line []byte) (text []byte, ok bool) {
 const jsonVersion = 1
 
 const (
-	maxTime      = time.Duration(1) << 56 // two years
-	maxNumber    = uint64(1) << 48
-	maxJSONHours = 24 * 366 * 10
-	maxJSONCells = 1 << 22
+	maxTime   = time.Duration(1) << 56 // two years
+	maxNumber = uint64(1) << 48
 )
 
 type jsonHistory struct {
@@ -99,10 +97,8 @@ type jsonHistory struct {
 }
 
 type jsonBuild struct {
-	Build   string        `json:"build"`
-	First   time.Time     `json:"first"`
-	Watched time.Duration `json:"watched_ns,omitempty"`
-	Covered time.Duration `json:"covered_ns,omitempty"`
+	Build string `json:"build"`
+	watch
 }
 
 type jsonHour struct {
@@ -112,79 +108,43 @@ type jsonHour struct {
 }
 
 type jsonTally struct {
-	Class   string        `json:"class,omitempty"`
-	Minutes []jsonMinute  `json:"minutes,omitempty"`
-	Usual   *usualRequest `json:"usual,omitempty"`
-}
-
-type jsonMinute struct {
-	Minute uint8 `json:"minute"`
-	Coverage
+	Class string `json:"class,omitempty"`
+	tally
 }
 
 type jsonCell struct {
-	Key     Key        `json:"key"`
-	Minutes []jsonLost `json:"minutes"`
-	First   time.Time  `json:"first"`
-	Last    time.Time  `json:"last"`
-	Worst   *Request   `json:"worst"`
-}
-
-type jsonLost struct {
-	Minute   uint8         `json:"minute"`
-	Requests uint64        `json:"requests"`
-	Lost     time.Duration `json:"lost_ns"`
+	Key Key `json:"key"`
+	cell
 }
 
 type jsonKnown struct {
-	Key    Key       `json:"key"`
-	First  time.Time `json:"first"`
-	Last   time.Time `json:"last"`
-	Builds []string  `json:"builds"`
+	Key Key `json:"key"`
+	known
+	Builds []string `json:"builds"`
 }
 
 // MarshalJSON writes h without the ids that it remembers. The same history gives the same text.
 func (h *History) MarshalJSON() ([]byte, error) {
 	j := jsonHistory{Version: jsonVersion, Sources: slices.Sorted(maps.Keys(h.sources)), Hours: []jsonHour{}}
 	for _, b := range h.buildNames() {
-		w := h.builds[b]
-		j.Builds = append(j.Builds, jsonBuild{b, w.first, w.watched, w.covered})
+		j.Builds = append(j.Builds, jsonBuild{b, *h.builds[b]})
 	}
 	for _, at := range h.order() {
 		x := h.hours[at]
 		hour := jsonHour{Start: time.Unix(at*3600, 0).UTC()}
 		for _, class := range slices.Sorted(maps.Keys(x.classes)) {
-			hour.Classes = append(hour.Classes, newJSONTally(class, x.classes[class]))
+			hour.Classes = append(hour.Classes, jsonTally{class, *x.classes[class]})
 		}
 		for _, k := range slices.SortedFunc(maps.Keys(x.cells), compareKeys) {
-			hour.Causes = append(hour.Causes, newJSONCell(k, x.cells[k]))
+			hour.Causes = append(hour.Causes, jsonCell{k, *x.cells[k]})
 		}
 		j.Hours = append(j.Hours, hour)
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(h.known), compareKeys) {
 		x := h.known[k]
-		j.Known = append(j.Known, jsonKnown{k, x.first, x.last, slices.Sorted(maps.Keys(x.builds))})
+		j.Known = append(j.Known, jsonKnown{k, *x, slices.Sorted(maps.Keys(x.builds))})
 	}
 	return json.Marshal(j)
-}
-
-func newJSONTally(class string, t *tally) jsonTally {
-	j := jsonTally{Class: class}
-	for _, m := range t.minutes {
-		j.Minutes = append(j.Minutes, jsonMinute{m.minute, m.of})
-	}
-	if t.usual.Requests > 0 {
-		j.Usual = &t.usual
-	}
-	return j
-}
-
-func newJSONCell(k Key, c *cell) jsonCell {
-	j := jsonCell{Key: k, First: c.first, Last: c.last, Worst: &c.worst}
-	for _, m := range c.minutes {
-		j.Minutes = append(j.Minutes, jsonLost{m.minute, m.of.requests, m.of.time})
-	}
-	return j
 }
 
 // UnmarshalJSON replaces h. A later version, or an impossible sum, is an error. An unknown cause,
@@ -199,15 +159,9 @@ func (h *History) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("history: version %d: %w", j.Version, errVersion)
 	case j.Version < 1:
 		return errors.New(`history: not the JSON of a history: it has no "version"`)
-	case len(j.Hours) > maxJSONHours:
-		return fmt.Errorf("history: %d hours; %d are read at most", len(j.Hours), maxJSONHours)
 	}
-	read := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}
-	cells := len(j.Known)
+	read := &History{}
 	for i := range j.Hours {
-		if cells += len(j.Hours[i].Causes) + len(j.Hours[i].Classes); cells > maxJSONCells {
-			return fmt.Errorf("history: more than %d causes and classes", maxJSONCells)
-		}
 		if err := read.readHour(&j.Hours[i]); err != nil {
 			return fmt.Errorf("history: hour %v: %w", j.Hours[i].Start, err)
 		}
@@ -220,7 +174,7 @@ func (h *History) UnmarshalJSON(b []byte) error {
 		for _, b := range k.Builds {
 			x.builds[shorten(b)] = true
 		}
-		read.learn(k.Key.bounded(), &x)
+		entry(&read.known, k.Key.bounded()).merge(&x)
 	}
 	for _, b := range j.Builds {
 		if err := checkTimes(b.First, b.First); err != nil {
@@ -230,7 +184,8 @@ func (h *History) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("history: build %q was watched for %d ns and recorded for %d ns", b.Build, b.Watched,
 				b.Covered)
 		}
-		read.addBuild(shorten(b.Build), watch{b.First.UTC(), b.Watched, b.Covered})
+		b.First = b.First.UTC()
+		entry(&read.builds, shorten(b.Build)).add(b.watch)
 	}
 	for _, s := range j.Sources {
 		read.addSource(shorten(s))
@@ -247,57 +202,57 @@ func (h *History) readHour(j *jsonHour) error {
 	if err := checkTimes(j.Start, j.Start); err != nil {
 		return err
 	}
-	x := newHour()
-	for _, c := range j.Classes {
-		t := tally{}
-		for _, m := range c.Minutes {
-			if m.Minute > wholeHour || max(m.Slow, m.Kept, m.Limited, m.Off, m.Failed, m.Seen, m.Cut) > maxNumber {
-				return fmt.Errorf("class %q: minute %d has more than there is", c.Class, m.Minute)
-			}
-			t.minutes.at(m.Minute).add(m.Coverage)
-		}
-		if u := c.Usual; u != nil {
-			if err := u.check(); err != nil {
-				return fmt.Errorf("class %q: %w", c.Class, err)
-			}
-			t.usual = *u
-		}
-		class := shorten(c.Class)
-		if x.classes[class] != nil {
-			return fmt.Errorf("class %q is there twice", class)
-		}
-		x.classes[class] = &t
-	}
-	for i := range j.Causes {
-		c, err := j.Causes[i].cell()
-		if err != nil {
-			return fmt.Errorf("cause %d: %w", i+1, err)
-		}
-		entry(x.cells, j.Causes[i].Key.bounded()).merge(c)
-	}
 	if h.hours[at] != nil {
 		return errors.New("it is there twice")
 	}
-	h.merge(&History{hours: map[int64]*hour{at: x}})
+	x := entry(&h.hours, at)
+	for _, c := range j.Classes {
+		t := entry(&x.classes, shorten(c.Class))
+		if err := t.Minutes.addChecked(c.Minutes); err != nil {
+			return fmt.Errorf("class %q: %w", c.Class, err)
+		}
+		if c.Usual == (usualRequest{}) {
+			continue
+		}
+		if err := c.Usual.check(); err != nil {
+			return fmt.Errorf("class %q: %w", c.Class, err)
+		}
+		t.Usual.add(c.Usual)
+	}
+	for i, c := range j.Causes {
+		if err := c.normalise(); err != nil {
+			return fmt.Errorf("cause %d: %w", i+1, err)
+		}
+		entry(&x.cells, c.Key.bounded()).merge(&c.cell)
+	}
 	return nil
 }
 
-func (j *jsonCell) cell() (*cell, error) {
-	c := &cell{first: j.First.UTC(), last: j.Last.UTC()}
-	for _, m := range j.Minutes {
-		if m.Minute > wholeHour || m.Requests == 0 || m.Requests > maxNumber || m.Lost < 0 || m.Lost > maxTime {
-			return nil, fmt.Errorf("minute %d has %d requests, which lost %d ns", m.Minute, m.Requests, m.Lost)
-		}
-		c.minutes.at(m.Minute).add(lost{m.Requests, m.Lost})
+func (c covered) check() error {
+	if c.Minute > wholeHour || max(c.Slow, c.Kept, c.Limited, c.Off, c.Failed, c.Seen, c.Cut) > maxNumber {
+		return fmt.Errorf("minute %d has more than there is", c.Minute)
 	}
-	if len(c.minutes) == 0 || j.Worst == nil {
-		return nil, errors.New("it has no request")
+	return nil
+}
+
+func (l lost) check() error {
+	if l.Minute > wholeHour || l.Requests == 0 || l.Requests > maxNumber || l.Time < 0 || l.Time > maxTime {
+		return fmt.Errorf("minute %d has %d requests, which lost %d ns", l.Minute, l.Requests, l.Time)
 	}
-	if err := errors.Join(checkTimes(j.First, j.Last), checkTimes(j.Worst.Start, j.Worst.Start)); err != nil {
-		return nil, err
+	return nil
+}
+
+// normalise checks a cell that was read.
+func (c *cell) normalise() error {
+	var minutes perMinute[lost]
+	if err := minutes.addChecked(c.Minutes); err != nil {
+		return err
 	}
-	c.worst = j.Worst.bounded()
-	return c, nil
+	if len(minutes) == 0 {
+		return errors.New("it has no request")
+	}
+	c.Minutes, c.First, c.Last, c.Worst = minutes, c.First.UTC(), c.Last.UTC(), c.Worst.bounded()
+	return checkTimes(c.First, c.Last)
 }
 
 func checkTimes(first, last time.Time) error {

@@ -117,8 +117,8 @@ func (h *History) AddFound(found *History) {
 	h.merge(&History{hours: found.hours, known: found.known, builds: found.builds})
 	for at, x := range found.hours {
 		for class, t := range x.classes {
-			for _, m := range t.minutes {
-				h.hours[at].unkeep(class, m.minute, m.of.Kept)
+			for _, m := range t.Minutes {
+				h.hours[at].unkeep(class, m.Minute, m.Kept)
 			}
 		}
 	}
@@ -133,10 +133,10 @@ func (h *hour) unkeep(class string, minute uint8, n uint64) {
 		if t == nil {
 			continue
 		}
-		for i := range t.minutes {
-			if m := &t.minutes[i]; m.minute == minute || m.minute == wholeHour {
-				kept -= takeFrom(&m.of.Kept, kept)
-				slow -= takeFrom(&m.of.Slow, slow)
+		for i := range t.Minutes {
+			if m := &t.Minutes[i]; m.Minute == minute || m.Minute == wholeHour {
+				kept -= takeFrom(&m.Kept, kept)
+				slow -= takeFrom(&m.Slow, slow)
 			}
 		}
 	}

@@ -25,10 +25,12 @@ type Key struct {
 	Services string `json:"services,omitempty"`
 }
 
-func (k Key) anyClass() Key {
-	k.Class = ""
+func (k Key) in(class string) Key {
+	k.Class = class
 	return k
 }
+
+func (k Key) anyClass() Key { return k.in("") }
 
 func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Holder, b.Holder),
@@ -109,22 +111,13 @@ const (
 	againstHistory  = "history"
 )
 
-// compareWorst puts the worst request first. It is a total order, so that a merge does not depend
-// on its order.
+// compareWorst puts the worst request first. Requests are the same if all of this is, so a merge
+// does not depend on its order.
 func compareWorst(a, b *Request) int {
 	return cmp.Or(
 		cmp.Compare(b.Duration, a.Duration), cmp.Compare(b.Lost, a.Lost), a.Start.Compare(b.Start),
-		cmp.Compare(a.ID, b.ID), cmp.Compare(a.Build, b.Build),
-		cmp.Compare(a.Snapshot, b.Snapshot), cmp.Compare(a.Mark, b.Mark), cmp.Compare(a.TraceID, b.TraceID),
-		cmp.Compare(a.Against, b.Against),
-		cmp.Compare(a.Words, b.Words), cmp.Compare(a.Place, b.Place), cmp.Compare(a.HolderPlace, b.HolderPlace),
-		cmp.Compare(a.Doing, b.Doing),
-		cmp.Compare(a.Breakdown, b.Breakdown), slices.CompareFunc(a.Path, b.Path, compareSteps),
+		cmp.Compare(a.ID, b.ID), cmp.Compare(a.Build, b.Build), cmp.Compare(a.Snapshot, b.Snapshot),
 	)
-}
-
-func compareSteps(a, b Step) int {
-	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Place, b.Place))
 }
 
 const maxText = 512

@@ -295,7 +295,7 @@ func (b *band) chart(h *History, now time.Time) chart.Chart {
 	}
 	var builds chart.Path
 	for i, build := range h.buildNames() {
-		if at := x.Frac(float64(h.builds[build].first.Unix() - b.from)); i > 0 && at > 0 && at < 1 {
+		if at := x.Frac(float64(h.builds[build].First.Unix() - b.from)); i > 0 && at > 0 && at < 1 {
 			builds.Rect(chart.PlotX(at), 1, chart.PlotHeight)
 		}
 	}
@@ -306,21 +306,17 @@ func (b *band) chart(h *History, now time.Time) chart.Chart {
 }
 
 func (b *band) xTicks(x chart.Axis, now time.Time) (ticks []chart.Tick) {
-	step := int64(chart.TimeStep(max(x.Hi, 360), 6)) // no less than a minute
+	step := chart.TimeStep(max(x.Hi, 360), 6) // no less than a minute
 	_, zone := now.Zone()
-	shift := int64(zone) // or days would begin at the zone's noon
-	for at := floor(b.from+shift, step) - shift; float64(at-b.from) <= x.Hi; at += step {
-		if at < b.from {
-			continue
-		}
-		t := time.Unix(at, 0).In(now.Location())
+	from := float64(b.from + int64(zone)) // or days would begin at the zone's noon
+	for _, at := range chart.LinearTicks(from, from+x.Hi, step) {
+		t := time.Unix(b.from+int64(at-from), 0).In(now.Location())
 		text := clock(t, now)
 		if step >= 24*3600 {
 			text = t.Format("2 Jan")
 		}
 		ticks = append(ticks, chart.Tick{
-			At: chart.PercentAt(x.Frac(float64(at - b.from))), Label: text,
-			Minor: len(ticks)%2 == 1,
+			At: chart.PercentAt(x.Frac(at - from)), Label: text, Minor: len(ticks)%2 == 1,
 		})
 	}
 	return ticks
@@ -361,9 +357,6 @@ func widthText(seconds int64) string {
 
 const maxBins = 96
 
-// binWidths are seconds. More time has multiples of the last.
-var binWidths = []int64{60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
-
 // band is how many requests each cause made slow, over time. It has seconds since 1970, because a
 // wrong clock may put requests further apart than a Duration is long.
 type band struct {
@@ -375,16 +368,8 @@ func (h *History) band(since, to time.Time) band {
 	end := to.Unix()
 	from := end
 	h.requests(since, func(at int64, _ reqtrace.Cause, _ uint64) { from = min(from, at) })
-	b := band{}
-	for _, b.width = range binWidths {
-		if b.from = floor(from, b.width); end-b.from <= maxBins*b.width {
-			break
-		}
-	}
-	for end-b.from > maxBins*b.width {
-		b.width *= 2
-		b.from = floor(from, b.width)
-	}
+	b := band{width: int64(chart.TimeStep(float64(max(end-from, maxBins*60)), maxBins))}
+	b.from = floor(from, b.width)
 	for at := b.from; at < end || len(b.bins) == 0; at += b.width {
 		b.bins = append(b.bins, make([]uint64, len(reqtrace.Causes())))
 	}
@@ -395,20 +380,14 @@ func (h *History) band(since, to time.Time) band {
 	return b
 }
 
-func floor(t, step int64) int64 {
-	rest := t % step
-	if rest < 0 {
-		rest += step
-	}
-	return t - rest
-}
+func floor(t, step int64) int64 { return t - ((t%step)+step)%step }
 
 func (h *History) requests(since time.Time, f func(at int64, c reqtrace.Cause, n uint64)) {
 	for at, x := range h.hours {
 		for k, c := range x.cells {
-			for _, m := range c.minutes {
-				if within(at, m.minute, since) {
-					f(at*3600+60*int64(m.minute%wholeHour), k.Cause, m.of.requests)
+			for _, m := range c.Minutes {
+				if within(at, m.Minute, since) {
+					f(at*3600+60*int64(m.Minute%wholeHour), k.Cause, m.Requests)
 				}
 			}
 		}

@@ -98,10 +98,12 @@ func TestBand(t *testing.T) {
 		0, 10 * time.Minute, 3 * time.Hour, 47 * time.Hour, 60 * time.Hour,
 		100 * 24 * time.Hour,
 	} {
-		h := &History{keepHours: 8784}
+		h := &History{}
 		const n = 1000
 		for i := range n {
-			h.addOnce(slow(i, night.Add(-span*time.Duration(i)/n), Key{Cause: reqtrace.Cause(i % 3)}, ms))
+			one := &History{}
+			one.addOnce(slow(i, night.Add(-span*time.Duration(i)/n), Key{Cause: reqtrace.Cause(i % 3)}, ms))
+			h.merge(one)
 		}
 		b := h.band(time.Time{}, night)
 		sum := uint64(0)

@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	defaultHours = 7 * 24
-	defaultKeys  = 64
-	minKeys      = 32 // of the last hour, whatever maxBytes is
-	maxSize      = 1 << 30
+	maxKeys    = 64 // in an hour
+	maxSize    = 1 << 30
+	flushEvery = 5 * time.Second
 )
 
 // Options configure [Open]. The zero value works.
@@ -29,19 +28,7 @@ type Options struct {
 	// Logger gets a warning when the disk fails, and when it works again. Default: slog.Default().
 	Logger *slog.Logger
 
-	hours      int
-	keys       int
-	maxBytes   int64 // of the file; while it is replaced there are two
-	flushEvery time.Duration
-}
-
-func (o Options) withDefaults() Options {
-	o.hours = cmp.Or(o.hours, defaultHours)
-	o.keys = cmp.Or(o.keys, defaultKeys)
-	o.maxBytes = cmp.Or(o.maxBytes, 8<<20)
-	o.flushEvery = cmp.Or(o.flushEvery, 5*time.Second)
-	o.Logger = cmp.Or(o.Logger, slog.Default())
-	return o
+	maxBytes int64 // of the file; while it is replaced there are two
 }
 
 // Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds. If it
@@ -66,8 +53,9 @@ type Store struct {
 
 // Open opens or begins the history. [Store.Err] says if the folder cannot be used.
 func Open(o Options) *Store {
-	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), ended: make(chan struct{})}
-	s.history = s.empty()
+	o.maxBytes = cmp.Or(o.maxBytes, 8<<20)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	s := &Store{o: o, stop: make(chan struct{}), ended: make(chan struct{}), history: &History{}}
 	s.history.addSource(fmt.Sprintf("%016x", rand.Uint64()))
 	if o.Build != "" {
 		s.history.built(o.Build, time.Now())
@@ -80,8 +68,6 @@ func Open(o Options) *Store {
 	go s.flushes()
 	return s
 }
-
-func (s *Store) empty() *History { return &History{keepHours: s.o.hours, keepKeys: s.o.keys} }
 
 // change changes the history, and what the next write adds. Hold mu.
 func (s *Store) change(f func(*History)) {
@@ -193,7 +179,7 @@ func (s *Store) write() error {
 	}
 	s.mu.Lock()
 	next := s.pending
-	s.pending = s.empty()
+	s.pending = &History{}
 	s.mu.Unlock()
 	if next == nil || !s.file.there() {
 		return s.rewrite()
@@ -214,7 +200,7 @@ func (s *Store) takeOver() error {
 	if err != nil {
 		return err
 	}
-	there := s.empty()
+	there := &History{}
 	if len(b) > 0 {
 		good, lost, err := there.readLog(b)
 		if errors.Is(err, errVersion) {
@@ -247,7 +233,7 @@ func (s *Store) takeOver() error {
 func (s *Store) rewrite() error {
 	s.mu.Lock()
 	line, err := s.whole()
-	s.pending = s.empty()
+	s.pending = &History{}
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -256,24 +242,22 @@ func (s *Store) rewrite() error {
 }
 
 // whole returns the history as a line that leaves room for more. It drops minutes of older hours
-// first, then the oldest hours, then the rarest causes of the last hour.
+// first, then the oldest hours. One hour always fits.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
-	for hours, fine, keys, limit := s.o.hours, fineHours, s.o.keys, int(s.o.maxBytes*3/4); ; {
-		for _, x := range h.hours {
-			x.foldAll(keys)
-		}
+	for _, x := range h.hours {
+		x.foldAll()
+	}
+	for hours, fine, limit := maxHours, fineHours, int(s.o.maxBytes*3/4); ; {
 		if order := h.order(); len(order) > 0 {
 			h.prune(hours, fine, order[len(order)-1])
 		}
 		line, err := h.line()
 		switch {
-		case err != nil || len(line) <= limit || len(h.hours) <= 1 && keys <= minKeys:
+		case err != nil || len(line) <= limit || len(h.hours) <= 1:
 			return line, err
 		case fine > 1:
 			fine /= 4
-		case len(h.hours) <= 1:
-			keys = max(keys/2, minKeys)
 		default:
 			hours = max(min(len(h.hours)-1, len(h.hours)*limit/len(line)), 1)
 		}
@@ -282,7 +266,7 @@ func (s *Store) whole() ([]byte, error) {
 
 func (s *Store) flushes() {
 	defer close(s.ended)
-	t := time.NewTicker(s.o.flushEvery)
+	t := time.NewTicker(flushEvery)
 	defer t.Stop()
 	for {
 		select {

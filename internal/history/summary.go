@@ -35,35 +35,39 @@ type Summary struct {
 // Summaries returns the causes since a time, those with the largest share first. The machine's
 // stalls come last. Hours that do not keep minutes apart count as a whole.
 func (h *History) Summaries(since time.Time) []Summary {
-	classes := map[Key]*Summary{}
+	sums := map[Key]*Summary{}
+	requests := map[Key]uint64{} // of a cause in a class
 	for at, x := range h.hours {
 		for k, c := range x.cells {
 			var n lost
-			for _, m := range c.minutes {
-				if within(at, m.minute, since) {
-					n.add(m.of)
+			for _, m := range c.Minutes {
+				if within(at, m.Minute, since) {
+					n = n.plus(m)
 				}
 			}
-			if n.requests == 0 {
+			if n.Requests == 0 {
 				continue
 			}
-			of := &Summary{
-				Key: k, Requests: n.requests, Lost: n.time, First: c.first, Last: c.last, Worst: c.worst,
+			s := entry(&sums, k.anyClass())
+			if requests[k] == 0 {
+				s.Classes = append(s.Classes, k.Class)
 			}
-			if classes[k] == nil {
-				classes[k] = of
-			} else {
-				classes[k].add(of)
+			requests[k] += n.Requests
+			s.Requests += n.Requests
+			s.Lost += n.Time
+			s.First, s.Last = earlier(s.First, c.First), later(s.Last, c.Last)
+			if compareWorst(&c.Worst, &s.Worst) < 0 {
+				s.Worst = c.Worst
 			}
 		}
 	}
-	list := h.folded(classes, since)
+	list := shared(sums, requests, h.weights(since))
 	judge, fresh := h.newness(), 0
 	for i := range list {
 		s := &list[i]
 		k := s.Key.anyClass()
 		if x := judge.known[k]; x != nil && k.Function != Others {
-			s.First = earlier(s.First, x.first)
+			s.First = earlier(s.First, x.First)
 		}
 		if fresh < maxNew {
 			s.New, s.SinceBuild = judge.of(k)
@@ -75,42 +79,25 @@ func (h *History) Summaries(since time.Time) []Summary {
 	return list
 }
 
-func (s *Summary) add(x *Summary) {
-	s.Requests += x.Requests
-	s.Share += x.Share
-	s.Lost += x.Lost
-	s.First, s.Last = earlier(s.First, x.First), later(s.Last, x.Last)
-	if compareWorst(&x.Worst, &s.Worst) < 0 {
-		s.Worst = x.Worst
-	}
-}
-
-func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
-	keys := slices.SortedFunc(maps.Keys(classes), func(a, b Key) int {
-		return cmp.Or(cmp.Compare(classes[b].Requests, classes[a].Requests), compareKeys(a, b))
-	})
-	sums, weights, all := map[Key]*Summary{}, h.weights(since), 0.
-	var order []*Summary
-	for _, k := range keys {
-		c := classes[k]
-		c.Share = float64(c.Requests) * cmp.Or(weights[k.Class], 1)
-		all += c.Share
-		s := sums[k.anyClass()]
-		if s == nil {
-			s = c
-			sums[k.anyClass()] = s
-			order = append(order, s)
-		} else {
-			s.add(c)
+// shared sorts the causes by their shares, and the classes of each by their requests.
+func shared(sums map[Key]*Summary, requests map[Key]uint64, weights map[string]float64) []Summary {
+	list, all := make([]Summary, 0, len(sums)), 0.
+	for _, k := range slices.SortedFunc(maps.Keys(sums), compareKeys) {
+		s := sums[k]
+		slices.SortFunc(s.Classes, func(a, b string) int {
+			return cmp.Or(cmp.Compare(requests[k.in(b)], requests[k.in(a)]), cmp.Compare(a, b))
+		})
+		for _, class := range s.Classes {
+			s.Share += float64(requests[k.in(class)]) * cmp.Or(weights[class], 1)
 		}
-		s.Classes = append(s.Classes, k.Class)
-	}
-	list := make([]Summary, 0, len(order))
-	for _, s := range order {
-		s.Share /= all
+		s.Key = k.in(s.Classes[0])
+		all += s.Share
 		list = append(list, *s)
 	}
-	slices.SortStableFunc(list, func(a, b Summary) int {
+	for i := range list {
+		list[i].Share /= all
+	}
+	slices.SortFunc(list, func(a, b Summary) int {
 		machine := func(s Summary) int {
 			if s.Key.Cause == reqtrace.CauseMachine {
 				return 1
@@ -148,9 +135,9 @@ func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 	for at, x := range h.hours {
 		for class, t := range x.classes {
 			c := sums[class]
-			for _, m := range t.minutes {
-				if within(at, m.minute, since) {
-					c.add(m.of)
+			for _, m := range t.Minutes {
+				if within(at, m.Minute, since) {
+					c.add(m.Coverage)
 				}
 			}
 			if c != (Coverage{}) {
@@ -171,23 +158,19 @@ type newness struct {
 }
 
 func (h *History) newness() (n newness) {
-	n.known = map[Key]*known{}
 	for k, x := range h.known {
-		if n.begin.IsZero() || x.first.Before(n.begin) {
-			n.begin = x.first
-		}
-		n.last = later(n.last, x.last)
-		addKnown(n.known, k.anyClass(), x)
+		n.begin, n.last = earlier(n.begin, x.First), later(n.last, x.Last)
+		entry(&n.known, k.anyClass()).merge(x)
 	}
 	if len(h.builds) == 0 {
 		return n
 	}
 	n.build = h.lastBuild()
 	for b, w := range h.builds {
-		n.begin = earlier(n.begin, w.first)
-		n.all = n.all.add(w)
+		n.begin = earlier(n.begin, w.First)
+		n.all.add(*w)
 		if b != n.build {
-			n.older = n.older.add(w)
+			n.older.add(*w)
 		}
 	}
 	return n
@@ -209,7 +192,7 @@ func (n *newness) of(k Key) (isNew, sinceBuild bool) {
 	if len(x.builds) == 1 && x.builds[n.build] && n.older.enough() {
 		return true, true
 	}
-	return n.all.enough() && x.first.Sub(n.begin) >= newLeast && n.last.Sub(x.first) <= newFor, false
+	return n.all.enough() && x.First.Sub(n.begin) >= newLeast && n.last.Sub(x.First) <= newFor, false
 }
 
 func (h *History) isNew(k Key) bool {
