@@ -80,18 +80,9 @@ func (r reader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
+// analyze turns a panic into an error.
 func analyze(
 	ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
-) (*history.Explained, time.Duration, error) {
-	return analyzeBy(func(yield func()) (*history.Explained, error) {
-		r := reader{io.LimitReader(trace, maxAnalyzed), yield}
-		return head.Explain(ctx, r, reqtrace.Options{Yield: yield})
-	}, hurry)
-}
-
-// analyzeBy runs f at the pace of an analysis. A panic in f becomes an error.
-func analyzeBy(
-	f func(yield func()) (*history.Explained, error), hurry <-chan struct{},
 ) (e *history.Explained, took time.Duration, err error) {
 	p := pace{hurry: hurry}
 	p.begin()
@@ -102,7 +93,8 @@ func analyzeBy(
 			e, err = nil, fmt.Errorf("%w: %v\n%s", errPanic, v, debug.Stack())
 		}
 	}()
-	e, err = f(p.yield)
+	r := reader{io.LimitReader(trace, maxAnalyzed), p.yield}
+	e, err = head.Explain(ctx, r, reqtrace.Options{Yield: p.yield})
 	return e, 0, err
 }
 

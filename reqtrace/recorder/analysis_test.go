@@ -123,8 +123,8 @@ func TestAnalyze(t *testing.T) {
 
 // TestAnalyzePanics tests that an analysis that panics is an error, and is logged once.
 func TestAnalyzePanics(t *testing.T) {
-	_, _, err := analyzeBy(func(func()) (*history.Explained, error) { panic("a defect") }, hurried)
-	if !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "a defect") {
+	_, _, err := analyze(t.Context(), hurried, nil, strings.NewReader("")) // no head
+	if !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "nil pointer") {
 		t.Error(err)
 	}
 	synctest.Test(t, func(t *testing.T) {

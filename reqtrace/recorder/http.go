@@ -125,26 +125,16 @@ func (r *Recorder) serveNow(w http.ResponseWriter, q *http.Request) {
 	if q.Method == http.MethodHead {
 		return
 	}
-	begun := &traceWriter{w: w}
-	switch err := r.Snapshot(q.Context(), begun); {
-	case err != nil && begun.wrote:
-		panic(http.ErrAbortHandler) // the client must not take it for a whole snapshot
-	case err != nil:
+	file, err := r.now(q.Context())
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
-}
-
-type traceWriter struct {
-	w     http.ResponseWriter
-	wrote bool
-}
-
-func (t *traceWriter) Write(p []byte) (int, error) {
-	if !t.wrote {
-		t.wrote = true
-		traceHeaders(t.w, "snapshot")
+	defer file.drop()
+	traceHeaders(w, "snapshot")
+	if file.copyTo(w) != nil {
+		panic(http.ErrAbortHandler) // the client must not take it for a whole snapshot
 	}
-	return t.w.Write(p)
 }
 
 func traceHeaders(w http.ResponseWriter, id string) {

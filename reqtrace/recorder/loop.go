@@ -78,7 +78,6 @@ type reading struct {
 }
 
 type sums struct {
-	took    time.Duration
 	covered time.Duration
 	lacked  time.Duration
 	watched [2]time.Duration // watched and covered, in the history
@@ -104,7 +103,7 @@ func newLoop(r *Recorder) *loop {
 	return l
 }
 
-func (l *loop) run(free func()) {
+func (l *loop) run() {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for {
@@ -112,7 +111,7 @@ func (l *loop) run(free func()) {
 		case ctx := <-l.r.stop:
 			l.guard(func() { l.end(ctx) })
 			l.close()
-			free()
+			running.Store(false)
 			close(l.r.done)
 			return
 		case n := <-l.r.notes:
@@ -178,7 +177,6 @@ func (l *loop) tick() {
 	cpu, requests := l.p.cpu(), l.r.requests.Load()
 	taken, came := cpu-last.cpu, requests-last.requests
 	l.budget.earn(taken, passed)
-	l.sum.took += taken
 	l.countDropped()
 	if came > 0 {
 		l.demand.active = now

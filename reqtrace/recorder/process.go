@@ -79,12 +79,9 @@ func (p *runtimeProcess) stop() {
 	}
 }
 
-func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) {
-	return p.recorder.WriteTo(w)
-}
-
-func (p *runtimeProcess) wall() time.Time    { return time.Now().Round(0) }
-func (p *runtimeProcess) cpu() time.Duration { return cputime.Process() }
+func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) { return p.recorder.WriteTo(w) }
+func (p *runtimeProcess) wall() time.Time                    { return time.Now().Round(0) }
+func (p *runtimeProcess) cpu() time.Duration                 { return cputime.Process() }
 
 func (p *runtimeProcess) goroutines() int {
 	metrics.Read(p.samples)
@@ -118,8 +115,6 @@ func (p *runtimeProcess) calibrate() (event, watching time.Duration) {
 	return serviceCaches * fastest / calibrationEvents, watching
 }
 
-func (p *runtimeProcess) memory() int64 { return memoryLeft() }
-
 func (p *runtimeProcess) analyze(
 	ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 ) (*history.Explained, time.Duration, error) {
@@ -138,9 +133,8 @@ func (p *runtimeProcess) counted() *cpuwatch.CPU {
 
 const analysisMemory = 64 << 20
 
-// memoryLeft returns how many more bytes this process may take, by GOMEMLIMIT and its cgroup's
-// limit.
-func memoryLeft() int64 {
+// memory returns how many more bytes this process may take, by GOMEMLIMIT and its cgroup's limit.
+func (p *runtimeProcess) memory() int64 {
 	left := int64(math.MaxInt64)
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}

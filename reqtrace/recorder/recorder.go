@@ -56,7 +56,6 @@ var running atomic.Bool
 // Start begins to record until [Recorder.Stop]. ctx is for Start alone. Start returns an
 // [*evenkeel.OptionError] if the options cannot work, [ErrRunning] or [ErrFlightRecorder].
 func Start(ctx context.Context, o Options) (*Recorder, error) {
-	fake := o.process != nil
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -64,22 +63,17 @@ func Start(ctx context.Context, o Options) (*Recorder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !fake && !running.CompareAndSwap(false, true) {
+	if !running.CompareAndSwap(false, true) {
 		return nil, ErrRunning
 	}
-	free := func() {
-		if !fake {
-			running.Store(false)
-		}
-	}
-	r, err := start(o, free)
+	r, err := start(o)
 	if err != nil {
-		free()
+		running.Store(false)
 	}
 	return r, err
 }
 
-func start(o Options, free func()) (*Recorder, error) {
+func start(o Options) (*Recorder, error) {
 	if err := o.process.start(size(&o, 0, listed(o.process.goroutines()))); err != nil {
 		return nil, fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
 	}
@@ -98,7 +92,7 @@ func start(o Options, free func()) (*Recorder, error) {
 		r.times = &times{}
 		r.threshold.Store(math.MaxInt64)
 	}
-	go newLoop(r).run(free)
+	go newLoop(r).run()
 	return r, nil
 }
 
@@ -121,28 +115,33 @@ func (r *Recorder) Stop(ctx context.Context) error {
 // Snapshot writes an execution trace of the last seconds to w. If the recorder is off, the trace is
 // of the two seconds after the call.
 func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
+	file, err := r.now(ctx)
+	if err != nil {
+		return err
+	}
+	defer file.drop()
+	return file.copyTo(w)
+}
+
+func (r *Recorder) now(ctx context.Context) (*snapshotFile, error) {
 	got := make(chan answer, 1)
 	select {
 	case r.asks <- ask{got}:
 	case <-r.ending:
-		return errStopped
+		return nil, errStopped
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	select {
 	case a := <-got:
-		if a.err != nil {
-			return a.err
-		}
-		defer a.file.drop()
-		return a.file.copyTo(w)
+		return a.file, a.err
 	case <-ctx.Done():
 		go func() { // the recorder answers each ask
 			if a := <-got; a.err == nil {
 				a.file.drop()
 			}
 		}()
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 

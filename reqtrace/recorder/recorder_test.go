@@ -415,12 +415,12 @@ func TestTakenAway(t *testing.T) {
 		if s := r.Stats(); !s.On || s.Why != "" {
 			t.Errorf("%+v", s)
 		}
+		end(t, r)
 		other := newFake()
 		other.refuses.Store(true)
 		if _, err := Start(t.Context(), Options{process: other}); !errors.Is(err, ErrFlightRecorder) {
 			t.Error(err)
 		}
-		end(t, r)
 	})
 }
 

@@ -50,12 +50,7 @@ type Cost struct {
 
 func (c Cost) total() time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
 
-func (s *Stats) coverage() float64 {
-	if s.Passed <= 0 {
-		return 0
-	}
-	return float64(s.Covered) / float64(s.Passed)
-}
+func (s *Stats) coverage() float64 { return float64(s.Covered) / float64(max(s.Passed, 1)) }
 
 func (s *Stats) fail(why failure, err error) {
 	if s.Failures == nil {
@@ -135,7 +130,7 @@ func (l *loop) publish(now time.Time) {
 	}
 	l.r.update(func(s *Stats) {
 		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.slice.window, l.slice.bytes
-		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.sum.covered, l.sum.lacked, l.sum.took
+		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.sum.covered, l.sum.lacked, l.budget.most
 		s.Cost = l.budget.cost
 		s.Cost.Analysis += l.budget.apart
 		s.Cost.Budget = l.budget.earned
