@@ -3,7 +3,6 @@ package history
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,8 +36,8 @@ func openFile(dir string) (*file, []byte, error) {
 		}
 		return nil, nil, err
 	}
-	b, err := readUpTo(f.path(logName), 2*maxSize)
-	if err != nil {
+	b, err := os.ReadFile(f.path(logName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, errors.Join(wrap(err), f.close())
 	}
 	return f, b, nil
@@ -98,18 +97,6 @@ func same(f *os.File, name string) bool {
 }
 
 func (f *file) path(name string) string { return filepath.Join(f.dir, name) }
-
-func readUpTo(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
-}
 
 func (f *file) append(line []byte) error {
 	n, err := f.log.Write(line)

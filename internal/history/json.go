@@ -41,11 +41,6 @@ func lineOf(text []byte) []byte {
 // wrote the file.
 func ReadLog(b []byte) (h *History, good, lost int, err error) {
 	h = &History{}
-	good, lost, err = h.readLog(b)
-	return h, good, lost, err
-}
-
-func (h *History) readLog(b []byte) (good, lost int, err error) {
 	lines := 0
 	for len(b) > good {
 		line, _, whole := bytes.Cut(b[good:], []byte("\n"))
@@ -58,7 +53,7 @@ func (h *History) readLog(b []byte) (good, lost int, err error) {
 		if ok {
 			err := json.Unmarshal(text, &part)
 			if errors.Is(err, errVersion) {
-				return good, lost, err
+				return h, good, lost, err
 			}
 			ok = err == nil
 		}
@@ -71,9 +66,9 @@ func (h *History) readLog(b []byte) (good, lost int, err error) {
 		good += len(line) + 1
 	}
 	if lines == 0 {
-		return good, lost, fmt.Errorf("history: not the file of a history: %d bytes without a whole line", len(b))
+		return h, good, lost, fmt.Errorf("history: not the file of a history: %d bytes without a whole line", len(b))
 	}
-	return good, lost, nil
+	return h, good, lost, nil
 }
 
 func checked(line []byte) (text []byte, ok bool) {

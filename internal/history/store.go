@@ -12,7 +12,6 @@ import (
 
 const (
 	maxKeys    = 64 // in an hour
-	maxSize    = 1 << 30
 	flushEvery = 5 * time.Second
 )
 
@@ -202,7 +201,8 @@ func (s *Store) takeOver() error {
 	}
 	there := &History{}
 	if len(b) > 0 {
-		good, lost, err := there.readLog(b)
+		var good, lost int
+		there, good, lost, err = ReadLog(b)
 		if errors.Is(err, errVersion) {
 			return errors.Join(err, f.close())
 		}

@@ -246,11 +246,6 @@ func (s *files) read(l stored) (k history.Kept) {
 	return keptOf(&h, l.trace)
 }
 
-type content struct {
-	io.ReadSeeker
-	io.Closer
-}
-
 // open opens a snapshot, or its head if name ends in headSuffix.
 func (s *files) open(name string) (io.ReadSeekCloser, error) {
 	id, head := strings.CutSuffix(name, headSuffix)
@@ -259,10 +254,14 @@ func (s *files) open(name string) (io.ReadSeekCloser, error) {
 	if i >= 0 {
 		t := s.temporary[i]
 		s.mu.Unlock()
+		var text io.ReadSeeker = io.NewSectionReader(t.file, 0, t.Bytes)
 		if head {
-			return content{bytes.NewReader(t.head), io.NopCloser(nil)}, nil
+			text = bytes.NewReader(t.head)
 		}
-		return content{io.NewSectionReader(t.file, 0, t.Bytes), io.NopCloser(nil)}, nil
+		return struct {
+			io.ReadSeeker
+			io.Closer
+		}{text, io.NopCloser(nil)}, nil
 	}
 	s.mu.Unlock()
 	if !s.inDir(id) {

@@ -174,8 +174,6 @@ var ClassColumns = []string{
 	"bytes",
 }
 
-const allClasses = "all"
-
 // Classes returns a table for each column with two classes or more.
 func (c *Comparison) Classes() (tables []ClassTable) {
 	for i := range c.Columns {
@@ -193,29 +191,27 @@ func (c *Comparison) Classes() (tables []ClassTable) {
 }
 
 func classRows(runs []*runfile.Run) (rows []ClassRow) {
-	var classes []loadgen.TargetClass
-	all := loadgen.TargetClass{Name: allClasses, Share: 1, Statuses: map[int]int64{}}
-	index := map[string]int{}
+	sums := []loadgen.TargetClass{{Name: "all", Share: 1, Statuses: map[int]int64{}}}
 	for _, r := range runs {
 		for k := range r.Load.Classes {
 			from := &r.Load.Classes[k]
-			i, ok := index[from.Name]
-			if !ok {
-				i = len(classes)
-				index[from.Name] = i
-				classes = append(classes, loadgen.TargetClass{
+			is := func(c loadgen.TargetClass) bool { return c.Name == from.Name }
+			i := slices.IndexFunc(sums[1:], is) + 1
+			if i == 0 {
+				i = len(sums)
+				sums = append(sums, loadgen.TargetClass{
 					Name: from.Name, Share: from.Share, Statuses: map[int]int64{},
 				})
 			}
-			addClass(&classes[i], from)
-			addClass(&all, from)
+			addClass(&sums[i], from)
+			addClass(&sums[0], from)
 		}
 	}
-	if len(classes) == 0 {
+	if len(sums) == 1 {
 		return nil
 	}
-	for _, c := range append([]loadgen.TargetClass{all}, classes...) {
-		rows = append(rows, ClassRow{c.Name, classCells(&c, runs)})
+	for i := range sums {
+		rows = append(rows, ClassRow{sums[i].Name, classCells(&sums[i], runs)})
 	}
 	return rows
 }

@@ -25,12 +25,12 @@ func (c *Comparison) setBase(label string) error {
 }
 
 func checkFigures(names []string) error {
+	var all []string
+	for _, f := range Figures {
+		all = append(all, f.Name)
+	}
 	for _, n := range names {
-		if !slices.ContainsFunc(Figures, func(f Figure) bool { return f.Name == n }) {
-			var all []string
-			for _, f := range Figures {
-				all = append(all, f.Name)
-			}
+		if !slices.Contains(all, n) {
 			return fmt.Errorf("no figure %q; there are: %s", n, strings.Join(all, ", "))
 		}
 	}

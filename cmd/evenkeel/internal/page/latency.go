@@ -80,12 +80,8 @@ func leastShare(n int64) float64 {
 	return math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(n))-1e-9)), 2), 5))
 }
 
-func (d *pageData) latencyAxis() chart.Axis {
-	return chart.Axis{Lo: d.Latency.Lo, Hi: d.Latency.Hi, Log: true}
-}
-
 func (d *pageData) ccdfAxes() (x, y chart.Axis) {
-	return d.latencyAxis(), chart.Axis{Lo: d.Floor, Hi: 1, Log: true}
+	return chart.Axis{Lo: d.Latency.Lo, Hi: d.Latency.Hi, Log: true}, chart.Axis{Lo: d.Floor, Hi: 1, Log: true}
 }
 
 func (d *pageData) timeAxis() chart.Axis { return chart.Axis{Hi: d.End} }
@@ -111,18 +107,9 @@ func (d *pageData) newCCDF(h *loadgen.Histogram) pageCCDF {
 	return c
 }
 
-const panelTicks = 6
-
 func (d *pageData) timeTicks() []chart.Tick {
 	x := d.timeAxis()
-	return x.XTicks(chart.LinearTicks(0, d.End, chart.TimeStep(d.End, panelTicks)), chart.LabelTime)
-}
-
-const maxTicks = 16
-
-func (d *pageData) latencyTicks() []chart.Tick {
-	x := d.latencyAxis()
-	return x.XTicks(chart.LogTicks(x.Lo, x.Hi, maxTicks), labelMicroseconds)
+	return x.XTicks(chart.LinearTicks(0, d.End, chart.TimeStep(d.End, 6)), chart.LabelTime)
 }
 
 func labelMicroseconds(us float64) string { return chart.LabelDuration(us * microsecond) }
@@ -153,7 +140,7 @@ func ccdfChart(d *pageData) chart.Chart {
 		ID: "ccdf", Kind: "ccdf", Group: "latency", Class: "tall",
 		Title:  "Share of requests slower than a latency",
 		YLabel: "share of requests slower", XLabel: "latency",
-		X: d.latencyTicks(),
+		X: x.XTicks(chart.LogTicks(x.Lo, x.Hi, 16), labelMicroseconds),
 		Y: y.YTicks(chart.LogTicks(y.Lo, y.Hi, 0), chart.LabelPercent),
 	}
 	for _, p := range percentiles {

@@ -86,6 +86,11 @@ func newPageCause(c reqtrace.Cause) pageCause {
 // causeClass is of [chart.CauseStyle].
 func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 
+// drawn leaves out lines that show nothing.
+func drawn(lines ...chart.Line) []chart.Line {
+	return slices.DeleteFunc(lines, func(l chart.Line) bool { return l.D == "" })
+}
+
 type pageVariant struct {
 	Index   int
 	Class   string

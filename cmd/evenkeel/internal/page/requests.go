@@ -76,17 +76,11 @@ func behind(r *reqtrace.Report, from, to time.Duration, x chart.Axis, height, le
 	for _, s := range r.Machine.Spans {
 		draw(&still, s, leastStop)
 	}
-	var lines []chart.Line
-	for _, l := range []chart.Line{
-		{Class: "still", D: still.String()},
-		{Class: "marking", D: mark.String()},
-		{Class: "stop", D: stop.String()},
-	} {
-		if l.D != "" {
-			lines = append(lines, l)
-		}
-	}
-	return lines
+	return drawn(
+		chart.Line{Class: "still", D: still.String()},
+		chart.Line{Class: "marking", D: mark.String()},
+		chart.Line{Class: "stop", D: stop.String()},
+	)
 }
 
 func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
@@ -109,9 +103,8 @@ func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
 		if p := paths[c]; p != nil {
 			tip := fmt.Sprintf("%s: %s of %s", verdict.Phrase(c), textfmt.Duration(sum.Of(c)),
 				textfmt.Duration(q.Duration()))
-			if i := slices.IndexFunc(q.Sites, func(b reqtrace.Blame) bool {
-				return b.Cause == c
-			}); i >= 0 { // the largest
+			i := slices.IndexFunc(q.Sites, func(b reqtrace.Blame) bool { return b.Cause == c })
+			if i >= 0 { // the largest
 				tip += "; " + verdict.Where(&q.Sites[i])
 			}
 			list = append(list, tilePath{causeClass(c), p.String(), tip})

@@ -115,18 +115,14 @@ func latencyPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) chart
 		Desc: fmt.Sprintf("Median, 99th percentile and longest latency by %s, on a logarithmic axis. %s",
 			chart.LabelTime(s.Step), panelGCText(run)),
 	}
-	add := func(class, d string) {
-		if d != "" {
-			c.Lines = append(c.Lines, chart.Line{Class: class + " " + variantClass(column), Series: column, D: d})
-		}
+	line := func(class, d string) chart.Line {
+		return chart.Line{Class: class + " " + variantClass(column), Series: column, D: d}
 	}
-	c.Lines = append(c.Lines, collectionMarks(run.GC, x, column)...)
-	drawn := s.draw(s.P50, x, y)
-	add("max", s.draw(s.Max, x, y))
-	add("p99", s.draw(s.P99, x, y))
-	add("p50", drawn)
-	add("failed", s.drawFailed(x))
-	if drawn == "" {
+	median := line("p50", s.draw(s.P50, x, y))
+	c.Lines = append(collectionMarks(run.GC, x, column), drawn(
+		line("max", s.draw(s.Max, x, y)), line("p99", s.draw(s.P99, x, y)), median, line("failed", s.drawFailed(x)),
+	)...)
+	if median.D == "" {
 		c.Message = "no request was answered"
 		if run.Load.Answered > 0 {
 			c.Message = "this file does not have the requests over time"
@@ -207,9 +203,7 @@ func collectionMarks(gc *runfile.GC, x chart.Axis, column int) []chart.Line {
 	}
 	var lines []chart.Line
 	for i := range ps {
-		if d := ps[i].String(); d != "" {
-			lines = append(lines, chart.Line{Class: fmt.Sprintf("strip s%d", i), Series: column, D: d})
-		}
+		lines = append(lines, chart.Line{Class: fmt.Sprintf("strip s%d", i), Series: column, D: ps[i].String()})
 	}
-	return lines
+	return drawn(lines...)
 }

@@ -73,10 +73,6 @@ func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 	first := files[0]
 	sum := &File{Version: first.Version, Tool: first.Tool, Machine: first.Machine}
 	for i, f := range files[1:] {
-		if f.Version != first.Version {
-			return nil, fmt.Errorf("%s is of version %d, and %s of version %d: measure on all machines with the same "+
-				"evenkeel", names[i+1], f.Version, names[0], first.Version)
-		}
 		if f.Tool != first.Tool {
 			return nil, fmt.Errorf("%s was measured by %q, and %s by %q: measure on all machines with the same "+
 				"evenkeel", names[i+1], f.Tool, names[0], first.Tool)

@@ -120,7 +120,6 @@ func TestMergeRefuses(t *testing.T) {
 		change func(f *File)
 		want   string
 	}{
-		{"version", func(f *File) { f.Version++ }, "2.json is of version 2, and 0.json of version 1: measure"},
 		{"tool", func(f *File) { f.Tool = "evenkeel v9" }, `2.json was measured by "evenkeel v9"`},
 		{"more runs", func(f *File) { f.Runs = append(f.Runs, f.Runs[0]) }, "2.json has 2 runs, and 0.json has 1"},
 		{"label", func(f *File) { f.Runs[0].Label = "other" }, `2.json has no run "load", repeat 1`},
