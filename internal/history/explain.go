@@ -193,23 +193,17 @@ func joined(p reqtrace.Parts) (sum reqtrace.Parts) {
 // mostOf returns the largest place of the function and holder that most of a cause has.
 func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 	type pair struct{ function, holder string }
-	sums, largest := map[pair]time.Duration{}, map[pair]*reqtrace.Blame{}
+	pairOf := func(b *reqtrace.Blame) pair { return pair{verdict.Function(b.Site), verdict.Function(b.Holder)} }
+	sums := map[pair]time.Duration{}
 	for i := range sites {
-		b := &sites[i]
-		if verdict.Joined(b.Cause) != c {
-			continue
-		}
-		p := pair{verdict.Function(b.Site), verdict.Function(b.Holder)}
-		sums[p] += b.Time
-		if largest[p] == nil {
-			largest[p] = b // sites are sorted by time
+		if b := &sites[i]; verdict.Joined(b.Cause) == c {
+			sums[pairOf(b)] += b.Time
 		}
 	}
-	var best pair
-	for p, b := range largest {
-		if d := cmp.Or(cmp.Compare(sums[p], sums[best]), cmp.Compare(best.function, p.function),
-			cmp.Compare(best.holder, p.holder)); most == nil || d > 0 {
-			best, most = p, b
+	for i := range sites { // the largest first
+		b := &sites[i]
+		if verdict.Joined(b.Cause) == c && (most == nil || sums[pairOf(b)] > sums[pairOf(most)]) {
+			most = b
 		}
 	}
 	return most

@@ -91,16 +91,12 @@ type tally struct {
 
 func (c *Comparison) tallies(runs []*runfile.Run) []tally {
 	var ts []tally
-	type key struct{ source, state string }
-	at := map[key]int{}
 	for _, r := range runs {
 		for _, l := range c.lanes[r] {
 			for _, s := range l.Spans {
-				k := key{l.Source, s.State}
-				i, ok := at[k]
-				if !ok {
+				i := slices.IndexFunc(ts, func(t tally) bool { return t.source == l.Source && t.state == s.State })
+				if i < 0 {
 					i = len(ts)
-					at[k] = i
 					ts = append(ts, tally{source: l.Source, state: s.State})
 				}
 				from, to := s.Clip(r.Load.Duration)

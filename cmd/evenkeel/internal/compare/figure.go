@@ -173,8 +173,10 @@ func gc(of func(*gctrace.Summary) (float64, bool)) func(*runfile.Run) (float64, 
 }
 
 type Cell struct {
-	Known            bool // in at least one repeat
-	Median, Min, Max float64
+	Known  bool    `json:"-"`      // in at least one repeat
+	Median float64 `json:"median"` // seconds, bytes, percent or a number
+	Min    float64 `json:"least"`
+	Max    float64 `json:"most"`
 }
 
 func newCell(f Figure, runs []*runfile.Run) Cell {

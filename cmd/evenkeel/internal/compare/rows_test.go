@@ -187,7 +187,7 @@ func TestJSON(t *testing.T) {
 	}
 	for _, f := range d.Figures {
 		switch x := f.Cells[1].Change; {
-		case f.Cells[0].Change != nil || f.Cells[0].Median == nil:
+		case f.Cells[0].Change != nil || f.Cells[0].Cell == nil:
 			t.Errorf("%s of the base: %+v", f.Name, f.Cells[0])
 		case f.Name == "peak memory" && (x.Ratio != nil || x.Text != "~"):
 			t.Errorf("%+v", x)

@@ -192,9 +192,7 @@ type figureData struct {
 }
 
 type cellData struct {
-	Median *float64    `json:"median,omitempty"` // seconds, bytes, percent or a number; absent: not known
-	Least  *float64    `json:"least,omitempty"`
-	Most   *float64    `json:"most,omitempty"`
+	*Cell              // nil: not known
 	Change *changeData `json:"change,omitempty"` // absent: not judged
 }
 
@@ -236,7 +234,7 @@ func (c *Comparison) Data() *Data {
 
 func (r *Row) cellData(column int) (d cellData) {
 	if cell := r.Cells[column]; cell.Known {
-		d.Median, d.Least, d.Most = &cell.Median, &cell.Min, &cell.Max
+		d.Cell = &cell
 	}
 	x := r.Results[column]
 	if x == nil {

@@ -251,7 +251,7 @@ func TestUntilInterrupted(t *testing.T) {
 	if n := len(r.File.Runs); n != 15 {
 		t.Errorf("%d runs, want 15", n)
 	}
-	if d := r.Compared().Data(); !d.Columns[1].Paired || d.Figures[0].Cells[1].Median == nil {
+	if d := r.Compared().Data(); !d.Columns[1].Paired || d.Figures[0].Cells[1].Cell == nil {
 		t.Errorf("%+v", d.Columns[1])
 	}
 }

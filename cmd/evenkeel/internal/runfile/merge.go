@@ -92,9 +92,7 @@ func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 				return nil, fmt.Errorf("%s has no run %q, repeat %d, and %s has: measure on all machines with the "+
 					"same -label", names[i], first.Runs[k].Label, first.Runs[k].Repeat, names[0])
 			}
-			m.names = append(m.names, names[i])
-			m.machines = append(m.machines, f.Machine)
-			m.runs = append(m.runs, &f.Runs[at])
+			m.runs = append(m.runs, source{&f.Runs[at], names[i], f.Machine})
 		}
 		run, err := m.merge()
 		if err != nil {
@@ -106,10 +104,15 @@ func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 }
 
 type merger struct {
-	o        MergeOptions
-	names    []string
-	machines []Machine
-	runs     []*Run
+	o    MergeOptions
+	runs []source
+}
+
+// source is a run and the file that it is from.
+type source struct {
+	*Run
+	name    string
+	machine Machine
 }
 
 func (m *merger) merge() (*Run, error) {
@@ -127,7 +130,7 @@ func (m *merger) merge() (*Run, error) {
 	load, err := loadgen.Merge(loads...)
 	if err != nil {
 		if me, ok := errors.AsType[*loadgen.MergeError](err); ok {
-			err = fmt.Errorf("%s: %s", m.names[me.Index], me.Reason)
+			err = fmt.Errorf("%s: %s", m.runs[me.Index].name, me.Reason)
 		}
 		return nil, err
 	}
@@ -135,41 +138,41 @@ func (m *merger) merge() (*Run, error) {
 		Label: m.runs[0].Label, Repeat: m.runs[0].Repeat, Round: m.runs[0].Round, Load: load, Mix: mix,
 		Import: m.runs[0].Import,
 	}
-	for i, r := range m.runs {
-		sum.Parts = append(sum.Parts, parts(r, m.names[i], m.machines[i])...)
+	for _, r := range m.runs {
+		sum.Parts = append(sum.Parts, r.parts()...)
 	}
 	m.service(sum)
 	m.notes(sum)
 	return sum, nil
 }
 
-func parts(r *Run, name string, machine Machine) []Part {
+func (r *source) parts() []Part {
 	if len(r.Parts) > 0 {
 		return r.Parts
 	}
 	l := r.Load
 	return []Part{{
-		File: name, Machine: machine, Share: r.Share, Rate: l.Rate, Connections: l.Connections, Started: l.Started,
+		File: r.name, Machine: r.machine, Share: r.Share, Rate: l.Rate, Connections: l.Connections, Started: l.Started,
 		Duration: l.Duration,
 		Answered: l.Answered, Failed: l.Failed, Late: l.Late, LateMax: l.LateMax, Disturbance: r.Disturbance,
 	}}
 }
 
 func (m *merger) oneService() error {
-	for i, r := range m.runs {
+	first := m.runs[0]
+	for _, r := range m.runs {
 		switch {
 		case len(r.Command) > 0:
 			return fmt.Errorf("%s: evenkeel run started a service of its own for it, so these are several services "+
 				"and not several generators of one: put them side by side with evenkeel compare, or measure with "+
-				"evenkeel load", m.names[i])
+				"evenkeel load", r.name)
 		case r.Import != nil && !r.Import.Exact:
 			return fmt.Errorf("%s: it was imported from %s, which has percentiles and no counts, and percentiles "+
-				"cannot be added: import what has the counts (a histogram log, or results of vegeta)", m.names[i],
+				"cannot be added: import what has the counts (a histogram log, or results of vegeta)", r.name,
 				r.Import.Format)
-		case (r.Import == nil) != (m.runs[0].Import == nil) ||
-			r.Import != nil && r.Import.Format != m.runs[0].Import.Format:
+		case (r.Import == nil) != (first.Import == nil) || r.Import != nil && r.Import.Format != first.Import.Format:
 			return fmt.Errorf("%s and %s were measured by different tools, whose latencies count from different "+
-				"moments: add those of one tool", m.names[0], m.names[i])
+				"moments: add those of one tool", first.name, r.name)
 		}
 	}
 	return nil
@@ -178,11 +181,11 @@ func (m *merger) oneService() error {
 func (m *merger) mix() (*Mix, error) {
 	first := *cmp.Or(m.runs[0].Mix, &Mix{})
 	sum := first
-	for i, r := range m.runs {
+	for _, r := range m.runs {
 		is := cmp.Or(r.Mix, &Mix{})
 		if is.File != first.File || is.Made != first.Made {
 			return nil, fmt.Errorf("%s: its requests are %d of %q, and those of %s %d of %q: give all the same file "+
-				"of targets", m.names[i], is.Made, is.File, m.names[0], first.Made, first.File)
+				"of targets", r.name, is.Made, is.File, m.runs[0].name, first.Made, first.File)
 		}
 		if !reflect.DeepEqual(is.Seed, first.Seed) {
 			sum.Seed = nil
@@ -196,10 +199,10 @@ func (m *merger) mix() (*Mix, error) {
 
 func (m *merger) twice() error {
 	for i, r := range m.runs {
-		for k, other := range m.runs[:i] {
+		for _, other := range m.runs[:i] {
 			if r.Load.Requests() > 0 && r.Load.Started.Equal(other.Load.Started) &&
 				reflect.DeepEqual(r.Load, other.Load) {
-				return fmt.Errorf("%s and %s are the same run: give each generator's file once", m.names[k], m.names[i])
+				return fmt.Errorf("%s and %s are the same run: give each generator's file once", other.name, r.name)
 			}
 		}
 	}
@@ -209,21 +212,20 @@ func (m *merger) twice() error {
 func (m *merger) shares() error {
 	var of int
 	has := map[int]string{}
-	for i, r := range m.runs {
+	for _, r := range m.runs {
 		switch s := r.Share; {
 		case s == nil:
 			continue
 		case s.Of < 1 || s.Index < 0 || s.Index >= s.Of:
 			return fmt.Errorf("%s says that it is share %v, which there is not: the file was changed or damaged; "+
-				"collect it or measure again", m.names[i], s)
+				"collect it or measure again", r.name, s)
 		case of != 0 && s.Of != of:
-			return fmt.Errorf("%s is share %v, and another is one of %d: give the files of one load", m.names[i], s, of)
+			return fmt.Errorf("%s is share %v, and another is one of %d: give the files of one load", r.name, s, of)
 		case has[s.Index] != "":
-			return fmt.Errorf("%s and %s are both share %v: give each generator's file once", has[s.Index], m.names[i],
-				s)
+			return fmt.Errorf("%s and %s are both share %v: give each generator's file once", has[s.Index], r.name, s)
 		default:
 			of = s.Of
-			has[s.Index] = m.names[i]
+			has[s.Index] = r.name
 		}
 	}
 	if of == 0 {
@@ -245,7 +247,7 @@ func (m *merger) shares() error {
 	return nil
 }
 
-func due(r *Run) time.Duration {
+func (r *Run) due() time.Duration {
 	if s := r.Load.Series; len(s.Points) > 0 {
 		return time.Duration(len(s.Points)) * s.Interval
 	}
@@ -253,28 +255,25 @@ func due(r *Run) time.Duration {
 }
 
 func (m *merger) windows() error {
-	var all []int
-	for i, r := range m.runs {
+	for _, r := range m.runs {
 		if r.Load.Started.IsZero() != m.runs[0].Load.Started.IsZero() {
 			return fmt.Errorf("%s and %s: one of them does not say when it was measured: give files of one tool",
-				m.names[0], m.names[i])
+				m.runs[0].name, r.name)
 		}
-		all = append(all, i)
 	}
-	byStart := func(a, b int) int { return m.runs[a].Load.Started.Compare(m.runs[b].Load.Started) }
-	byLength := func(a, b int) int { return cmp.Compare(due(m.runs[a]), due(m.runs[b])) }
-	first, last := slices.MinFunc(all, byStart), slices.MaxFunc(all, byStart)
-	short, long := slices.MinFunc(all, byLength), slices.MaxFunc(all, byLength)
+	byLength := func(a, b source) int { return cmp.Compare(a.due(), b.due()) }
+	first, last := slices.MinFunc(m.runs, byStart), slices.MaxFunc(m.runs, byStart)
+	short, long := slices.MinFunc(m.runs, byLength), slices.MaxFunc(m.runs, byLength)
 	const todo = "; start all of them together for the same time, as with evenkeel load -start and -z, or say with " +
 		"-skew what is near enough"
-	if d := m.runs[last].Load.Started.Sub(m.runs[first].Load.Started); d > m.o.Skew {
+	if d := last.Load.Started.Sub(first.Load.Started); d > m.o.Skew {
 		return fmt.Errorf("the window of %s began %s after that of %s, and the sum of loads from different times is "+
-			"no load%s", m.names[last], textfmt.Duration(d), m.names[first], todo)
+			"no load%s", last.name, textfmt.Duration(d), first.name, todo)
 	}
-	a, b := m.runs[short], m.runs[long]
-	if d := due(b) - due(a) - max(a.Load.Series.Interval, b.Load.Series.Interval); d > m.o.Skew {
-		return fmt.Errorf("%s was loaded for %s, and %s for %s%s", m.names[short], textfmt.Duration(due(a)),
-			m.names[long], textfmt.Duration(due(b)), todo)
+	d := long.due() - short.due() - max(short.Load.Series.Interval, long.Load.Series.Interval)
+	if d > m.o.Skew {
+		return fmt.Errorf("%s was loaded for %s, and %s for %s%s", short.name, textfmt.Duration(short.due()), long.name,
+			textfmt.Duration(long.due()), todo)
 	}
 	return nil
 }
@@ -295,10 +294,10 @@ func late(l *loadgen.Result) string {
 }
 
 func (m *merger) rates() error {
-	for i, r := range m.runs {
+	for _, r := range m.runs {
 		if why := late(r.Load); why != "" && !m.o.AllowLate {
 			return fmt.Errorf("%s: %s, so that the rate was not kept: lower it, or spread it over more generators or "+
-				"connections; -allow-late adds it all the same, and notes it", m.names[i], why)
+				"connections; -allow-late adds it all the same, and notes it", r.name, why)
 		}
 	}
 	return nil
@@ -306,7 +305,7 @@ func (m *merger) rates() error {
 
 // service keeps the service's figures if only one generator has them.
 func (m *merger) service(sum *Run) {
-	var who []*Run
+	var who []source
 	for _, r := range m.runs {
 		if r.GC != nil || r.Alloc != nil || r.Server != nil {
 			who = append(who, r)
@@ -323,20 +322,21 @@ func (m *merger) service(sum *Run) {
 	}
 }
 
+func byStart(a, b source) int { return a.Load.Started.Compare(b.Load.Started) }
+
 func (m *merger) notes(sum *Run) {
-	byStart := func(a, b *Run) int { return a.Load.Started.Compare(b.Load.Started) }
 	from, to := slices.MinFunc(m.runs, byStart).Load.Started, slices.MaxFunc(m.runs, byStart).Load.Started
 	when := "with no time of their windows"
 	if !from.IsZero() {
 		when = "their windows began within " + textfmt.Duration(to.Sub(from)) + " by their clocks"
 	}
 	sum.Notes = append(sum.Notes, fmt.Sprintf("added up from %d generators; %s", len(sum.Parts), when))
-	for i, r := range m.runs {
+	for _, r := range m.runs {
 		if why := late(r.Load); why != "" {
-			sum.Notes = append(sum.Notes, fmt.Sprintf("%s did not keep its rate: %s", m.names[i], why))
+			sum.Notes = append(sum.Notes, fmt.Sprintf("%s did not keep its rate: %s", r.name, why))
 		}
 		for _, taken := range r.Disturbance.Taken() {
-			sum.Notes = append(sum.Notes, m.names[i]+": "+taken)
+			sum.Notes = append(sum.Notes, r.name+": "+taken)
 		}
 		for _, n := range r.Notes {
 			if !slices.Contains(sum.Notes, n) {
