@@ -29,8 +29,22 @@ var (
 	pageSource string
 
 	style = chart.Theme + chart.Style + chart.CauseStyle + ownStyle
-	page  = template.Must(template.New("page").Parse(pageSource))
+	page  = template.Must(template.New("page").Funcs(words).Parse(pageSource))
 )
+
+var words = template.FuncMap{
+	"cause":    causeClass,
+	"class":    verdict.ClassText,
+	"count":    func(n uint64) string { return textfmt.Count(float64(n)) },
+	"duration": textfmt.Duration,
+	"facts":    facts,
+	"in":       func(s Summary) string { return strings.TrimPrefix(s.in(), ", in ") },
+	"requests": func(n uint64) string { return textfmt.Plural(int(n), "request") },
+	"share":    textfmt.Share,
+	"steps":    steps,
+	"width":    func(share float64) string { return chart.LabelNumber(chart.Significant(100*share, 3)) },
+	"words":    Key.words,
+}
 
 // PageOptions configure [WritePage]. The zero value works.
 type PageOptions struct {
@@ -56,11 +70,11 @@ type pageData struct {
 	Title string
 	Scope string
 	PageOptions
-	New      []newRow
+	New      []Summary
 	Band     chart.Chart
 	Legend   []legendRow
-	Builds   bool
-	Causes   []causeRow
+	Builds   []string
+	Causes   []Summary
 	More     string
 	Classes  []classRow
 	HasKept  bool
@@ -70,27 +84,19 @@ type pageData struct {
 
 type keptRow struct{ Name, URL, Taken, Slow, Bytes string }
 
-type newRow struct{ What, When string }
-
 type legendRow struct{ Class, Text string }
-
-type causeRow struct {
-	Class, Words, In, New         string
-	Requests, Share, Lost         string
-	First, Last                   string
-	Width                         string
-	WorstTime, WorstAt, WorstDoes string
-	Steps                         []stepRow
-	Facts                         []fact
-	Snapshot, SnapshotURL         string
-}
 
 // stepRow is a piece of a path. X and Width are thousandths of the bar.
 type stepRow struct{ Class, X, Width, At, For, Text, Place, Tip string }
 
 type fact struct{ Name, Value string }
 
-type classRow struct{ Name, Slow, Kept, Seen, Missed string }
+type classRow struct {
+	Name string
+	Coverage
+}
+
+func (c classRow) Missed() uint64 { return c.Limited + c.Off + c.Failed + c.Cut }
 
 // WritePage writes a history as one page without scripts, which loads nothing.
 func WritePage(w io.Writer, h *History, o PageOptions) error {
@@ -115,16 +121,10 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 		p.Scope = fmt.Sprintf("From %s to %s: %s.", clock(time.Unix(b.from, 0), o.Now),
 			clock(o.Now, o.Now)+o.Now.Format(" MST"), p.Scope)
 		p.Band, p.Legend = b.chart(h, o.Now), b.legend()
-		p.Builds = len(h.builds) > 1
 	}
-	for i, s := range list {
-		if s.New {
-			p.New = append(p.New, newRow{s.String(), newText(h, &s, o.Now)})
-		}
-		if i < pageCauses {
-			p.Causes = append(p.Causes, newCauseRow(&s, &o))
-		}
-	}
+	p.Builds = h.buildNames()
+	p.New = slices.DeleteFunc(slices.Clone(list), func(s Summary) bool { return !s.New })
+	p.Causes = list[:min(len(list), pageCauses)]
 	if len(list) > pageCauses {
 		n := uint64(0)
 		for _, s := range list[pageCauses:] {
@@ -146,28 +146,33 @@ func (p *pageData) keep(o *PageOptions) {
 	requests := 0
 	for _, k := range slices.Backward(o.Kept) {
 		requests += k.Slow
-		row := keptRow{
-			Name: k.Snapshot, Taken: clock(k.Taken, o.Now) + k.Taken.In(o.Now.Location()).Format(":05"),
-			Slow: textfmt.Count(float64(k.Slow)), Bytes: textfmt.Bytes(float64(k.Bytes)),
-		}
-		if o.SnapshotURL != nil {
-			row.URL = o.SnapshotURL(k.Snapshot)
-		}
 		if len(p.Waiting) < pageCauses {
-			p.Waiting = append(p.Waiting, row)
+			p.Waiting = append(p.Waiting, keptRow{
+				k.Snapshot, p.URL(k.Snapshot), p.Second(k.Taken), textfmt.Count(float64(k.Slow)),
+				textfmt.Bytes(float64(k.Bytes)),
+			})
 		}
 	}
 	p.KeptText = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
 		textfmt.Plural(len(o.Kept), "snapshot"), textfmt.Plural(requests, "slow request"))
 }
 
-func newText(h *History, s *Summary, now time.Time) string {
-	t := "since " + clock(s.First, now)
-	if s.SinceBuild {
-		t += ", as of build " + h.lastBuild()
+// URL returns the address of a snapshot, or "".
+func (p *pageData) URL(snapshot string) string {
+	if snapshot == "" || p.SnapshotURL == nil {
+		return ""
 	}
-	return t
+	return p.SnapshotURL(snapshot)
 }
+
+func (p *pageData) Clock(t time.Time) string { return clock(t, p.Now) }
+
+func (p *pageData) Second(t time.Time) string {
+	return p.Clock(t) + t.In(p.Now.Location()).Format(":05")
+}
+
+// LastBuild is only of a history with builds.
+func (p *pageData) LastBuild() string { return p.Builds[len(p.Builds)-1] }
 
 // clock writes a time as briefly as it is clear next to now.
 func clock(t, now time.Time) string {
@@ -183,24 +188,7 @@ func clock(t, now time.Time) string {
 
 func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 
-func newCauseRow(s *Summary, o *PageOptions) causeRow {
-	w := &s.Worst
-	r := causeRow{
-		Class: causeClass(s.Key.Cause), Words: s.Key.words(), Requests: textfmt.Plural(int(s.Requests), "request"),
-		Share: textfmt.Share(s.Share), Lost: textfmt.Duration(s.Lost),
-		First: clock(s.First, o.Now), Last: clock(s.Last, o.Now),
-		Width:     chart.LabelNumber(chart.Significant(100*s.Share, 3)),
-		WorstTime: textfmt.Duration(w.Duration),
-		WorstAt:   clock(w.Start, o.Now) + w.Start.In(o.Now.Location()).Format(":05"), WorstDoes: w.Words,
-		Steps: steps(w),
-	}
-	r.In = strings.TrimPrefix(s.in(), ", in ")
-	switch {
-	case s.SinceBuild:
-		r.New = "new since the last build"
-	case s.New:
-		r.New = "new"
-	}
+func facts(w Request) (list []fact) {
 	for _, f := range []fact{
 		{"in a line", w.Breakdown},
 		{"place", w.Place},
@@ -212,16 +200,13 @@ func newCauseRow(s *Summary, o *PageOptions) causeRow {
 		{"mark", w.Mark},
 	} {
 		if f.Value != "" {
-			r.Facts = append(r.Facts, fact{f.Name, textfmt.Printable(f.Value)})
+			list = append(list, fact{f.Name, textfmt.Printable(f.Value)})
 		}
 	}
-	if r.Snapshot = w.Snapshot; r.Snapshot != "" && o.SnapshotURL != nil {
-		r.SnapshotURL = o.SnapshotURL(w.Snapshot)
-	}
-	return r
+	return list
 }
 
-func steps(q *Request) (list []stepRow) {
+func steps(q Request) (list []stepRow) {
 	sum, at := time.Duration(0), time.Duration(0)
 	for _, s := range q.Path {
 		sum += s.Time
@@ -249,12 +234,7 @@ func classRows(h *History, since time.Time) (rows []classRow) {
 		return cmp.Or(cmp.Compare(max(y.Slow, y.Seen), max(x.Slow, x.Seen)), strings.Compare(a, b))
 	})
 	for _, name := range names[:min(len(names), pageCauses)] {
-		c := all[name]
-		rows = append(rows, classRow{
-			verdict.ClassText(name), textfmt.Count(float64(c.Slow)), textfmt.Count(float64(c.Kept)),
-			textfmt.Count(float64(c.Seen)),
-			textfmt.Count(float64(c.Limited + c.Off + c.Failed + c.Cut)),
-		})
+		rows = append(rows, classRow{name, all[name]})
 	}
 	return rows
 }
