@@ -128,12 +128,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 func (h *hour) tallyOf(class string) *tally {
 	if h.classes[class] == nil && len(h.classes) >= maxClasses {

@@ -117,11 +117,15 @@ func (s *Store) Watched(at time.Time, passed, covered time.Duration) {
 	s.change(func(h *History) { h.addWatched(s.o.Build, at, passed, covered) })
 }
 
-// New reports whether a cause is new in any class. See [Summary.New].
-func (s *Store) New(k Key) bool {
+// News returns a function that says which causes are new now, in any class. See [Summary.New].
+func (s *Store) News() func(Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.history.isNew(k.anyClass())
+	n := s.history.newness()
+	return func(k Key) bool {
+		isNew, _ := n.of(k.anyClass())
+		return isNew
+	}
 }
 
 func (s *Store) Snapshot() *History { return s.Since(time.Time{}) }

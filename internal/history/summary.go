@@ -195,12 +195,6 @@ func (n *newness) of(k Key) (isNew, sinceBuild bool) {
 	return n.all.enough() && x.First.Sub(n.begin) >= newLeast && n.last.Sub(x.First) <= newFor, false
 }
 
-func (h *History) isNew(k Key) bool {
-	n := h.newness()
-	isNew, _ := n.of(k)
-	return isNew
-}
-
 func (k Key) words() string {
 	switch {
 	case k.Services != "":

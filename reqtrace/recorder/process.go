@@ -85,9 +85,6 @@ func (p *runtimeProcess) cpu() time.Duration                 { return cputime.Pr
 
 func (p *runtimeProcess) goroutines() int {
 	metrics.Read(p.samples)
-	if p.samples[0].Value.Kind() != metrics.KindUint64 {
-		return 0
-	}
 	return int(p.samples[0].Value.Uint64())
 }
 

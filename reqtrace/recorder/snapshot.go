@@ -194,7 +194,7 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	found := func(n note) bool { return !lost[n.Number] }
 	l.count(slices.DeleteFunc(a.notes, found), history.Count{Limited: 1})
 	l.next.pending = slices.DeleteFunc(late, found)
-	clear(l.news.judged)
+	l.news.judge = l.r.store.News()
 	for _, q := range added {
 		if !q.Cut {
 			l.explain(q)
@@ -224,15 +224,14 @@ const (
 
 // news decides which causes the log calls new, each once.
 type news struct {
-	store  *history.Store
-	known  map[history.Key]bool // not new any more
-	judged map[history.Key]bool // of the snapshot being analysed
+	known  map[history.Key]bool   // not new any more
+	judge  func(history.Key) bool // as of the last snapshot
 	since  time.Time
 	logged int // in this hour
 }
 
 func newNews(s *history.Store) news {
-	n := news{store: s, known: map[history.Key]bool{}, judged: map[history.Key]bool{}}
+	n := news{known: map[history.Key]bool{}}
 	for _, s := range s.Snapshot().Summaries(time.Time{}) {
 		s.Key.Class = ""
 		n.known[s.Key] = true
@@ -242,11 +241,7 @@ func newNews(s *history.Store) news {
 
 func (n *news) isNew(k history.Key) bool {
 	k.Class = ""
-	if n.known[k] || n.judged[k] || len(n.known) >= maxKnown {
-		return false
-	}
-	n.judged[k] = true
-	if !n.store.New(k) {
+	if n.known[k] || len(n.known) >= maxKnown || !n.judge(k) {
 		return false
 	}
 	if now := time.Now(); now.Sub(n.since) >= time.Hour {

@@ -4,6 +4,7 @@ package observe
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -280,15 +281,10 @@ func (a *allocations) collections(before *allocations, window time.Duration) gct
 	return s
 }
 
-func parseRing(text string) []int64 {
-	fields := strings.Fields(strings.Trim(text, "[]"))
-	ring := make([]int64, 0, len(fields))
-	for _, f := range fields {
-		n, err := parseCount(f)
-		if err != nil {
-			return nil
-		}
-		ring = append(ring, n)
+// parseRing reads [1 2 3].
+func parseRing(text string) (ring []int64) {
+	if json.Unmarshal([]byte(strings.ReplaceAll(text, " ", ",")), &ring) != nil {
+		return nil
 	}
 	return ring
 }
