@@ -152,23 +152,19 @@ func entry[K comparable, V any](m *map[K]*V, k K) *V {
 // otherwise a new cause could never grow.
 func (h *hour) fold(added Key) {
 	for len(h.cells) > maxKeys {
-		var least Key
-		var found *cell
-		for k, c := range h.cells {
-			if k.Function == Others && k.Class == Others || k == added {
-				continue
-			}
-			if found == nil || cmp.Or(cmp.Compare(c.requests(), found.requests()), c.Last.Compare(found.Last),
-				compareKeys(k, least)) < 0 {
-				least, found = k, c
-			}
-		}
-		if found == nil {
+		keys := slices.DeleteFunc(slices.Collect(maps.Keys(h.cells)), func(k Key) bool {
+			return k.Function == Others && k.Class == Others || k == added
+		})
+		if len(keys) == 0 {
 			return
 		}
-		delete(h.cells, least)
+		least := slices.MinFunc(keys, func(a, b Key) int {
+			x, y := h.cells[a], h.cells[b]
+			return cmp.Or(cmp.Compare(x.requests(), y.requests()), x.Last.Compare(y.Last), compareKeys(a, b))
+		})
 		rest := Key{Cause: least.Cause, Function: Others, Class: Others, Services: least.Services}
-		entry(&h.cells, rest).merge(found)
+		entry(&h.cells, rest).merge(h.cells[least])
+		delete(h.cells, least)
 	}
 }
 

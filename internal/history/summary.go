@@ -152,7 +152,7 @@ type newness struct {
 	known map[Key]*known
 	begin time.Time
 	last  time.Time
-	build string
+	build string // that was first seen last
 	older watch
 	all   watch
 }
@@ -165,7 +165,8 @@ func (h *History) newness() (n newness) {
 	if len(h.builds) == 0 {
 		return n
 	}
-	n.build = h.lastBuild()
+	names := h.buildNames()
+	n.build = names[len(names)-1]
 	for b, w := range h.builds {
 		n.begin = earlier(n.begin, w.First)
 		n.all.add(*w)
@@ -174,12 +175,6 @@ func (h *History) newness() (n newness) {
 		}
 	}
 	return n
-}
-
-// lastBuild returns the build that was first seen last. There must be one.
-func (h *History) lastBuild() string {
-	names := h.buildNames()
-	return names[len(names)-1]
 }
 
 func (n *newness) of(k Key) (isNew, sinceBuild bool) {
