@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"math"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -85,9 +84,9 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 		return a.Wrong(fs, "no source; name a run.json, a gctrace log, or the URL of a status page")
 	case len(names) > 1:
 		return a.Wrong(fs, "%d sources; it reads one", len(names))
-	case f.Replicas < 0 || cli.Given(fs, "n") && f.Replicas == 0:
+	case cli.Given(fs, "n") && (f.Replicas < 1 || f.Replicas > mostReplicas):
 		return a.Wrong(fs, "-n %d; write how many replicas there are", f.Replicas)
-	case f.Turns < 0 || cli.Given(fs, "k") && f.Turns == 0:
+	case cli.Given(fs, "k") && (f.Turns < 1 || f.Turns > mostReplicas):
 		return a.Wrong(fs, "-k %d; write how many may collect at once", f.Turns)
 	case cli.Given(fs, "times") && !positive(float64(f.Times)):
 		return a.Wrong(fs, "-times %v; write a number above 0, such as 2", float64(f.Times))
@@ -116,4 +115,6 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	return err
 }
 
-func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
+const mostReplicas = 1e6
+
+func positive(x float64) bool { return x > 0 && x <= 1e12 }

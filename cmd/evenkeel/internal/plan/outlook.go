@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -45,16 +44,10 @@ type Outlook struct {
 	Spare float64 `json:"spare,omitzero"`
 }
 
-func lookAhead(s load, o limits) ([]Outlook, error) {
-	s, err := s.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	if err := o.check(); err != nil {
-		return nil, err
-	}
+func lookAhead(s load, o limits) []Outlook {
+	s = s.withDefaults()
 	o.Turns = max(o.Turns, 1)
-	return []Outlook{s.stock(o, "GOGC=100", 1), s.stock(o, "GOGC=400", 4), s.gated(o)}, nil
+	return []Outlook{s.stock(o, "GOGC=100", 1), s.stock(o, "GOGC=400", 4), s.gated(o)}
 }
 
 func (s load) stock(o limits, way string, growth float64) Outlook {
@@ -212,13 +205,9 @@ type load struct {
 }
 
 type limits struct {
-	Replicas int     `json:"replicas,omitempty"`     // up to 1,000,000; default 0: as many as each way needs
-	Turns    int     `json:"turns"`                  // replicas that may collect at once, up to 1,000,000; default 1
+	Replicas int     `json:"replicas,omitempty"`     // default 0: as many as each way needs
+	Turns    int     `json:"turns"`                  // replicas that may collect at once; default 1
 	Memory   float64 `json:"memory_bytes,omitempty"` // of one replica; default 0: no limit
-}
-
-func refuse(field, format string, args ...any) error {
-	return fmt.Errorf("%s: "+format, append([]any{field}, args...)...)
 }
 
 // Queues grow fast above it.
@@ -248,33 +237,7 @@ func workAtKnee(measured float64, procs float64) Range {
 	return Range{measured * cost(knee) / cost(measured/procs), measured}
 }
 
-func (s load) withDefaults() (load, error) {
-	for _, f := range []struct {
-		field string
-		value float64
-		need  bool
-	}{
-		{"AllocRate", s.AllocRate, true},
-		{"Live", s.Live, true},
-		{"Requests", s.Requests, false},
-		{"Beside", s.Beside, false},
-	} {
-		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
-			return s, refuse(f.field, "%g is out of range: use a figure above 0", f.value)
-		}
-	}
-	for field, r := range map[string]Range{"Work": s.Work, "MarkPerByte": s.MarkPerByte, "Held": s.Held} {
-		if err := r.check(field); err != nil {
-			return s, err
-		}
-	}
-	if s.Work.Low == 0 && s.Work.High > 0 {
-		return s, refuse("Work", "%g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
-			s.Work.Low, s.Work.High)
-	}
-	if s.Procs < 0 {
-		return s, refuse("Procs", "%d is negative: use how many processors a replica has", s.Procs)
-	}
+func (s load) withDefaults() load {
 	s.Procs = max(s.Procs, 1)
 	if s.MarkPerByte.IsZero() {
 		s.MarkPerByte = Range{markLow, markHigh}
@@ -282,19 +245,7 @@ func (s load) withDefaults() (load, error) {
 	if s.Held.IsZero() {
 		s.Held = s.MarkPerByte.Times(s.Live / float64(s.Procs)).add(Range{turnLow, turnHigh})
 	}
-	return s, nil
-}
-
-func (o limits) check() error {
-	switch {
-	case o.Replicas < 0 || o.Replicas > 1e6:
-		return refuse("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
-	case o.Turns < 0 || o.Turns > 1e6:
-		return refuse("Turns", "%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
-	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
-		return refuse("Memory", "%g is out of range: use bytes, or 0 for no limit", o.Memory)
-	}
-	return nil
+	return s
 }
 
 func durationOf(s float64) time.Duration {
@@ -316,11 +267,3 @@ func (r Range) IsZero() bool { return r == Range{} }
 func (r Range) Times(x float64) Range { return Range{r.Low * x, r.High * x} }
 
 func (r Range) add(s Range) Range { return Range{r.Low + s.Low, r.High + s.High} }
-
-func (r Range) check(field string) error {
-	if !(r.Low >= 0 && r.High >= r.Low && r.High <= math.MaxFloat64) {
-		return refuse(field, "%g to %g is not a range: use figures that are not negative, the lower one first",
-			r.Low, r.High)
-	}
-	return nil
-}

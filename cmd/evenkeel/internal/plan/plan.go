@@ -39,10 +39,7 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	if err := p.scale(&o); err != nil {
 		return nil, err
 	}
-	p.Ways, err = lookAhead(p.load, p.limits)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.Source, err)
-	}
+	p.Ways = lookAhead(p.load, p.limits)
 	p.judge()
 	return p, nil
 }
@@ -157,10 +154,7 @@ func Line(runs []*runfile.Run) string {
 	if err != nil || p.measured == 0 || p.scale(&Options{}) != nil {
 		return ""
 	}
-	ways, err := lookAhead(p.load, p.limits)
-	if err != nil {
-		return ""
-	}
+	ways := lookAhead(p.load, p.limits)
 	stock, gated := &ways[GOGC100], &ways[Gated]
 	figures := func(o *Outlook, replicas, share string) string {
 		return rangeText(o.Needed, textfmt.Count) + replicas + ", " + rangeText(o.MemoryInAll, textfmt.Bytes) +

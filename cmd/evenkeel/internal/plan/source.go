@@ -101,6 +101,8 @@ func (s *runSum) plan(source string) (*Plan, error) {
 			source)
 	case s.profiled < s.runs:
 		return nil, fmt.Errorf("%s: it lacks allocations; measure with evenkeel run or load -gctrace", source)
+	case s.allocated == 0:
+		return nil, fmt.Errorf("%s: nothing was allocated, so there is nothing to plan", source)
 	case s.live == 0:
 		return nil, fmt.Errorf("%s: collections left less than 1 MB, so there is nothing to plan", source)
 	}
