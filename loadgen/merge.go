@@ -3,7 +3,6 @@ package loadgen
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -21,13 +20,8 @@ type MergeError struct {
 
 func (e *MergeError) Error() string { return fmt.Sprintf("loadgen: result %d: %s", e.Index, e.Reason) }
 
-// What to do about results that have no sum.
-const (
-	damagedFile  = "; the file was changed or damaged: collect it or measure again"
-	otherBuckets = ", so that buckets are cut elsewhere: measure with the same evenkeel, or count each again in the " +
-		"same ones (evenkeel convert -to hlog, and back)"
-	tooMany = "the counts are more than a number holds" + damagedFile
-)
+const otherBuckets = ", so that buckets are cut elsewhere: measure with the same evenkeel, or count each again in " +
+	"the same ones (evenkeel convert -to hlog, and back)"
 
 // Merge adds the results of generators that measured the same targets at the same time. It adds
 // rates, connections and counts, and takes percentiles from the sums. The window spans all of
@@ -53,9 +47,9 @@ func Merge(results ...*Result) (*Result, error) {
 	}
 	var end time.Time
 	for i, r := range results {
-		why := cmp.Or(r.damaged(), r.unlike(first))
+		why := r.unlike(first)
 		if why == "" {
-			why = cmp.Or(sum.add(r), r.Series.unfit())
+			why = sum.add(r)
 		}
 		if why != "" {
 			return nil, &MergeError{i, why}
@@ -76,40 +70,6 @@ func Merge(results ...*Result) (*Result, error) {
 		return nil, err
 	}
 	return sum, nil
-}
-
-func (r *Result) counts() []*int64 {
-	return []*int64{&r.Answered, &r.Failed, &r.Unfinished, &r.Bytes, &r.Connects, &r.Late}
-}
-
-// damaged says why no generator can have measured this.
-func (r *Result) damaged() string {
-	figures := []int64{
-		int64(r.Duration), int64(r.Timeout), int64(r.Warmup), int64(r.LateMax), int64(r.UnfinishedMax),
-		int64(r.Series.Interval), int64(r.Connections),
-	}
-	for _, n := range r.counts() {
-		figures = append(figures, *n)
-	}
-	figures = slices.AppendSeq(figures, maps.Values(r.Statuses))
-	for _, f := range r.Failures {
-		figures = append(figures, f.Count)
-	}
-	for _, c := range r.Classes {
-		figures = append(figures, c.Answered, c.Failed, c.Bytes)
-	}
-	for _, p := range r.Series.Points {
-		figures = append(figures, p.Count, p.Failed)
-	}
-	switch {
-	case slices.ContainsFunc(figures, func(n int64) bool { return n < 0 }):
-		return "it has a negative count or duration" + damagedFile
-	case !r.Protocol.known():
-		return fmt.Sprintf("it has the protocol %q%s", r.Protocol, damagedFile)
-	case !(r.Rate >= 0 && r.Rate <= math.MaxFloat64):
-		return fmt.Sprintf("it has a rate of %v%s", r.Rate, damagedFile)
-	}
-	return ""
 }
 
 func (r *Result) unlike(first *Result) string {
@@ -146,13 +106,12 @@ func (r *Result) unlike(first *Result) string {
 
 // add adds all but the series, or says why it cannot.
 func (r *Result) add(from *Result) string {
-	to := r.counts()
-	for i, n := range from.counts() {
-		if *n > math.MaxInt64-*to[i] {
-			return tooMany
-		}
-		*to[i] += *n
-	}
+	r.Answered += from.Answered
+	r.Failed += from.Failed
+	r.Unfinished += from.Unfinished
+	r.Bytes += from.Bytes
+	r.Connects += from.Connects
+	r.Late += from.Late
 	r.Rate += from.Rate
 	r.Connections += from.Connections
 	for i, s := range from.Stages {
@@ -245,35 +204,9 @@ func (h *Histogram) add(from *Histogram) string {
 			from.h.LowestTrackableValue(), from.h.HighestTrackableValue(), h.h.LowestTrackableValue(),
 			h.h.HighestTrackableValue(), otherBuckets)
 	case from.Count() > math.MaxInt64-h.Count():
-		return tooMany
+		return "the counts are more than a number holds; the file was changed or damaged: collect it or measure again"
 	}
 	h.h.Merge(from.h)
-	return ""
-}
-
-// Our series have 400 points of 27 KiB, imported ones more.
-const (
-	maxPoints     = 1000
-	maxPointBytes = 1 << 20
-)
-
-// unfit says why a series cannot be added to others.
-func (s *Series) unfit() string {
-	switch {
-	case len(s.Points) == 0:
-		return ""
-	case s.Interval <= 0:
-		return fmt.Sprintf("its figures over time have intervals of %v%s", s.Interval, damagedFile)
-	case len(s.Points) > maxPoints:
-		return fmt.Sprintf("its figures over time have %d points, and %d can be added%s", len(s.Points), maxPoints,
-			damagedFile)
-	}
-	for _, p := range s.Points {
-		if p.Count > 0 && p.Histogram == "" {
-			return "its figures over time are percentiles without their histograms, which an older evenkeel wrote, " +
-				"and percentiles cannot be added: measure again with this one"
-		}
-	}
 	return ""
 }
 
@@ -293,7 +226,7 @@ func addSeries(results []*Result) (Series, error) {
 	}
 	for i, r := range results {
 		interval := int64(r.Series.Interval)
-		if sum.interval%interval != 0 {
+		if interval <= 0 || sum.interval%interval != 0 {
 			return Series{}, &MergeError{i, fmt.Sprintf("its figures over time have intervals of %v, which do not fit "+
 				"whole into the %v of another: give all of one kind", r.Series.Interval, time.Duration(sum.interval))}
 		}
@@ -312,13 +245,8 @@ func addSeries(results []*Result) (Series, error) {
 
 func (b *bin) addPoint(p *Point) string {
 	var from Histogram
-	err := from.UnmarshalText([]byte(p.Histogram))
-	switch h := from.h; {
-	case err != nil:
+	if err := from.UnmarshalText([]byte(p.Histogram)); err != nil {
 		return err.Error() + ": collect the file or measure again"
-	case h != nil && h.ByteSize() > maxPointBytes:
-		return fmt.Sprintf("a histogram of %d digits from %d to %d ns is too large for a point: measure with the same "+
-			"evenkeel", h.SignificantFigures(), h.LowestTrackableValue(), h.HighestTrackableValue())
 	}
 	b.count += p.Count
 	b.failed += p.Failed
