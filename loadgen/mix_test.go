@@ -128,11 +128,12 @@ func TestManyClasses(t *testing.T) {
 }
 
 // queueOf is a service with one server, as arithmetic: at(i) is when request i is due, takes(i) how
-// long it takes. It returns the flow of n requests.
-func queueOf(n int, at, takes func(i int) time.Duration) *flow {
-	f, free := newFlow(), time.Duration(0)
+// long it takes. It returns the series of n requests.
+func queueOf(n int, at, takes func(i int) time.Duration) *series {
+	f, free := newSeries(), time.Duration(0)
 	for i := range n {
 		free = max(free, at(i)) + takes(i)
+		f.at(int64(at(i))).count++
 		f.ended(int64(at(i)), int64(free), true)
 	}
 	return f
@@ -146,7 +147,7 @@ func TestOverload(t *testing.T) {
 	always := func(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
 	for _, tt := range []struct {
 		name string
-		f    *flow
+		f    *series
 		want string
 	}{
 		{
@@ -177,9 +178,10 @@ func TestOverload(t *testing.T) {
 			}
 			return ms / 2
 		}), "the service answered 500/s; 1,000/s is more than it can do"},
-		{"a long poll", func() *flow {
-			f := newFlow()
+		{"a long poll", func() *series {
+			f := newSeries()
 			for i := range 5000 {
+				f.at(int64(i)*int64(ms)).count++
 				f.ended(int64(i)*int64(ms), int64(i)*int64(ms)+int64(4*time.Second), true)
 			}
 			return f

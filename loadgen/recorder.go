@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -15,9 +16,10 @@ type job struct {
 
 // recorder collects what a phase measures. Its lock takes about 100 ns per request.
 type recorder struct {
-	open bool // the loop
-	from int64
-	seen func(due, end int64) // called with mu held
+	open  bool // the loop
+	from  int64
+	until int64                // nothing is due from then on
+	seen  func(due, end int64) // called with mu held
 
 	classes *classes
 	target  func(job) int // nil: fewer than two classes
@@ -32,7 +34,6 @@ type recorder struct {
 	all     tally
 	byClass []tally
 	series  *series
-	flow    *flow
 }
 
 // tally counts how requests ended. The recorder's mu guards it.
@@ -45,8 +46,7 @@ type tally struct {
 
 func newRecorder(open bool, from int64) *recorder {
 	return &recorder{
-		open: open, from: from, last: from, seen: func(int64, int64) {}, series: newSeries(),
-		flow: newFlow(),
+		open: open, from: from, until: math.MaxInt64, last: from, seen: func(int64, int64) {}, series: newSeries(),
 	}
 }
 
@@ -78,10 +78,10 @@ func (r *recorder) answered(j job, sent, end int64, a answer) {
 		t.statuses[a.status]++
 	})
 	r.took(j, sent, end)
+	r.ends(j, end, true)
 	b := r.series.at(j.due - r.from)
 	b.count++
 	b.record(end - j.due)
-	r.flow.ended(j.due-r.from, end-r.from, true)
 }
 
 func (r *recorder) failed(j job, sent, end int64, err error) {
@@ -100,9 +100,9 @@ func (r *recorder) failed(j job, sent, end int64, err error) {
 		f.Count++
 		t.failed++
 	})
+	r.ends(j, end, false)
 	b := r.series.at(j.due - r.from)
 	b.failed++
-	r.flow.ended(j.due-r.from, end-r.from, false)
 	r.last = max(r.last, end)
 	switch {
 	case c == ClassUnsent: // it was never sent
@@ -119,7 +119,14 @@ func (r *recorder) unfinished(j job, end int64) {
 	defer r.mu.Unlock()
 	r.res.Unfinished++
 	r.res.UnfinishedMax = max(r.res.UnfinishedMax, time.Duration(end-j.due))
-	r.flow.unfinished(j.due - r.from)
+	r.series.at(j.due-r.from).unfinished++
+}
+
+// ends counts an end while requests are due, which decides whether the backlog grew.
+func (r *recorder) ends(j job, end int64, answered bool) {
+	if r.open && end < r.until {
+		r.series.ended(j.due-r.from, end-r.from, answered)
+	}
 }
 
 // ended takes the run's ctx.
@@ -196,7 +203,7 @@ func (r *recorder) overload(rate float64) *Overload {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.flow.overload(rate, r.behind, r.skipped)
+	return r.series.overload(rate, r.behind, r.skipped)
 }
 
 func (r *recorder) progress(p *Progress) {

@@ -98,6 +98,9 @@ type loop interface {
 func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	rec := newRecorder(e.o.Rate > 0, e.now())
 	rec.classify(&e.classes, e.target)
+	if p.duration > 0 {
+		rec.until = rec.from + int64(p.duration)
+	}
 	if e.o.OnLatency != nil && !p.warmup {
 		rec.seen = func(due, end int64) { e.o.OnLatency(e.epoch.Add(time.Duration(due)), time.Duration(end-due)) }
 	}

@@ -33,35 +33,43 @@ type Point struct {
 	Histogram string `json:"histogram,omitempty"`
 }
 
-// bins divide time into at most seriesBins intervals. Beyond that it joins them two by two.
-type bins[B any] struct {
+// series divides time into at most seriesBins intervals. Beyond that it joins them two by two.
+type series struct {
 	interval int64 // ns
-	list     []B
-	add      func(to *B, from B)
+	list     []bin
 }
 
-func newBins[B any](add func(*B, B)) bins[B] {
-	return bins[B]{interval: int64(seriesInterval), add: add}
+type bin struct {
+	// Of the requests that were due in it.
+	latency                   Histogram // of seriesDigits
+	count, failed, unfinished int64     // count has the answered
+
+	// Of the requests that ended in it. Overloads need these.
+	ended    int64
+	answered int64 // of ended
+	waited   int64 // by the answered since they were due, ns
 }
 
-// at returns the bin of a time in nanoseconds since the start.
-func (s *bins[B]) at(t int64) *B {
+func newSeries() *series { return &series{interval: int64(seriesInterval)} }
+
+// at returns the bin of a time in nanoseconds since the start. It is valid until the next call.
+func (s *series) at(t int64) *bin {
 	t = max(t, 0)
 	for t/s.interval >= seriesBins {
 		s.join()
 	}
 	for int64(len(s.list)) <= t/s.interval {
-		s.list = append(s.list, *new(B))
+		s.list = append(s.list, bin{})
 	}
 	return &s.list[t/s.interval]
 }
 
-func (s *bins[B]) join() {
+func (s *series) join() {
 	half := (len(s.list) + 1) / 2
 	for i := range half {
 		b := s.list[2*i]
 		if 2*i+1 < len(s.list) {
-			s.add(&b, s.list[2*i+1])
+			b.add(&s.list[2*i+1])
 		}
 		s.list[i] = b
 	}
@@ -70,25 +78,21 @@ func (s *bins[B]) join() {
 	s.interval *= 2
 }
 
-type series struct{ bins[bin] }
-
-type bin struct {
-	latency Histogram // of seriesDigits
-	failed  int64
-	count   int64
-}
-
-func newSeries() *series { return &series{newBins((*bin).add)} }
-
-func (b *bin) add(c bin) {
-	b.failed += c.failed
+func (b *bin) add(c *bin) {
 	b.count += c.count
+	b.failed += c.failed
+	b.unfinished += c.unfinished
+	b.ended += c.ended
+	b.answered += c.answered
+	b.waited += c.waited
 	if b.latency.h == nil {
 		b.latency = c.latency
 		return
 	}
 	b.latency.Merge(&c.latency)
 }
+
+func (b *bin) due() int64 { return b.count + b.failed + b.unfinished }
 
 func (b *bin) record(ns int64) {
 	if b.latency.h == nil {
@@ -97,14 +101,27 @@ func (b *bin) record(ns int64) {
 	b.latency.Record(time.Duration(ns))
 }
 
+// ended counts a request that was answered or failed, when it ended.
+func (s *series) ended(due, end int64, answered bool) {
+	b := s.at(end)
+	b.ended++
+	if answered {
+		b.answered++
+		b.waited += end - due
+	}
+}
+
 func (s *series) result() Series {
-	r := Series{Interval: time.Duration(s.interval), Points: make([]Point, len(s.list))}
-	for i, b := range s.list {
+	r := Series{Interval: time.Duration(s.interval), Points: []Point{}}
+	for _, b := range s.list {
 		text, _ := b.latency.MarshalText() // it fails only in Write, and memory takes all
-		r.Points[i] = Point{
+		r.Points = append(r.Points, Point{
 			Count: b.count, Failed: b.failed, Histogram: string(text),
 			P50: b.latency.Quantile(.5), P99: b.latency.Quantile(.99), Max: b.latency.Max(),
-		}
+		})
+	}
+	for n := len(r.Points); n > 0 && r.Points[n-1].Count+r.Points[n-1].Failed == 0; n-- { // only ends
+		r.Points = r.Points[:n-1]
 	}
 	return r
 }
@@ -144,37 +161,6 @@ func perSecond(x float64) string {
 	return s
 }
 
-// flow counts over time what came due and what ended.
-type flow struct{ bins[flowBin] }
-
-type flowBin struct {
-	due, ended int64
-	answered   int64 // of ended
-	waited     int64 // by the answered since they were due, ns
-}
-
-func newFlow() *flow { return &flow{newBins((*flowBin).add)} }
-
-func (b *flowBin) add(c flowBin) {
-	b.due += c.due
-	b.ended += c.ended
-	b.answered += c.answered
-	b.waited += c.waited
-}
-
-// ended counts a request that was answered or failed.
-func (f *flow) ended(due, end int64, answered bool) {
-	f.unfinished(due)
-	b := f.at(end)
-	b.ended++
-	if answered {
-		b.answered++
-		b.waited += end - due
-	}
-}
-
-func (f *flow) unfinished(due int64) { f.at(due).due++ }
-
 // The queue in front of a service that keeps up grows and shrinks. An overload is a queue that grew
 // in each of the last four eighths of the window, while answers took ever longer. The first half
 // does not count, because a service may need it to warm up.
@@ -187,33 +173,34 @@ const (
 
 // overload returns nil unless the backlog grew to the end. rate is 0 if it changed. The pacer's
 // last request was behind by so many nanoseconds, and it skipped so many requests at the end.
-func (f *flow) overload(rate float64, behind, skipped int64) *Overload {
+func (s *series) overload(rate float64, behind, skipped int64) *Overload {
 	n := 0 // bins before that of the last request due
-	for i, b := range f.list {
-		if b.due > 0 {
+	for i, b := range s.list {
+		if b.due() > 0 {
 			n = i
 		}
 	}
 	if n < overloadBins {
 		return nil
 	}
-	sum := func(from, to int) (s flowBin) {
-		for _, b := range f.list[from:to] {
-			s.add(b)
+	sum := func(from, to int) (all bin) {
+		for _, b := range s.list[from:to] {
+			b.latency = Histogram{}
+			all.add(&b)
 		}
-		return s
+		return all
 	}
-	var eighths [4]flowBin
-	var half flowBin
+	var eighths [4]bin
+	var half bin
 	for k := range eighths {
 		e := sum(n*(k+4)/8, n*(k+5)/8)
-		if growth := float64(e.due - e.ended); growth < 1 || growth < overloadGrowth*float64(e.due) {
+		if growth := float64(e.due() - e.ended); growth < 1 || growth < overloadGrowth*float64(e.due()) {
 			return nil
 		}
 		eighths[k] = e
-		half.add(e)
+		half.add(&e)
 	}
-	if float64(half.due-half.ended) < overloadTotal*float64(half.due) || half.answered == 0 {
+	if float64(half.due()-half.ended) < overloadTotal*float64(half.due()) || half.answered == 0 {
 		return nil
 	}
 	first, last := &eighths[0], &eighths[3]
@@ -222,10 +209,10 @@ func (f *flow) overload(rate float64, behind, skipped int64) *Overload {
 		return nil // slow from the first to the last, as a long poll is
 	}
 	all := sum(0, n)
-	seconds := (time.Duration(n-n/2) * time.Duration(f.interval)).Seconds()
+	seconds := (time.Duration(n-n/2) * time.Duration(s.interval)).Seconds()
 	o := &Overload{
-		Asked: float64(half.due) / seconds, Answered: float64(half.answered) / seconds,
-		Backlog: all.due - all.ended,
+		Asked: float64(half.due()) / seconds, Answered: float64(half.answered) / seconds,
+		Backlog: all.due() - all.ended,
 	}
 	if rate > 0 && math.Abs(o.Asked/rate-1) < .02 {
 		o.Asked = rate
