@@ -45,11 +45,12 @@ func Merge(results ...*Result) (*Result, error) {
 	for _, c := range first.Classes {
 		sum.Classes = append(sum.Classes, TargetClass{Name: c.Name, Share: c.Share})
 	}
+	var all TargetClass
 	var end time.Time
 	for i, r := range results {
 		why := r.unlike(first)
 		if why == "" {
-			why = sum.add(r)
+			why = cmp.Or(all.add(r.all()), sum.add(r))
 		}
 		if why != "" {
 			return nil, &MergeError{i, why}
@@ -64,7 +65,7 @@ func Merge(results ...*Result) (*Result, error) {
 	sum.Duration = end.Sub(sum.Started)
 	sum.Overload = overloads(results)
 	sum.Rate, _ = strconv.ParseFloat(strconv.FormatFloat(sum.Rate, 'g', 12, 64), 64) // so thirds of a rate add up
-	slices.SortFunc(sum.Failures, mostFirst)
+	sum.setAll(&all)
 	var err error
 	if sum.Series, err = addSeries(results); err != nil {
 		return nil, err
@@ -104,14 +105,13 @@ func (r *Result) unlike(first *Result) string {
 	return ""
 }
 
-// add adds all but the series, or says why it cannot.
+// add adds all but the figures of a TargetClass and the series, or says why it cannot.
 func (r *Result) add(from *Result) string {
-	r.Answered += from.Answered
-	r.Failed += from.Failed
 	r.Unfinished += from.Unfinished
-	r.Bytes += from.Bytes
+	r.UnfinishedMax = max(r.UnfinishedMax, from.UnfinishedMax)
 	r.Connects += from.Connects
 	r.Late += from.Late
+	r.LateMax = max(r.LateMax, from.LateMax)
 	r.Rate += from.Rate
 	r.Connections += from.Connections
 	for i, s := range from.Stages {
@@ -123,41 +123,48 @@ func (r *Result) add(from *Result) string {
 			return why
 		}
 	}
-	r.LateMax = max(r.LateMax, from.LateMax)
-	r.UnfinishedMax = max(r.UnfinishedMax, from.UnfinishedMax)
-	addStatuses(&r.Statuses, from.Statuses)
-	addFailures(&r.Failures, from.Failures)
-	return cmp.Or(r.Latency.add(&from.Latency), r.Service.add(&from.Service), r.Pacer.add(&from.Pacer))
+	return cmp.Or(r.Service.add(&from.Service), r.Pacer.add(&from.Pacer))
+}
+
+// all returns the figures of all requests.
+func (r *Result) all() *TargetClass {
+	return &TargetClass{
+		Answered: r.Answered, Failed: r.Failed, Bytes: r.Bytes, Statuses: r.Statuses, Failures: r.Failures,
+		Latency: r.Latency,
+	}
+}
+
+func (r *Result) setAll(c *TargetClass) {
+	r.Answered, r.Failed, r.Bytes = c.Answered, c.Failed, c.Bytes
+	r.Statuses, r.Failures, r.Latency = c.Statuses, c.Failures, c.Latency
 }
 
 func (c *TargetClass) add(from *TargetClass) string {
 	c.Answered += from.Answered
 	c.Failed += from.Failed
 	c.Bytes += from.Bytes
-	addStatuses(&c.Statuses, from.Statuses)
-	addFailures(&c.Failures, from.Failures)
+	for status, n := range from.Statuses {
+		if c.Statuses == nil {
+			c.Statuses = map[int]int64{}
+		}
+		c.Statuses[status] += n
+	}
+	for _, f := range from.Failures {
+		sum := failureOf(&c.Failures, f.Class)
+		sum.Count += f.Count
+		sum.Example = cmp.Or(sum.Example, f.Example)
+	}
 	slices.SortFunc(c.Failures, mostFirst)
 	return c.Latency.add(&from.Latency)
 }
 
-func addStatuses(to *map[int]int64, from map[int]int64) {
-	if *to == nil && len(from) > 0 {
-		*to = map[int]int64{}
+func failureOf(list *[]Failure, c Class) *Failure {
+	i := slices.IndexFunc(*list, func(f Failure) bool { return f.Class == c })
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, Failure{Class: c})
 	}
-	for status, n := range from {
-		(*to)[status] += n
-	}
-}
-
-func addFailures(to *[]Failure, from []Failure) {
-	for _, f := range from {
-		i := slices.IndexFunc(*to, func(g Failure) bool { return g.Class == f.Class })
-		if i < 0 {
-			i = len(*to)
-			*to = append(*to, Failure{Class: f.Class, Example: f.Example})
-		}
-		(*to)[i].Count += f.Count
-	}
+	return &(*list)[i]
 }
 
 // overloads adds overloads. A generator without one had what it asked for.

@@ -38,10 +38,8 @@ type recorder struct {
 
 // tally counts how requests ended. The recorder's mu guards it.
 type tally struct {
-	answered, failed, bytes int64
-	statuses                [1000]int64
-	failures                map[Class]*Failure
-	latency                 Histogram
+	TargetClass // without Statuses
+	statuses    [1000]int64
 }
 
 func newRecorder(open bool, from int64) *recorder {
@@ -73,8 +71,8 @@ func (r *recorder) answered(j job, sent, end int64, a answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tallies(j, func(t *tally) {
-		t.answered++
-		t.bytes += a.bytes
+		t.Answered++
+		t.Bytes += a.bytes
 		t.statuses[a.status]++
 	})
 	r.took(j, sent, end)
@@ -89,16 +87,11 @@ func (r *recorder) failed(j job, sent, end int64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tallies(j, func(t *tally) {
-		f := t.failures[c]
-		if f == nil {
-			if t.failures == nil {
-				t.failures = map[Class]*Failure{}
-			}
-			f = &Failure{Class: c, Example: err.Error()}
-			t.failures[c] = f
+		t.Failed++
+		f := failureOf(&t.Failures, c)
+		if f.Count++; f.Count == 1 {
+			f.Example = err.Error()
 		}
-		f.Count++
-		t.failed++
 	})
 	r.ends(j, end, false)
 	b := r.series.at(j.due - r.from)
@@ -157,7 +150,7 @@ func (r *recorder) took(j job, sent, end int64) {
 }
 
 func (r *recorder) latency(j job, end int64) {
-	r.tallies(j, func(t *tally) { t.latency.Record(time.Duration(end - j.due)) })
+	r.tallies(j, func(t *tally) { t.Latency.Record(time.Duration(end - j.due)) })
 	r.seen(j.due, end)
 }
 
@@ -169,8 +162,7 @@ func (r *recorder) result() *Result {
 	res.Duration = time.Duration(r.last - r.from)
 	res.Series = r.series.result()
 	all := r.all.result()
-	res.Answered, res.Failed, res.Bytes = all.Answered, all.Failed, all.Bytes
-	res.Statuses, res.Failures, res.Latency = all.Statuses, all.Failures, all.Latency
+	res.setAll(&all)
 	for k := range r.byClass {
 		c := r.byClass[k].result()
 		c.Name, c.Share = r.classes.names[k], r.classes.share[k]
@@ -181,7 +173,7 @@ func (r *recorder) result() *Result {
 }
 
 func (t *tally) result() TargetClass {
-	c := TargetClass{Answered: t.answered, Failed: t.failed, Bytes: t.bytes, Latency: t.latency}
+	c := t.TargetClass
 	for s, n := range t.statuses {
 		if n > 0 && s > 0 { // a Call has no status
 			if c.Statuses == nil {
@@ -189,9 +181,6 @@ func (t *tally) result() TargetClass {
 			}
 			c.Statuses[s] = n
 		}
-	}
-	for _, f := range t.failures {
-		c.Failures = append(c.Failures, *f)
 	}
 	slices.SortFunc(c.Failures, mostFirst)
 	return c
@@ -209,6 +198,6 @@ func (r *recorder) overload(rate float64) *Overload {
 func (r *recorder) progress(p *Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p.Done, p.Failed = r.all.answered+r.all.failed, r.all.failed
-	p.P50, p.P99 = r.all.latency.Quantile(.5), r.all.latency.Quantile(.99)
+	p.Done, p.Failed = r.all.Answered+r.all.Failed, r.all.Failed
+	p.P50, p.P99 = r.all.Latency.Quantile(.5), r.all.Latency.Quantile(.99)
 }
