@@ -131,7 +131,7 @@ func TestCancelInHandOver(t *testing.T) {
 		go func() {
 			defer close(done)
 			l.drain(ctx, math.MaxInt64)
-			l.wait()
+			e.wg.Wait()
 		}()
 		select {
 		case <-done:

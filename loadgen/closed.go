@@ -57,7 +57,7 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 				l.streams = append(l.streams, l.pool.stream(i))
 			}
 			if j, ok := l.take(); ok {
-				l.streams[i].begin(j, rec, nil)
+				l.streams[i].begin(j, nil)
 			}
 			continue
 		}
@@ -72,7 +72,7 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 // take makes the next request. At the end it returns false.
 func (l *closedLoop) take() (job, bool) {
 	due := l.e.now()
-	j := job{index: l.next.Add(1) - 1, due: due}
+	j := job{index: l.next.Add(1) - 1, due: due, rec: l.rec}
 	// The first is sent, however late it is.
 	if l.ctx.Err() == nil && (due < l.until || j.index == 0) && j.index < l.most {
 		return j, true
@@ -82,10 +82,7 @@ func (l *closedLoop) take() (job, bool) {
 	return job{}, false
 }
 
-func (l *closedLoop) more(*stream) (job, *recorder, bool) {
-	j, ok := l.take()
-	return j, l.rec, ok
-}
+func (l *closedLoop) more(*stream) (job, bool) { return l.take() }
 
 func (l *closedLoop) work(ln lane) {
 	for {
@@ -93,7 +90,7 @@ func (l *closedLoop) work(ln lane) {
 		if !ok {
 			return
 		}
-		err := l.e.record(l.ctx, ln, j, l.rec)
+		err := l.e.record(l.ctx, ln, j)
 		if err != nil && (errors.As(err, new(dialError)) || errors.Is(err, syscall.ECONNREFUSED)) {
 			sleep(l.ctx, redial)
 		}
@@ -101,12 +98,6 @@ func (l *closedLoop) work(ln lane) {
 }
 
 func (l *closedLoop) load() (inFlight, backlog int64) { return l.busy.Load(), 0 }
-
-func (l *closedLoop) wait() {
-	if l.pool != nil {
-		l.pool.wg.Wait()
-	}
-}
 
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)

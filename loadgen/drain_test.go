@@ -74,7 +74,7 @@ func TestDrainOfALatePacer(t *testing.T) {
 	rec.seen = func(int64, int64) { once() }
 	l.run(ctx, phase{duration: 5 * time.Second}, rec)
 	cancel()
-	l.wait()
+	e.wg.Wait()
 	if r := rec.result(); r.Answered != 1 || class(r, ClassUnsent) != 4999 {
 		t.Errorf("%d answered, %+v; want the first, and 4,999 given up", r.Answered, r.Failures)
 	}

@@ -138,9 +138,9 @@ func (l *callLane) exchange(ctx context.Context, _ job) (int64, answer, error) {
 	return sent, answer{}, err
 }
 
-func (e *engine) record(ctx context.Context, ln lane, j job, rec *recorder) error {
+func (e *engine) record(ctx context.Context, ln lane, j job) error {
 	sent, a, err := ln.exchange(ctx, j)
-	rec.ended(ctx, j, sent, e.now(), a, err)
+	j.rec.ended(ctx, j, sent, e.now(), a, err)
 	return err
 }
 

@@ -145,7 +145,7 @@ func (c *muxConn) serve(nc net.Conn) error {
 	if c.wake != nil {
 		done := make(chan struct{})
 		defer close(done)
-		c.p.wg.Go(func() { c.writeOn(done) })
+		c.p.e.wg.Go(func() { c.writeOn(done) })
 	}
 	c.mu.Lock()
 	c.nc = nc

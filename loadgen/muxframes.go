@@ -248,7 +248,7 @@ func (c *muxConn) open(s *stream, now int64) {
 	c.streams = append(c.streams, s)
 
 	c.block.Reset()
-	for _, f := range s.header() {
+	for _, f := range s.req.fields {
 		_ = c.encoder.WriteField(f)
 	}
 	head, body := c.block.Bytes(), s.req.target.Body

@@ -16,7 +16,7 @@ const directBytes = 4 << 10
 type sender interface {
 	// hold is called with openLoop.mu held, before assign.
 	hold()
-	assign(j job, rec *recorder)
+	assign(j job)
 	// ready reports whether it can be idle. Otherwise it must end.
 	ready() bool
 }
@@ -30,7 +30,6 @@ type openLoop struct {
 	ctx    context.Context // of the run, because senders outlive a phase
 	direct bool            // the pacer writes HTTP/1.1 requests itself
 	pool   *pool           // nil: no HTTP/2
-	wg     sync.WaitGroup
 
 	mu      sync.Mutex // guards all below
 	rec     *recorder
@@ -126,23 +125,23 @@ func (l *openLoop) release() {
 	l.pending++
 	switch n := len(l.idle); {
 	case n > 0:
-		j, rec := l.oldest(), l.rec
+		j := l.oldest()
 		s := l.idle[n-1]
 		l.idle = l.idle[:n-1]
 		s.hold()
 		l.mu.Unlock()
-		s.assign(j, rec)
+		s.assign(j)
 	// After the run a number could be that of a worker still in its call.
 	case l.senders < l.e.inFlight() && l.ctx.Err() == nil:
-		j, rec, i := l.oldest(), l.rec, l.senders
+		j, i := l.oldest(), l.senders
 		l.senders++
 		l.mu.Unlock()
 		if l.pool != nil {
-			l.pool.stream(i).assign(j, rec)
+			l.pool.stream(i).assign(j)
 			return
 		}
 		w := &worker{l: l, lane: l.e.newLane(i), jobs: make(chan job, 1)}
-		l.wg.Go(func() { w.run(j, rec) })
+		l.e.wg.Go(func() { w.run(j) })
 	default:
 		l.mu.Unlock()
 	}
@@ -150,18 +149,18 @@ func (l *openLoop) release() {
 
 // oldest takes from the backlog, which is not empty. The caller holds mu.
 func (l *openLoop) oldest() job {
-	j := job{index: l.head, due: l.due()}
+	j := job{index: l.head, due: l.due(), rec: l.rec}
 	l.head++
 	return j
 }
 
-func (l *openLoop) more(s *stream) (job, *recorder, bool) {
-	j, rec, ok, _ := l.next(s)
-	return j, rec, ok
+func (l *openLoop) more(s *stream) (job, bool) {
+	j, ok, _ := l.next(s)
+	return j, ok
 }
 
 // next ends a sender's job and gives it another. Without one the sender is idle, or must end.
-func (l *openLoop) next(s sender) (j job, rec *recorder, ok, idle bool) {
+func (l *openLoop) next(s sender) (j job, ok, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settle()
@@ -169,14 +168,14 @@ func (l *openLoop) next(s sender) (j job, rec *recorder, ok, idle bool) {
 	case l.ctx.Err() != nil:
 		l.senders--
 	case l.head < l.tail:
-		return l.oldest(), l.rec, true, false
+		return l.oldest(), true, false
 	case s.ready():
 		l.idle = append(l.idle, s)
-		return job{}, nil, false, true
+		return job{}, false, true
 	default:
 		l.senders--
 	}
-	return job{}, nil, false, false
+	return job{}, false, false
 }
 
 // retire removes an idle worker. It returns false if the pacer has just given it a job.
@@ -242,11 +241,4 @@ func (l *openLoop) load() (inFlight, backlog int64) {
 	defer l.mu.Unlock()
 	backlog = l.tail - l.head
 	return l.pending - backlog, backlog
-}
-
-func (l *openLoop) wait() {
-	l.wg.Wait()
-	if l.pool != nil {
-		l.pool.wg.Wait()
-	}
 }

@@ -304,7 +304,7 @@ func (h *handLoop) until(what string, ok func() bool) {
 func (h *handLoop) end() *Result {
 	h.cancel()
 	h.e.closeConns()
-	h.wait()
+	h.e.wg.Wait()
 	return h.rec.result()
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"golang.org/x/net/http2/hpack"
 )
 
 type feeder interface {
 	// more ends a stream's job and gives it the next. Without one the stream is idle, or over.
-	more(s *stream) (j job, rec *recorder, ok bool)
+	more(s *stream) (j job, ok bool)
 }
 
 // pool has the HTTP/2 connections of a run. No goroutine waits for an answer. A connection's reader
@@ -29,7 +27,6 @@ type pool struct {
 	loop   feeder
 	direct bool // all requests of a connection fit its send buffer, so a stream's user writes
 	lines  []*line
-	wg     sync.WaitGroup
 }
 
 func newPool(ctx context.Context, e *engine, loop feeder) *pool {
@@ -67,7 +64,7 @@ func (l *line) send(s *stream, by *muxConn) {
 			c.pending = append(c.pending, s)
 			l.conns[host] = c
 			l.mu.Unlock()
-			l.p.wg.Go(c.run)
+			l.p.e.wg.Go(c.run)
 			return
 		}
 		l.mu.Unlock()
@@ -91,7 +88,6 @@ type stream struct {
 	line *line
 
 	job    job
-	rec    *recorder
 	req    *request
 	resent int   // how often
 	sent   int64 // or first waited
@@ -110,10 +106,10 @@ func (s *stream) hold() {}
 
 func (s *stream) ready() bool { return true }
 
-func (s *stream) assign(j job, rec *recorder) { s.begin(j, rec, nil) }
+func (s *stream) assign(j job) { s.begin(j, nil) }
 
-func (s *stream) begin(j job, rec *recorder, by *muxConn) {
-	s.job, s.rec, s.resent = j, rec, 0
+func (s *stream) begin(j job, by *muxConn) {
+	s.job, s.resent = j, 0
 	s.req = s.line.p.e.request(j)
 	s.line.send(s, by)
 }
@@ -121,9 +117,9 @@ func (s *stream) begin(j job, rec *recorder, by *muxConn) {
 // end records how a request ended, and goes on with the next.
 func (s *stream) end(by *muxConn, at int64, a answer, err error) {
 	p := s.line.p
-	s.rec.ended(p.ctx, s.job, s.sent, at, a, err)
-	if j, rec, ok := p.loop.more(s); ok {
-		s.begin(j, rec, by)
+	s.job.rec.ended(p.ctx, s.job, s.sent, at, a, err)
+	if j, ok := p.loop.more(s); ok {
+		s.begin(j, by)
 	}
 }
 
@@ -146,15 +142,6 @@ func (s *stream) retry(by *muxConn, at int64, limit int, err error) {
 	}
 	s.resent++
 	s.line.send(s, by)
-}
-
-func (s *stream) header() []hpack.HeaderField {
-	if s.req.fields == nil {
-		// preparedHTTP2 has checked it.
-		fs, _ := s.req.target.fields()
-		return fs
-	}
-	return s.req.fields
 }
 
 func (s *stream) timeout() int64 { return s.sent + int64(s.line.p.e.o.Timeout) }

@@ -56,7 +56,7 @@ func (e *engine) load(caller context.Context) *Result {
 		<-closed
 	}
 	cancel()
-	l.wait()
+	e.wg.Wait()
 
 	res := rec.result()
 	res.Started, res.Interrupted = started, interrupted
@@ -91,8 +91,6 @@ type loop interface {
 	// run returns after the phase or ctx ends, when no request is in flight.
 	run(ctx context.Context, p phase, rec *recorder)
 	load() (inFlight, backlog int64)
-	// wait returns when the loop's goroutines have ended.
-	wait()
 }
 
 func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
@@ -158,6 +156,7 @@ type engine struct {
 	epoch    time.Time
 	http2    bool // before negotiate: perhaps
 	connects atomic.Int64
+	wg       sync.WaitGroup // of goroutines that send or receive
 
 	newNap func() func(ns int64) // called in the pacer's goroutine
 

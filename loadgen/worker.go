@@ -19,20 +19,19 @@ type worker struct {
 	assigned bool
 	job      job
 	sent     int64
-	rec      *recorder
 }
 
-func (w *worker) run(j job, rec *recorder) {
+func (w *worker) run(j job) {
 	e := w.l.e
 	for ok := true; ; {
 		if ok {
-			_ = e.record(w.l.ctx, w.lane, j, rec)
+			_ = e.record(w.l.ctx, w.lane, j)
 		}
 		if w.l.direct {
 			w.clearDeadline()
 		}
 		var idle bool
-		if j, rec, ok, idle = w.l.next(w); ok {
+		if j, ok, idle = w.l.next(w); ok {
 			continue
 		}
 		if !idle {
@@ -52,14 +51,8 @@ func (w *worker) run(j job, rec *recorder) {
 			}
 			j = <-w.jobs // the pacer has just taken this worker
 		}
-		ok, rec = true, w.l.recorder()
+		ok = true
 	}
-}
-
-func (l *openLoop) recorder() *recorder {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.rec
 }
 
 func (w *worker) clearDeadline() {
@@ -78,7 +71,7 @@ func (w *worker) hold() {
 }
 
 // assign gives an idle worker a job. A direct one's goes out at once.
-func (w *worker) assign(j job, rec *recorder) {
+func (w *worker) assign(j job) {
 	if !w.l.direct {
 		w.jobs <- j
 		return
@@ -86,7 +79,7 @@ func (w *worker) assign(j job, rec *recorder) {
 	defer w.mu.Unlock()
 	e := w.l.e
 	s := w.lane.(*socketLane)
-	w.assigned, w.job, w.sent, w.rec = true, j, e.now(), rec
+	w.assigned, w.job, w.sent = true, j, e.now()
 	if err := s.send(e.request(j), w.sent); err != nil {
 		s.conns[0].Close() // its reader notices, and may send again
 	}
@@ -109,7 +102,7 @@ func (w *worker) await() bool {
 		w.mu.Lock() // wait for the pacer's write
 	}
 	w.assigned = false
-	j, sent, rec := w.job, w.sent, w.rec
+	j, sent := w.job, w.sent
 	w.mu.Unlock()
 
 	e := w.l.e
@@ -122,10 +115,10 @@ func (w *worker) await() bool {
 		untouched := c.got == got
 		s.discard(0)
 		if s.again(r, true, untouched, err) {
-			_ = e.record(w.l.ctx, s, j, rec)
+			_ = e.record(w.l.ctx, s, j)
 			return true
 		}
 	}
-	rec.ended(w.l.ctx, j, sent, e.now(), a, err)
+	j.rec.ended(w.l.ctx, j, sent, e.now(), a, err)
 	return true
 }
