@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -37,11 +38,12 @@ var ErrInconclusive = errors.New("inconclusive")
 
 type App struct {
 	Stdout, Stderr io.Writer
-	Style          textfmt.Style   // of stdout
-	Terminal       bool            // stderr can show progress
-	View           bool            // stdout can redraw itself
-	Width          int             // of stdout; 0: not a terminal
-	Hurry          <-chan struct{} // closed by the second signal
+	Style          textfmt.Style // of stdout
+	Terminal       bool          // stderr can show progress
+	View           bool          // stdout can redraw itself
+	Width          int           // of stdout; 0: not a terminal
+
+	hurry context.Context // nil before Catch
 }
 
 func New() *App {
@@ -90,18 +92,18 @@ func isTerminal(f *os.File) bool {
 	return err == nil && !os.SameFile(fi, null)
 }
 
-// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP, and closes a.Hurry at the
-// second. release undoes it.
+// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP, and that of Hurry at the second.
+// release undoes it.
 func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	hurry := make(chan struct{})
-	a.Hurry = hurry
+	hurry, hurryUp := context.WithCancelCause(context.Background())
+	a.hurry = hurry
 	c := make(chan os.Signal, 2)
 	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	released := make(chan struct{})
 	go func() {
 		defer signal.Stop(c)
-		for _, act := range []func(){cancel, func() { close(hurry) }} {
+		for _, act := range []func(){cancel, func() { hurryUp(errors.New("interrupted again")) }} {
 			select {
 			case <-c:
 				act()
@@ -113,18 +115,8 @@ func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
 	return ctx, func() { close(released); cancel() }
 }
 
-// Patience returns a context that ends at the second signal.
-func (a *App) Patience() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	go func() {
-		select {
-		case <-a.Hurry:
-			cancel(errors.New("interrupted again"))
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
+// Hurry returns a context that ends at the second signal.
+func (a *App) Hurry() context.Context { return cmp.Or(a.hurry, context.Background()) }
 
 // Await returns what f returns, or ErrInterrupted if ctx ends first. Then f goes on by itself.
 func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {

@@ -206,9 +206,7 @@ func (d *Demo) next(context.Context) error {
 }
 
 func (d *Demo) stop(p *proc.Process) {
-	ctx, cancel := d.App.Patience()
-	defer cancel()
-	_ = p.Stop(ctx, patience) // or kill it
+	_ = p.Stop(d.App.Hurry(), patience) // or kill it
 }
 
 func freeAddress() (string, error) {

@@ -90,7 +90,7 @@ func (v *view) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 				}
 			case <-enough:
 				return
-			case <-v.app.Hurry:
+			case <-v.app.Hurry().Done():
 				return
 			}
 		}

@@ -12,6 +12,6 @@ func (p *Process) signal(syscall.Signal) { p.kill() }
 
 func (p *Process) kill() { _ = p.cmd.Process.Kill() }
 
-func (p *Process) waitExit() { p.reap() }
+func (p *Process) waitExit() { _ = p.reap() }
 
 func (p *Process) alive() bool { return false }

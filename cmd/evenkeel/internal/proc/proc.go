@@ -30,17 +30,16 @@ const lingerPoll = 10 * time.Millisecond
 
 // Process is a started command. Its methods are safe for concurrent use.
 type Process struct {
-	cmd  *exec.Cmd
-	done chan struct{}
+	cmd   *exec.Cmd
+	reap  func() error    // waits for the process itself, once
+	ended context.Context // ends when it has ended and its output is read
 
 	grace atomic.Int64 // Unix ns when Stop's grace ends; 0: not stopped
 
 	mu   sync.Mutex // guards over
 	over bool       // send no signal, because the leader is about to be reaped
 
-	reaped bool
-	late   bool  // the group outlived Stop's grace; set before done
-	err    error // of Wait; set before done
+	late bool // the group outlived Stop's grace; set before ended
 }
 
 // Start starts the command. On Linux the kernel kills it when this process dies.
@@ -68,9 +67,11 @@ func Start(o Options) (*Process, error) {
 	}
 	cmd.WaitDelay = outputTimeout
 
-	p := &Process{cmd: cmd, done: make(chan struct{})}
+	ended, end := context.WithCancel(context.Background())
+	p := &Process{cmd: cmd, reap: sync.OnceValue(cmd.Wait), ended: ended}
 	started := make(chan error)
 	go func() {
+		defer end()
 		lockToParent() // the child dies with this thread
 		err := cmd.Start()
 		started <- err
@@ -83,14 +84,13 @@ func Start(o Options) (*Process, error) {
 		p.mu.Lock()
 		p.over = true
 		p.mu.Unlock()
-		p.reap()
+		_ = p.reap()
 		if pipe != nil {
 			// Killed writers may leave output in the pipe.
 			_ = pipe.SetReadDeadline(time.Now().Add(outputTimeout))
 			readers.Wait()
 			pipe.Close()
 		}
-		close(p.done)
 	}()
 	if err := <-started; err != nil {
 		if pipe != nil {
@@ -101,13 +101,6 @@ func Start(o Options) (*Process, error) {
 		return nil, fmt.Errorf("cannot start %s: %w", o.Args[0], err)
 	}
 	return p, nil
-}
-
-func (p *Process) reap() {
-	if !p.reaped {
-		p.reaped = true
-		p.err = p.cmd.Wait()
-	}
 }
 
 // waitForGroup waits until Stop's grace ends, because a script's server may outlive the script.
@@ -122,27 +115,14 @@ func (p *Process) waitForGroup() {
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Done is closed when the process has ended and its output is read.
-func (p *Process) Done() <-chan struct{} { return p.done }
+func (p *Process) Done() <-chan struct{} { return p.ended.Done() }
 
-func (p *Process) Ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
+func (p *Process) Ended() bool { return p.ended.Err() != nil }
 
 // Until returns a context that ends with ctx or with the process.
 func (p *Process) Until(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-p.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	context.AfterFunc(p.ended, cancel)
 	return ctx, cancel
 }
 
@@ -151,7 +131,7 @@ func (p *Process) Exit() string {
 	if s := p.cmd.ProcessState; s != nil {
 		return s.String()
 	}
-	return fmt.Sprint(p.err)
+	return fmt.Sprint(p.reap())
 }
 
 // CPU returns the user and system time. Call it after Done.
@@ -177,7 +157,7 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	defer t.Stop()
 	why := fmt.Errorf("%w: it, or what it started, had not ended %v after SIGTERM", ErrKilled, grace)
 	select {
-	case <-p.done:
+	case <-p.Done():
 		if p.late {
 			return why // killed before t fired
 		}
@@ -187,6 +167,6 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 		why = fmt.Errorf("%w: %w", ErrKilled, context.Cause(ctx))
 	}
 	p.kill()
-	<-p.done
+	<-p.Done()
 	return why
 }

@@ -59,9 +59,7 @@ type Runner struct {
 }
 
 func (r *Runner) stop(server *proc.Process) error {
-	ctx, cancel := r.app.Patience()
-	defer cancel()
-	return server.Stop(ctx, time.Duration(r.flags.stopTimeout))
+	return server.Stop(r.app.Hurry(), time.Duration(r.flags.stopTimeout))
 }
 
 func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
