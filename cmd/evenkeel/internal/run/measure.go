@@ -114,8 +114,7 @@ func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	command := slices.Concat(r.command, v.args)
 	m.Run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env, Mix: r.flags.load.Mix.Made}
 
-	ready := newReadiness(r.flags.ready, r.load.TLS)
-	if err := ready.free(ctx); err != nil {
+	if err := free(ctx, r.flags.ready); err != nil {
 		return nil, err
 	}
 	m.progress.Say("starting %s", strings.Join(slices.Concat(v.env, command), " "))
@@ -128,7 +127,7 @@ func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	}
 	m.server, m.Traced = server, true
 	m.Service.Processes = server.Processes
-	err = ready.wait(ctx, server, time.Duration(r.flags.readyTimeout))
+	err = AwaitReady(ctx, r.flags.ready, r.load.TLS, server, time.Duration(r.flags.readyTimeout))
 	if err == nil {
 		err = m.loadServer(ctx)
 	}
@@ -211,7 +210,7 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	within := time.Duration(0)
 	if res.Failed > 0 && ctx.Err() == nil {
 		within = diedWithin
-		if newReadiness(m.runner.flags.ready, nil).refused(ctx) {
+		if refused(ctx, m.runner.flags.ready) {
 			within = refusedWithin
 		}
 	}

@@ -21,25 +21,9 @@ const (
 	readyTimeout = 2 * time.Second // of an attempt
 )
 
-type readiness struct {
-	url    string
-	client *http.Client
-}
-
-func newReadiness(url string, c *tls.Config) *readiness {
-	client := fetch.NewClient(readyTimeout, c)
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &readiness{url, client}
-}
-
-// AwaitReady waits until a URL answers, the process ends, or the time is up.
-func AwaitReady(ctx context.Context, url string, c *tls.Config, p *proc.Process, timeout time.Duration) error {
-	return newReadiness(url, c).wait(ctx, p, timeout)
-}
-
 // free fails if something listens, because the load would measure that.
-func (r *readiness) free(ctx context.Context) error {
-	addr, err := r.dial(ctx)
+func free(ctx context.Context, url string) error {
+	addr, err := dial(ctx, url)
 	if addr == "" {
 		return err
 	}
@@ -49,13 +33,13 @@ func (r *readiness) free(ctx context.Context) error {
 	return fmt.Errorf("something listens at %s already; stop it, or choose another port", addr)
 }
 
-func (r *readiness) refused(ctx context.Context) bool {
-	_, err := r.dial(ctx)
+func refused(ctx context.Context, url string) bool {
+	_, err := dial(ctx, url)
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-func (r *readiness) dial(ctx context.Context) (addr string, err error) {
-	u, err := url.Parse(r.url)
+func dial(ctx context.Context, at string) (addr string, err error) {
+	u, err := url.Parse(at)
 	if err != nil {
 		return "", err
 	}
@@ -68,9 +52,11 @@ func (r *readiness) dial(ctx context.Context) (addr string, err error) {
 	return addr, err
 }
 
-// wait polls until the status is below 500. It finishes the first look, so that an error has a
-// cause.
-func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Duration) error {
+// AwaitReady polls a URL until the status is below 500, the process ends, or the time is up. It
+// finishes the first look, so that an error has a cause.
+func AwaitReady(ctx context.Context, url string, c *tls.Config, p *proc.Process, timeout time.Duration) error {
+	client := fetch.NewClient(readyTimeout, c)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	first := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errNotReady)
 	defer cancel()
@@ -80,7 +66,7 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 		if last == "" {
 			look = first
 		}
-		resp, err := fetch.Get(look, r.client, r.url)
+		resp, err := fetch.Get(look, client, url)
 		if err == nil {
 			resp.Body.Close()
 			if resp.StatusCode < 500 {
@@ -98,7 +84,7 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 		case <-ctx.Done():
 			if context.Cause(ctx) == errNotReady {
 				return fmt.Errorf("the server was not ready within %v (%s); check -ready %s and -ready-timeout",
-					timeout, last, r.url)
+					timeout, last, url)
 			}
 			return cli.ErrInterrupted
 		case <-time.After(readyPoll):

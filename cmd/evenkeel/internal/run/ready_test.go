@@ -49,7 +49,7 @@ func TestReadiness(t *testing.T) {
 	c := s.Client().Transport.(*http.Transport).TLSClientConfig
 	server := sleeper(t, "1000")
 	for _, path := range []string{"/ok", "/forbidden", "/moved", "/later"} {
-		if err := newReadiness(s.URL+path, c).wait(t.Context(), server, time.Minute); err != nil {
+		if err := AwaitReady(t.Context(), s.URL+path, c, server, time.Minute); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -63,25 +63,25 @@ func TestReadiness(t *testing.T) {
 		}
 		w.WriteHeader(503)
 	})
-	err := newReadiness(s.URL+"/broken-for-long", c).wait(timeUp, server, time.Minute)
+	err := AwaitReady(timeUp, s.URL+"/broken-for-long", c, server, time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "-ready-timeout") {
 		t.Errorf("answers 503: %v", err)
 	}
 	// However short the time is, one look is taken.
-	err = newReadiness("http://127.0.0.1:1/", c).wait(t.Context(), server, time.Nanosecond)
+	err = AwaitReady(t.Context(), "http://127.0.0.1:1/", c, server, time.Nanosecond)
 	if err == nil || !strings.Contains(err.Error(), "within 1ns") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("no time: %v", err)
 	}
-	err = newReadiness(s.URL+"/ok", nil).wait(t.Context(), server, time.Minute)
+	err = AwaitReady(t.Context(), s.URL+"/ok", nil, server, time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("unknown certificate: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if err := newReadiness(s.URL+"/broken", c).wait(ctx, server, time.Minute); !errors.Is(err, cli.ErrInterrupted) {
+	if err := AwaitReady(ctx, s.URL+"/broken", c, server, time.Minute); !errors.Is(err, cli.ErrInterrupted) {
 		t.Errorf("interrupted: %v", err)
 	}
-	err = newReadiness(s.URL+"/broken", c).wait(t.Context(), sleeper(t, "0.1"), time.Minute)
+	err = AwaitReady(t.Context(), s.URL+"/broken", c, sleeper(t, "0.1"), time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "exit status 0") {
 		t.Errorf("the server ended: %v", err)
 	}
@@ -90,10 +90,10 @@ func TestReadiness(t *testing.T) {
 func TestRefused(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
-	if newReadiness(s.URL, nil).refused(t.Context()) {
+	if refused(t.Context(), s.URL) {
 		t.Error("refused where somebody listens")
 	}
-	if !newReadiness("http://127.0.0.1:1/", nil).refused(t.Context()) {
+	if !refused(t.Context(), "http://127.0.0.1:1/") {
 		t.Error("not refused where nobody does")
 	}
 }
@@ -101,10 +101,10 @@ func TestRefused(t *testing.T) {
 func TestFree(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
-	if err := newReadiness(s.URL, nil).free(t.Context()); err == nil || !strings.Contains(err.Error(), "another port") {
+	if err := free(t.Context(), s.URL); err == nil || !strings.Contains(err.Error(), "another port") {
 		t.Errorf("somebody listens: %v", err)
 	}
-	if err := newReadiness("http://127.0.0.1:1/", nil).free(t.Context()); err != nil { // a port that nobody is given
+	if err := free(t.Context(), "http://127.0.0.1:1/"); err != nil { // a port that nobody is given
 		t.Errorf("nobody listens: %v", err)
 	}
 }
