@@ -17,7 +17,6 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
-	"evenkeel.dev/internal/across"
 	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
 )
@@ -119,18 +118,11 @@ func acrossServices(
 	}
 	err = errors.Join(
 		a.SavePage(f.html, func(w io.Writer) error { return page.Across(w, story, services) }),
-		printAcross(a, story, services, f), broken)
+		f.print(a,
+			func(w io.Writer) error { return explain.WriteAcrossJSON(w, story, services) },
+			func(w io.Writer, o verdict.Options) error { return explain.WriteAcross(w, story, services, o) }),
+		broken)
 	lines, limitErr := limits.CheckAcross(story, names[0])
 	a.Say("explain", lines...)
 	return cmp.Or(err, limitErr)
-}
-
-func printAcross(a *cli.App, s *across.Story, services []traces.Service, f *explainFlags) error {
-	switch {
-	case f.json:
-		return explain.WriteAcrossJSON(a.Stdout, s, services)
-	case f.html == cli.ToStdout:
-		return nil
-	}
-	return explain.WriteAcross(a.Stdout, s, services, verdict.Options{Color: a.Style.Color, Width: a.Width})
 }

@@ -147,7 +147,7 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 		a.SaveAs(f.perfetto, "open it at https://ui.perfetto.dev or in chrome://tracing", func(w io.Writer) error {
 			return perfetto.Write(w, source, v.Report())
 		}),
-		printVerdict(a, source, v, &f))
+		f.print(a, func(w io.Writer) error { return explain.WriteJSON(w, source, v) }, v.WriteText))
 	r := v.Report()
 	if r.Requests == 0 {
 		return errors.Join(err, errors.New(v.Sentence))
@@ -214,10 +214,13 @@ func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
 	return err
 }
 
-func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags) error {
+// print writes the result in JSON or as text, unless another result goes to standard output.
+func (f *explainFlags) print(
+	a *cli.App, asJSON func(io.Writer) error, asText func(io.Writer, verdict.Options) error,
+) error {
 	switch {
 	case f.json:
-		return explain.WriteJSON(a.Stdout, source, v)
+		return asJSON(a.Stdout)
 	case f.html == cli.ToStdout, f.perfetto == cli.ToStdout:
 		return nil
 	}
@@ -225,7 +228,7 @@ func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags
 	if f.demo {
 		o.Rows = demoRows
 	}
-	return v.WriteText(a.Stdout, o)
+	return asText(a.Stdout, o)
 }
 
 func (f *explainFlags) verdict(
@@ -277,7 +280,7 @@ func against(
 		return err
 	}
 	err = errors.Join(a.SavePage(f.html, func(w io.Writer) error { return page.Change(w, c) }),
-		printChange(a, c, sides, f))
+		f.print(a, func(w io.Writer) error { return explain.WriteChange(w, sides, c) }, c.WriteText))
 	lines, limitErr := limits.CheckChange(c)
 	a.Say("explain", lines...)
 	// The rest of a broken trace may exceed a limit that its beginning keeps.
@@ -306,14 +309,4 @@ func expand(patterns []string) (names []string, err error) {
 		}
 	}
 	return names, nil
-}
-
-func printChange(a *cli.App, c *verdict.Change, sides [2][]string, f *explainFlags) error {
-	switch {
-	case f.json:
-		return explain.WriteChange(a.Stdout, sides, c)
-	case f.html == cli.ToStdout:
-		return nil
-	}
-	return c.WriteText(a.Stdout, verdict.Options{Color: a.Style.Color, Width: a.Width})
 }
