@@ -58,12 +58,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 }
 
 // Max returns the longest duration.
-func (h *Histogram) Max() time.Duration {
-	if h.Count() == 0 {
-		return 0
-	}
-	return time.Duration(h.h.ValueAtQuantile(100))
-}
+func (h *Histogram) Max() time.Duration { return h.Quantile(1) }
 
 // Mean returns the mean.
 func (h *Histogram) Mean() time.Duration {

@@ -28,13 +28,9 @@ const (
 	ProtocolHTTP2 Protocol = "h2"       // HTTP/2, by ALPN over TLS, or with prior knowledge over TCP (h2c)
 )
 
-func (p Protocol) known() bool {
-	return slices.Contains([]Protocol{ProtocolAuto, ProtocolHTTP1, ProtocolHTTP2}, p)
-}
-
 func (o *Options) normalProtocol() *evenkeel.OptionError {
 	switch {
-	case !o.Protocol.known():
+	case !slices.Contains([]Protocol{ProtocolAuto, ProtocolHTTP1, ProtocolHTTP2}, o.Protocol):
 		return optionError("Protocol", "%q; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", o.Protocol)
 	case o.Protocol != ProtocolAuto && (o.Transport != nil || o.Call != nil):
 		return optionError("Protocol", "it is for the built-in client, which Transport and Call replace; leave it out")

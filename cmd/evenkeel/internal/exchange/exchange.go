@@ -247,9 +247,6 @@ func recount(to *loadgen.Histogram, from *hdr.Histogram, unit time.Duration) {
 	for _, b := range from.Distribution() {
 		if b.Count > 0 {
 			d, _ := duration(float64(b.To), unit)
-			if unit == 1 {
-				d = time.Duration(b.To)
-			}
 			to.RecordN(d, b.Count)
 		}
 	}
