@@ -22,12 +22,13 @@ import (
 //	{"metrics": {"http_req_duration": {"med": 1.2, "p(90)": 3.4, "max": 9, ...},
 //	 "http_reqs": {"count": 100, "rate": 50}, ...}}
 
-type k6Metric map[string]json.RawMessage
+type k6Metric map[string]any
 
 // number returns 0 for a missing one.
-func (m k6Metric) number(name string) (v float64, err error) {
-	if raw, has := m[name]; has && json.Unmarshal(raw, &v) != nil {
-		return 0, fmt.Errorf("%s is %.40s: a number was expected", name, raw)
+func (m k6Metric) number(name string) (float64, error) {
+	v, is := m[name].(float64)
+	if !is && m[name] != nil {
+		return 0, fmt.Errorf("%s is %.40v: a number was expected", name, m[name])
 	}
 	return v, nil
 }
@@ -58,11 +59,7 @@ func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
 		return nil, fmt.Errorf("no summary of k6's (%w): write it with k6 run --summary-export FILE", err)
 	}
 	for name, m := range f.Metrics {
-		if raw, has := m["values"]; has {
-			var values k6Metric
-			if err := json.Unmarshal(raw, &values); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
+		if values, nested := m["values"].(map[string]any); nested {
 			f.Metrics[name] = values
 		}
 	}
@@ -182,40 +179,30 @@ type k6Point struct {
 
 func readK6Points(d *json.Decoder, o Options) ([]runfile.Run, error) {
 	v := vegeta{run: newRun(o, true)}
-	for n := 1; ; n++ {
+	err := v.read("line", "write it again with k6 run --out json=FILE", func() error {
 		var p k6Point
-		err := d.Decode(&p)
-		if err == io.EOF {
-			break
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("line %d: it was cut off: write it again with k6 run --out json=FILE", n)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+		if err := d.Decode(&p); err != nil {
+			return err
 		}
 		if p.Type != "Point" || p.Metric != "http_req_duration" {
-			continue
+			return nil
 		}
 		took, ok := duration(p.Data.Value, time.Millisecond)
 		status, err := strconv.ParseUint(p.Data.Tags["status"], 10, 16)
 		if !ok || err != nil {
-			return nil, fmt.Errorf("line %d: %v ms with status %q: the file was changed; write it again", n,
-				p.Data.Value, p.Data.Tags["status"])
+			return fmt.Errorf("%v ms with status %q: the file was changed; write it again", p.Data.Value,
+				p.Data.Tags["status"])
 		}
 		failed := p.Data.Tags["error"]
 		if status == 0 && failed == "" {
 			failed = "k6 does not say why"
 		}
-		err = v.add(vegetaResult{
+		return v.add(vegetaResult{
 			Code: uint16(status), Timestamp: p.Data.Time.Add(-took), Latency: took, Error: failed,
 			Method: p.Data.Tags["method"], URL: p.Data.Tags["url"],
 		})
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-	}
-	if err := v.window(); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	v.run.Notes = []string{

@@ -48,23 +48,18 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 		next = vegetaCSV(in)
 	}
 	v := vegeta{run: newRun(o, true)}
-	for n := 1; ; n++ {
+	remedy := "copy the file again, or keep what vegeta encode makes of its whole part"
+	err := v.read("result", remedy, func() error {
 		result, err := next()
-		if err == io.EOF {
-			break
-		}
-		if err == nil {
-			err = v.add(result)
-		} else if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("it was cut off: copy the file again, or keep what vegeta encode makes of its whole part")
-		}
 		if err != nil {
-			return nil, fmt.Errorf("result %d: %w", n, err)
+			return err
 		}
-	}
-	if err := v.end(); err != nil {
+		return v.add(result)
+	})
+	if err != nil {
 		return nil, err
 	}
+	v.end()
 	return []runfile.Run{v.run}, nil
 }
 
@@ -161,7 +156,20 @@ func (v *vegeta) add(r vegetaResult) error {
 	return nil
 }
 
-func (v *vegeta) window() error {
+// read takes results one by one. remedy is for a file that was cut off.
+func (v *vegeta) read(what, remedy string, one func() error) error {
+	for n := 1; ; n++ {
+		err := one()
+		if err == io.EOF {
+			break
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it was cut off: " + remedy)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %d: %w", what, n, err)
+		}
+	}
 	l := v.run.Load
 	if d := v.last.Sub(l.Started); d.Seconds() > year {
 		return fmt.Errorf("from the first request to the last answer it is %v: results of different attacks, or the "+
@@ -172,10 +180,7 @@ func (v *vegeta) window() error {
 	return nil
 }
 
-func (v *vegeta) end() error {
-	if err := v.window(); err != nil {
-		return err
-	}
+func (v *vegeta) end() {
 	l := v.run.Load
 	rate := "the rate is that of -rate, not vegeta's"
 	if l.Rate == 0 {
@@ -188,7 +193,6 @@ func (v *vegeta) end() error {
 		"vegeta's latency counts from the sending, without the wait for a free worker; of the failures it includes "+
 			"only timeouts, as evenkeel does",
 		rate+"; connections and timeout are not known, and figures over time are left out")
-	return nil
 }
 
 func vegetaClass(text string) loadgen.Class {
