@@ -29,12 +29,11 @@ func (e *engine) load(caller context.Context) *Result {
 	if caller.Err() != nil {
 		cancel()
 	}
-	closed := make(chan struct{})
 	stop := context.AfterFunc(caller, func() {
-		defer close(closed)
 		cancel()
 		e.closeConns()
 	})
+	defer stop()
 
 	e.negotiate(ctx)
 	var l loop = newClosedLoop(ctx, e)
@@ -50,11 +49,7 @@ func (e *engine) load(caller context.Context) *Result {
 	started := time.Now()
 	rec := e.run(ctx, l, phase{requests: int64(o.Requests), duration: o.Duration})
 	interrupted := ctx.Err() != nil
-	if stop() {
-		e.closeConns()
-	} else {
-		<-closed
-	}
+	e.closeConns()
 	cancel()
 	e.wg.Wait()
 
