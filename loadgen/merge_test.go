@@ -31,7 +31,7 @@ func TestMergeIsOneGenerator(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		all := newRecorder(open, 7)
 		var parts [n]*recorder
-		kinds := &classes{of: []int{0, 1}, names: []string{"read", "write"}, share: []float64{.5, .5}}
+		kinds := []TargetClass{{Name: "read", Share: .5}, {Name: "write", Share: .5}}
 		for i := range parts {
 			parts[i] = newRecorder(open, 7)
 		}

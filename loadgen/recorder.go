@@ -22,8 +22,7 @@ type recorder struct {
 	until int64                // nothing is due from then on
 	seen  func(due, end int64) // called with mu held
 
-	classes *classes
-	target  func(job) int // nil: fewer than two classes
+	class func(job) int // nil: fewer than two classes
 
 	pacer   Histogram // these three are the pacer's until it ends
 	behind  int64     // of its last request, ns
@@ -49,17 +48,21 @@ func newRecorder(open bool, from int64) *recorder {
 	}
 }
 
-func (r *recorder) classify(c *classes, target func(job) int) {
-	if len(c.names) > 1 {
-		r.classes, r.target, r.byClass = c, target, make([]tally, len(c.names))
+func (r *recorder) classify(classes []TargetClass, class func(job) int) {
+	if len(classes) < 2 {
+		return
+	}
+	r.class = class
+	for _, c := range classes {
+		r.byClass = append(r.byClass, tally{TargetClass: c})
 	}
 }
 
 // tallies calls f for all requests and the job's class. The caller holds mu.
 func (r *recorder) tallies(j job, f func(*tally)) {
 	f(&r.all)
-	if r.target != nil {
-		f(&r.byClass[r.classes.of[r.target(j)]])
+	if r.class != nil {
+		f(&r.byClass[r.class(j)])
 	}
 }
 
@@ -165,9 +168,7 @@ func (r *recorder) result() *Result {
 	all := r.all.result()
 	res.setAll(&all)
 	for k := range r.byClass {
-		c := r.byClass[k].result()
-		c.Name, c.Share = r.classes.names[k], r.classes.share[k]
-		res.Classes = append(res.Classes, c)
+		res.Classes = append(res.Classes, r.byClass[k].result())
 	}
 	res.Pacer = r.pacer
 	return &res

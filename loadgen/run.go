@@ -90,7 +90,7 @@ type loop interface {
 
 func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	rec := newRecorder(e.o.Rate > 0, e.now())
-	rec.classify(&e.classes, e.target)
+	rec.classify(e.classes, func(j job) int { return e.classOf[e.target(j)] })
 	if p.duration > 0 {
 		rec.until = rec.from + int64(p.duration)
 	}
@@ -146,8 +146,9 @@ type engine struct {
 	o        Options
 	reqs     []request
 	hosts    []host
-	round    []int // indexes into reqs
-	classes  classes
+	round    []int         // indexes into reqs
+	classes  []TargetClass // names and shares
+	classOf  []int         // of each target
 	epoch    time.Time
 	http2    bool // before negotiate: perhaps
 	connects atomic.Int64
@@ -177,7 +178,7 @@ func newEngine(o Options) (*engine, error) {
 	if e.round, err = Round(o.Targets); err != nil {
 		return nil, err
 	}
-	if e.classes, err = classesOf(o.Targets); err != nil {
+	if e.classes, e.classOf, err = classesOf(o.Targets); err != nil {
 		return nil, err
 	}
 	e.http2, err = e.preparedHTTP2()

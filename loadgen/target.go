@@ -204,43 +204,38 @@ func greatestCommon(a, b int) int {
 	return a
 }
 
-type classes struct {
-	of    []int // class of each target
-	names []string
-	share []float64 // of the requests
+// classesOf returns the classes with their names and shares, and the class of each target. Those
+// without a name are named "METHOD URL". If these are too many, they are one class.
+func classesOf(targets []Target) (list []TargetClass, of []int, err error) {
+	list, of = group(targets, (*Target).class)
+	if len(list) > maxClasses {
+		list, of = group(targets, func(t *Target) string { return cmp.Or(t.Class, otherTargets) })
+	}
+	if len(list) > maxClasses {
+		err = optionError("Targets", "%d classes; there may be %d", len(list), maxClasses)
+	}
+	return list, of, err
 }
 
-// classesOf names classes without a name "METHOD URL". If those are too many, they are one class.
-func classesOf(targets []Target) (classes, error) {
-	c := group(targets, (*Target).class)
-	if len(c.names) > maxClasses {
-		c = group(targets, func(t *Target) string { return cmp.Or(t.Class, otherTargets) })
-	}
-	if len(c.names) > maxClasses {
-		return c, optionError("Targets", "%d classes; there may be %d", len(c.names), maxClasses)
-	}
-	return c, nil
-}
-
-func group(targets []Target, name func(*Target) string) (c classes) {
+func group(targets []Target, name func(*Target) string) (list []TargetClass, of []int) {
 	index := map[string]int{}
 	total := 0.
 	for i := range targets {
 		t := &targets[i]
 		k, ok := index[name(t)]
 		if !ok {
-			k = len(c.names)
+			k = len(list)
 			index[name(t)] = k
-			c.names, c.share = append(c.names, name(t)), append(c.share, 0)
+			list = append(list, TargetClass{Name: name(t)})
 		}
-		c.of = append(c.of, k)
-		c.share[k] += float64(t.weight())
+		of = append(of, k)
+		list[k].Share += float64(t.weight())
 		total += float64(t.weight())
 	}
-	for k := range c.share {
-		c.share[k] /= total
+	for k := range list {
+		list[k].Share /= total
 	}
-	return c
+	return list, of
 }
 
 func (t *Target) class() string { return cmp.Or(t.Class, cmp.Or(t.Method, "GET")+" "+t.URL) }
