@@ -136,17 +136,13 @@ func (l Limits) Check(r *runfile.Run) (hit []string, err error) {
 }
 
 func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
-	answered, failed, statuses, latency := r.Answered, r.Failed, r.Statuses, &r.Latency
+	c := loadgen.TargetClass{Answered: r.Answered, Failed: r.Failed, Statuses: r.Statuses, Latency: r.Latency}
 	if l.class != "" && len(r.Classes) > 0 {
-		found := false
-		for i := range r.Classes {
-			if c := &r.Classes[i]; c.Name == l.class {
-				answered, failed, statuses, latency, found = c.Answered, c.Failed, c.Statuses, &c.Latency, true
-			}
-		}
-		if !found {
+		i := slices.IndexFunc(r.Classes, func(c loadgen.TargetClass) bool { return c.Name == l.class })
+		if i < 0 {
 			return 0, false
 		}
+		c = r.Classes[i]
 	}
 	share := func(n, of int64) (float64, bool) {
 		if l.count {
@@ -156,20 +152,20 @@ func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
 	}
 	switch l.figure {
 	case "max":
-		return latency.Max().Seconds(), latency.Count() > 0
+		return c.Latency.Max().Seconds(), c.Latency.Count() > 0
 	case "mean":
-		return latency.Mean().Seconds(), latency.Count() > 0
+		return c.Latency.Mean().Seconds(), c.Latency.Count() > 0
 	case "rate":
-		return r.Throughput() * float64(answered) / float64(max(r.Answered, 1)), r.Duration > 0
+		return r.Throughput() * float64(c.Answered) / float64(max(r.Answered, 1)), r.Duration > 0
 	case "failed":
-		return share(failed, answered+failed)
+		return share(c.Failed, c.Answered+c.Failed)
 	case "bad":
-		return share(compare.NotOK(statuses), answered)
+		return share(compare.NotOK(c.Statuses), c.Answered)
 	case "late":
 		return share(r.Late, r.Requests())
 	}
 	q, _ := l.quantile()
-	return latency.Quantile(q).Seconds(), latency.Count() > 0
+	return c.Latency.Quantile(q).Seconds(), c.Latency.Count() > 0
 }
 
 // CheckRuns returns an error if the runs measured nothing useful.
