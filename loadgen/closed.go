@@ -22,12 +22,11 @@ type closedLoop struct {
 	busy    atomic.Int64 // connections or streams
 
 	// Of a phase.
-	ctx   context.Context
-	rec   *recorder
-	until int64 // nothing is sent from then on
-	most  int64 // requests
-	next  atomic.Int64
-	wg    sync.WaitGroup // of busy ones
+	ctx  context.Context
+	rec  *recorder
+	most int64 // requests
+	next atomic.Int64
+	wg   sync.WaitGroup // of busy ones
 }
 
 func newClosedLoop(ctx context.Context, e *engine) *closedLoop {
@@ -39,12 +38,9 @@ func newClosedLoop(ctx context.Context, e *engine) *closedLoop {
 }
 
 func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
-	l.ctx, l.rec, l.until, l.most = ctx, rec, math.MaxInt64, math.MaxInt64
+	l.ctx, l.rec, l.most = ctx, rec, math.MaxInt64
 	l.next.Store(0)
 	n := l.e.inFlight()
-	if p.duration > 0 {
-		l.until = rec.from + int64(p.duration)
-	}
 	if p.requests > 0 {
 		l.most = p.requests
 		n = int(min(int64(n), p.requests))
@@ -74,7 +70,7 @@ func (l *closedLoop) take() (job, bool) {
 	due := l.e.now()
 	j := job{index: l.next.Add(1) - 1, due: due, rec: l.rec}
 	// The first is sent, however late it is.
-	if l.ctx.Err() == nil && (due < l.until || j.index == 0) && j.index < l.most {
+	if l.ctx.Err() == nil && (due < l.rec.until || j.index == 0) && j.index < l.most {
 		return j, true
 	}
 	l.busy.Add(-1)
