@@ -6,12 +6,8 @@ import "syscall"
 
 func attributes() *syscall.SysProcAttr { return nil }
 
-func lockToParent() {}
-
 func (p *Process) signal(syscall.Signal) { p.kill() }
 
 func (p *Process) kill() { _ = p.cmd.Process.Kill() }
-
-func (p *Process) waitExit() { _ = p.reap() }
 
 func (p *Process) alive() bool { return false }

@@ -2,6 +2,12 @@
 
 package proc
 
+func lockToParent() {}
+
+// waitExit reaps the process, because kill(2) counts a zombie and alive would never be false. A
+// signal just after the group's last process ended may reach another group.
+func (p *Process) waitExit() { _ = p.reap() }
+
 // PeakRSS returns 0, because it is not known here.
 func (p *Process) PeakRSS() int64 { return 0 }
 
