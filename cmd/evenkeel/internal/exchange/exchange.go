@@ -123,16 +123,13 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 		if runs[i].Load.Latency.Count() == 0 && runs[i].Load.Requests() == 0 {
 			return nil, fmt.Errorf("%s: no request in it: measure again, or give another file", o.Format)
 		}
-		if runs[i].Repeat == 0 {
-			runs[i].Repeat = 1
-		}
 	}
 	return &runfile.File{Version: runfile.Version, Tool: runfile.Tool() + " convert", Runs: runs}, nil
 }
 
 func newRun(o Options, exact bool) runfile.Run {
 	return runfile.Run{
-		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate, Statuses: map[int]int64{}},
+		Label: o.Label, Repeat: 1, Load: &loadgen.Result{Rate: o.Rate, Statuses: map[int]int64{}},
 		Import: &runfile.Import{Format: string(o.Format), Exact: exact},
 	}
 }

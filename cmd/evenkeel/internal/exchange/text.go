@@ -210,17 +210,15 @@ func readList(r io.Reader, o Options) ([]runfile.Run, error) {
 		if !listLine.MatchString(s) {
 			return fmt.Errorf("%.40q is not a latency: write a number, or one with its unit, such as 1.5ms", s)
 		}
-		var d time.Duration
 		v, err := strconv.ParseFloat(s, 64)
-		if ok := false; err == nil {
-			if o.Unit == 0 {
-				return errors.New("a number without its unit: say it with -unit, such as -unit 1ms")
+		if err == nil && o.Unit == 0 {
+			return errors.New("a number without its unit: say it with -unit, such as -unit 1ms")
+		}
+		d, _ := duration(v, o.Unit) // listLine lets no sign through
+		if err != nil {
+			if d, err = time.ParseDuration(s); err != nil {
+				return fmt.Errorf("%.40q is not a latency: %w", s, err)
 			}
-			if d, ok = duration(v, o.Unit); !ok {
-				return fmt.Errorf("%.40q is not a latency", s)
-			}
-		} else if d, err = time.ParseDuration(s); err != nil {
-			return fmt.Errorf("%.40q is not a latency: %w", s, err)
 		}
 		l.Answered++
 		l.Latency.Record(d)
