@@ -1,6 +1,7 @@
 package tailstat
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -226,10 +227,7 @@ func compare(f Figure, base, head []Run, paired bool, level float64) (Result, er
 	if err := errors.Join(err, errHead); err != nil {
 		return r, err
 	}
-	if r.Missing = missing; missing == "" {
-		r.Missing = missingHead
-	}
-	if r.Missing != "" {
+	if r.Missing = cmp.Or(missing, missingHead); r.Missing != "" {
 		return r, nil
 	}
 	var e estimate
