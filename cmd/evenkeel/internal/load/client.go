@@ -54,35 +54,32 @@ func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	protocols.SetHTTP1(o.Protocol != loadgen.ProtocolHTTP2)
 	protocols.SetHTTP2(o.Protocol != loadgen.ProtocolHTTP1)
 	protocols.SetUnencryptedHTTP2(o.Protocol == loadgen.ProtocolHTTP2)
-	o.Transport = &following{max: c.redirects, transport: &http.Transport{
+	transport := &http.Transport{
 		DialContext: o.DialContext, TLSClientConfig: o.TLS, Protocols: protocols,
 		MaxIdleConnsPerHost: cmp.Or(o.Connections, defaultOpen), DisableKeepAlives: o.DisableKeepAlive,
 		DisableCompression: true,
-	}}
+	}
+	o.Transport = &following{http.Client{Transport: transport, CheckRedirect: c.redirect}}
 	o.Protocol, o.DialContext, o.TLS, o.DisableKeepAlive = loadgen.ProtocolAuto, nil, nil, false
 	return nil
 }
 
-type following struct {
-	max       int
-	transport *http.Transport
+func (c *ClientFlags) redirect(_ *http.Request, via []*http.Request) error {
+	if len(via) > c.redirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
+type following struct{ http.Client }
+
 func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
-	client := http.Client{Transport: f.transport, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
-		if len(via) > f.max {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}}
-	resp, err := client.Do(r)
+	resp, err := f.Do(r)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	return resp, err
 }
-
-func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
 
 const h2cPatience = 2 * time.Second
 

@@ -110,10 +110,13 @@ type Finder struct {
 
 // NewFinder returns a search. The load goes to service.
 func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *Finder {
-	f := &Finder{app: a, goal: g, load: o, service: service}
-	f.measure = f.measureStep
-	f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
-	return f
+	return &Finder{
+		app: a, goal: g, load: o, service: service,
+		file: &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()},
+		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
+			return NewProgress(a, label).Run(ctx, o)
+		},
+	}
 }
 
 // Find searches and writes all steps to the output.
@@ -206,10 +209,6 @@ func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 	}
 	late := l.Pacer.Quantile(g.quantile)
 	return whyFailed == "" && late > loadgen.LateAfter && l.Latency.Quantile(g.quantile)-late < g.limit
-}
-
-func (f *Finder) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
-	return NewProgress(f.app, label).Run(ctx, o)
 }
 
 type rateVerdict int
