@@ -50,14 +50,13 @@ type muxConn struct {
 	host int
 
 	// Owned by the reader.
-	frames   *http2.Framer
-	header   *hpack.Decoder
-	status   int // of the header block under way
-	headEnd  bool
-	got      int64
-	credit   uint32
-	goAway   http2.ErrCode
-	wentAway bool
+	frames  *http2.Framer
+	header  *hpack.Decoder
+	status  int // of the header block under way
+	headEnd bool
+	got     int64
+	credit  uint32
+	away    error // of GOAWAY; nil: none
 
 	wake chan struct{} // of writeOn; nil: who has a request writes
 
@@ -187,8 +186,8 @@ func (c *muxConn) cause(err error) error {
 	switch {
 	case errors.As(err, &broken), errors.Is(err, http2.ErrFrameTooLarge):
 		return fmt.Errorf("%w: %w", errMalformed, err)
-	case c.wentAway:
-		return fmt.Errorf("%w: %v", errGoAway, c.goAway)
+	case c.away != nil:
+		return c.away
 	}
 	return err
 }

@@ -68,15 +68,15 @@ func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	case c.headEnd:
 		wrong = "an informational answer alone"
 	}
-	if s == nil || wrong == "" && !c.headEnd {
-		c.mu.Unlock()
-		return nil
-	}
-	if wrong != "" {
+	switch {
+	case wrong != "":
 		c.mu.Unlock()
 		return c.broken(id, http2.ErrCodeProtocol, fmt.Errorf("%w: %s", errMalformed, wrong))
+	case s == nil || !c.headEnd:
+		c.mu.Unlock()
+	default:
+		c.answered(s)
 	}
-	c.answered(s)
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 
 // leave handles GOAWAY. Ignored requests go to another connection.
 func (c *muxConn) leave(f *http2.GoAwayFrame) {
-	c.wentAway, c.goAway = true, f.ErrCode
+	c.away = fmt.Errorf("%w: %v", errGoAway, f.ErrCode)
 	last := f.LastStreamID
 	c.mu.Lock()
 	if c.state < muxClosing {
@@ -158,7 +158,7 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 		limit = resends
 	}
 	for _, s := range append(over, moved...) {
-		s.retry(c, c.got, limit, fmt.Errorf("%w: %v", errGoAway, c.goAway))
+		s.retry(c, c.got, limit, c.away)
 	}
 }
 

@@ -177,13 +177,11 @@ func classify(err error) Class {
 		return ClassConnect
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, errReset):
 		return ClassReset
-	case errors.Is(err, errMalformed):
+	case errors.Is(err, errProtocol), errors.Is(err, errMalformed):
 		return ClassProtocol
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, errGoAway):
 		return ClassClosed
-	case errors.Is(err, errProtocol):
-		return ClassProtocol
 	}
 	return ClassOther
 }
