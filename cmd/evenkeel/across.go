@@ -96,11 +96,6 @@ func (f *explainFlags) wrongServices(services, targets []string) error {
 func acrossServices(
 	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names, targets []string, limits explain.Limits,
 ) error {
-	if err := cli.CanSave(targets, f.html); err != nil {
-		return err
-	}
-	ctx, release := a.Catch(ctx)
-	defer release()
 	services, story, err := traces.Services(ctx, a, names, targets, !f.noProfile, f.options)
 	if err != nil {
 		return wrongOption(a, fs, targets[0], err)

@@ -122,17 +122,17 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
-	if services != nil {
-		return acrossServices(ctx, a, fs, &f, services, names, limits)
-	}
+	ctx, release := a.Catch(ctx)
+	defer release()
 	if f.against != nil {
 		return against(ctx, a, fs, &f, names, limits)
 	}
 	if err := cli.CanSave(names, f.html, f.perfetto); err != nil {
 		return err
 	}
-	ctx, release := a.Catch(ctx)
-	defer release()
+	if services != nil {
+		return acrossServices(ctx, a, fs, &f, services, names, limits)
+	}
 	pid, err := traces.ReadCPU(f.cpuStat, &f.options)
 	if err != nil {
 		return err
@@ -254,8 +254,6 @@ func against(
 	if err := cli.CanSave(append(sides[0], sides[1]...), f.html); err != nil {
 		return err
 	}
-	ctx, release := a.Catch(ctx)
-	defer release()
 	var reports [2][]*reqtrace.Report
 	var broken error
 	for i, list := range sides {
