@@ -380,25 +380,23 @@ func (p *targetParser) json(line string) error {
 			t.Header.Add(name, v)
 		}
 	}
-	bodies := 0
-	for _, given := range []bool{len(j.Body) > 0, j.Text != nil, j.BodyFile != ""} {
-		if given {
-			bodies++
-		}
-	}
-	switch {
-	case bodies > 1:
-		return errors.New("body, text and body_file all give a body; write one of them")
-	case len(j.Body) > 0:
+	given := 0
+	if len(j.Body) > 0 {
 		t.Body = j.Body
-	case j.Text != nil:
+		given++
+	}
+	if j.Text != nil {
 		t.Body = []byte(*j.Text)
-	case j.BodyFile != "":
-		b, err := p.body(j.BodyFile)
-		if err != nil {
+		given++
+	}
+	if j.BodyFile != "" {
+		if t.Body, err = p.body(j.BodyFile); err != nil {
 			return err
 		}
-		t.Body = b
+		given++
+	}
+	if given > 1 {
+		return errors.New("body, text and body_file all give a body; write one of them")
 	}
 	p.specs = append(p.specs, spec{at: p.at(), target: t})
 	return nil
