@@ -184,10 +184,8 @@ type interval struct {
 
 type histogramLog struct {
 	unit       time.Duration
-	start      float64
-	base       float64
-	hasStart   bool
-	hasBase    bool
+	start      *float64 // nil: not known yet
+	base       *float64 // likewise
 	tags       []string
 	byTag      map[string][]interval
 	n          int
@@ -252,14 +250,14 @@ func (l *histogramLog) line(s string) error {
 		l.tags = append(l.tags, m[1])
 	}
 	l.byTag[m[1]] = append(l.byTag[m[1]], i)
-	if !l.hasStart { // as in HdrHistogram's own reader
-		l.start, l.hasStart = start, true
+	if l.start == nil { // as in HdrHistogram's own reader
+		l.start = &start
 	}
-	if !l.hasBase { // likewise: earlier starts count from the log's
-		if start < l.start-year {
+	if l.base == nil { // likewise: earlier starts count from the log's
+		l.base = new(float64)
+		if start < *l.start-year {
 			l.base = l.start
 		}
-		l.hasBase = true
 	}
 	return nil
 }
@@ -280,9 +278,9 @@ func (l *histogramLog) comment(s string) error {
 		return fmt.Errorf("%s is %s: write seconds since 1970", m[1], m[2])
 	}
 	if m[1] == "StartTime" {
-		l.start, l.hasStart = t, true
+		l.start = &t
 	} else {
-		l.base, l.hasBase = t, true
+		l.base = &t
 	}
 	return nil
 }
@@ -300,7 +298,7 @@ func (l *histogramLog) fill(run *runfile.Run, all []interval) error {
 		end = max(end, all[i].start+all[i].length)
 	}
 	load.Duration = time.Duration((end - all[0].start) * 1e9)
-	if at := all[0].start + l.base; at > year {
+	if at := all[0].start + *l.base; at > year {
 		load.Started = time.UnixMilli(int64(math.Round(at * 1e3))).UTC()
 	}
 	run.Notes = append(run.Notes, fmt.Sprintf("of %d intervals of a histogram log, whose values were taken for %v "+
