@@ -166,15 +166,13 @@ func (l *openLoop) next(s sender) (j job, ok, idle bool) {
 	l.settle()
 	switch {
 	case l.ctx.Err() != nil:
-		l.senders--
 	case l.head < l.tail:
 		return l.oldest(), true, false
 	case s.ready():
 		l.idle = append(l.idle, s)
 		return job{}, false, true
-	default:
-		l.senders--
 	}
+	l.senders--
 	return job{}, false, false
 }
 
