@@ -92,7 +92,7 @@ func isTerminal(f *os.File) bool {
 	return err == nil && !os.SameFile(fi, null)
 }
 
-// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP, and that of Hurry at the second.
+// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP, and Hurry's at the second.
 // release undoes it.
 func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
