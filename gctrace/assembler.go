@@ -23,52 +23,34 @@ type assembler struct {
 	ready  []Cycle // not yet returned
 
 	broken broken
-	hints  hints
-	long   bool // the next piece continues a line
-	mixed  bool // an earlier piece held part of a cycle
 
-	stats    Stats
-	gaveUp   int64 // since the last cycle
-	numbered bool  // a gap in the numbers is a loss
-}
-
-func (a *assembler) endPiece(b []byte) {
-	if a.take(b, findGC(b), a.long) {
-		a.mixed = true
-	}
-	a.long = true
+	stats  Stats
+	gaveUp int64 // since the last cycle
+	last   Cycle // its N is 0 before the first one
 }
 
 func (a *assembler) endLine(b []byte) {
 	a.stats.Lines++
 	at := findGC(b)
-	if at < 0 && a.broken.next == posGC && !a.long {
-		a.foreign(b)
+	if at < 0 && a.broken.next == posGC {
+		a.stats.Foreign++
 		return
 	}
 	if b = trimCR(b); at > 0 && b[at-1] == '"' {
 		b = unquote(b, at)
 	}
-	if !a.take(b, at, a.long) && !a.mixed {
-		a.foreign(b)
-	}
-	a.long, a.mixed = false, false
-}
-
-func (a *assembler) foreign(b []byte) {
-	a.stats.Foreign++
-	if len(b) > 0 && isDigit(b[0]) && !a.long {
-		a.hints.other.learn(b)
+	if !a.take(b, at) {
+		a.stats.Foreign++
 	}
 }
 
-// at is the index of the first "gc " or -1. inside says that b does not start a line.
-func (a *assembler) take(b []byte, at int, inside bool) bool {
+// take reports whether b has a part of a cycle. at is the index of the first "gc " or -1.
+func (a *assembler) take(b []byte, at int) bool {
 	var v values
-	p, start := a.bestStart(&v, b, at, inside)
+	p, start := a.bestStart(&v, b, at)
 	if p.next > posGC && p.complete(b[start:]) {
 		a.giveUp()
-		a.emit(v.cycle(), inside)
+		a.emit(v.cycle(), false)
 		return true
 	}
 	// Less than "gc 6 @0.044s " may be words of a log.
@@ -76,11 +58,14 @@ func (a *assembler) take(b []byte, at int, inside bool) bool {
 	if sure {
 		a.giveUp()
 	}
-	if a.broken.next != posGC && a.repair(b, inside) {
+	if a.broken.next != posGC && a.repair(b, false) {
 		return true
 	}
 	if p.next == posGC || p.next < a.broken.next {
-		return a.waitOver()
+		if a.broken.lines++; a.broken.lines > maxBetween {
+			a.giveUp()
+		}
+		return false
 	}
 	a.giveUp()
 	a.broken = broken{v: v, next: p.next}
@@ -88,16 +73,16 @@ func (a *assembler) take(b []byte, at int, inside bool) bool {
 	return len(rest) > 0 && a.repair(rest, true) || sure
 }
 
-func (a *assembler) bestStart(v *values, b []byte, at int, inside bool) (best progress, start int) {
+func (a *assembler) bestStart(v *values, b []byte, at int) (best progress, start int) {
 	for tries := 0; at >= 0 && tries < maxStarts; tries++ {
 		var try values
-		p := match(&try, posGC, b[at:], nil)
+		p := match(&try, posGC, b[at:], false)
 		if p.complete(b[at:]) {
 			*v = try
 			return p, at
 		}
-		p = a.hints.match(&try, posGC, b[at:])
-		if p.next > posN && p.next < posUtil && !a.expected(try[posN], at == 0 && !inside) {
+		p = match(&try, posGC, b[at:], true)
+		if p.next > posN && p.next < posUtil && !a.expected(try[posN], at == 0) {
 			p = progress{next: posN, used: len("gc ")}
 		}
 		if p.next > best.next {
@@ -114,7 +99,7 @@ func (a *assembler) bestStart(v *values, b []byte, at int, inside bool) (best pr
 
 // A program may say "gc 42 @home".
 func (a *assembler) expected(n int64, front bool) bool {
-	return n == a.hints.lastN+1 || front && n > a.hints.lastN
+	return n == a.last.N+1 || front && n > a.last.N
 }
 
 func (a *assembler) repair(b []byte, inside bool) bool {
@@ -126,13 +111,8 @@ func (a *assembler) repair(b []byte, inside bool) bool {
 		a.giveUp()
 		return true
 	}
-	v, p, at := k.v, progress{next: k.next}, 0
-	if !inside {
-		p = k.extend(&v, &a.hints, b)
-	}
-	if p.next == k.next {
-		p, at = k.search(&v, &a.hints, b)
-	}
+	v := k.v
+	p, at := k.resume(&v, b, inside, a.last.Procs)
 	if p.next == k.next {
 		return false
 	}
@@ -156,16 +136,6 @@ func (a *assembler) repairEnd(b []byte, inside bool) bool {
 	return true
 }
 
-func (a *assembler) waitOver() bool {
-	if a.broken.next == posGC {
-		return false
-	}
-	if a.broken.lines++; a.broken.lines > maxBetween {
-		a.giveUp()
-	}
-	return false
-}
-
 // giveUp ends the broken line. With all figures it is a cycle, though "(forced)" may be missing.
 func (a *assembler) giveUp() {
 	k := &a.broken
@@ -185,17 +155,16 @@ func (a *assembler) plausible(c Cycle) bool {
 	if c.UtilPercent > 100 || c.Procs == 0 || c.N == 0 {
 		return false
 	}
-	return !a.numbered || c.N == 1 || c.N > a.hints.lastN && c.At >= a.hints.lastAt
+	return c.N == 1 || c.N > a.last.N && c.At >= a.last.At
 }
 
 func (a *assembler) emit(c Cycle, recovered bool) {
 	lost := a.gaveUp
-	if a.numbered && c.N > a.hints.lastN {
-		lost = max(lost, c.N-a.hints.lastN-1)
+	if a.last.N > 0 && c.N > a.last.N {
+		lost = max(lost, c.N-a.last.N-1)
 	}
 	a.stats.Lost += lost
-	a.gaveUp, a.numbered = 0, true
-	a.hints.lastN, a.hints.lastAt, a.hints.lastProcs = c.N, c.At, int64(c.Procs)
+	a.gaveUp, a.last = 0, c
 	a.stats.Cycles++
 	if recovered {
 		a.stats.Recovered++

@@ -2,13 +2,12 @@ package gctrace
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 )
 
-const (
-	maxPlaces  = 64
-	backTokens = 3
-)
+// limit of places at which a line is tried
+const maxPlaces = 64
 
 // broken is a gctrace line cut by other text. Its last tokens may be foreign text too, so the line
 // may go on at any token from floor on. The longest match wins:
@@ -21,36 +20,26 @@ type broken struct {
 	lines int      // foreign lines since the cut
 }
 
-func (k *broken) extend(v *values, h *hints, b []byte) progress {
-	best := progress{next: k.next}
-	for from := k.next; from >= k.floor(); from-- {
-		try := k.v
-		if p := h.match(&try, from, b); p.next > best.next {
-			*v, best = try, p
-		}
-	}
-	return best
-}
-
-func (k *broken) search(v *values, h *hints, b []byte) (best progress, start int) {
+// resume finds where in b the line goes on, and how far. inside says that b does not start a line.
+func (k *broken) resume(v *values, b []byte, inside bool, procs int) (best progress, start int) {
 	best.next = k.next
 	places := 0
-	for from := k.next; from >= k.floor() && from+backTokens > k.next; from-- {
-		for at := find(from, b, 0); at >= 0 && places < maxPlaces; at = find(from, b, at+1) {
+	for from := k.next; from >= k.floor(); from-- {
+		for at := 0; at >= 0 && places < maxPlaces; at = find(from, b, at+1) {
 			places++
 			try := k.v
-			p := h.match(&try, from, b[at:])
-			if p.next <= best.next || !k.trust(&try, h, from, p, p.complete(b[at:])) {
-				continue
+			p := match(&try, from, b[at:], true)
+			atStart := at == 0 && !inside
+			if p.next > best.next && (atStart || trust(&try, from, p, p.complete(b[at:]), procs)) {
+				*v, best, start = try, p, at
 			}
-			*v, best, start = try, p, at
 		}
 	}
 	return best, start
 }
 
 // A program may write " MB goal, ", but hardly two distinct tokens.
-func (k *broken) trust(v *values, h *hints, from position, p progress, complete bool) bool {
+func trust(v *values, from position, p progress, complete bool, procs int) bool {
 	n := 0
 	for pos := from; pos < p.next; pos++ {
 		if distinct(pos) {
@@ -58,7 +47,7 @@ func (k *broken) trust(v *values, h *hints, from position, p progress, complete 
 		}
 	}
 	if complete {
-		return n > 0 || int64(v.cycle().Procs) == h.lastProcs
+		return n > 0 || v.cycle().Procs == procs
 	}
 	return n > 1
 }
@@ -109,12 +98,11 @@ func (a *assembler) lastLine(b []byte) {
 	}
 	a.stats.Lines++
 	a.stats.Truncated = true
-	a.long, a.mixed = false, false
 }
 
 func (a *assembler) cutOff(b []byte) bool {
 	var v values
-	if p, start := a.bestStart(&v, b, findGC(b), a.long); p.next >= posSpaceAt {
+	if p, start := a.bestStart(&v, b, findGC(b)); p.next >= posSpaceAt {
 		if p.next >= posForced || !begins(p.next, b[start+p.used:]) {
 			return false
 		}
@@ -122,12 +110,12 @@ func (a *assembler) cutOff(b []byte) bool {
 		return true
 	}
 	k := &a.broken
-	if k.next < posUtil || k.next >= posForced || a.long {
+	if k.next < posUtil || k.next >= posForced {
 		return false
 	}
 	for from := k.next; from >= k.floor(); from-- {
 		try := k.v
-		if p := match(&try, from, b, nil); p.used > 0 && p.next < posForced && begins(p.next, b[p.used:]) {
+		if p := match(&try, from, b, false); p.used > 0 && p.next < posForced && begins(p.next, b[p.used:]) {
 			k.next = posGC
 			return true
 		}
@@ -175,28 +163,21 @@ const (
 	maxSourceName = 100
 )
 
+var sourceName = regexp.MustCompile(`^[A-Za-z][\w.-]*$`)
+
 // sourceOf returns the prefix of docker compose or kubectl, and its length in b, 0 without one.
 //
 //	web_1  | gc 1 @0.125s ...
 //	[pod/web-1/main] gc 1 @0.125s ...
 func sourceOf(b []byte) (name []byte, length int) {
 	b = b[:min(len(b), maxSourceName)]
-	if hasPrefix(b, "[pod/") {
-		if end := bytes.Index(b, []byte("] ")); end > 0 {
-			return b[1:end], end + len("] ")
+	if end := bytes.Index(b, []byte("] ")); end > 0 && hasPrefix(b, "[pod/") {
+		return b[1:end], end + len("] ")
+	}
+	if end := bytes.Index(b, []byte(" | ")); end > 0 {
+		if name := bytes.TrimRight(b[:end], " "); sourceName.Match(name) {
+			return name, end + len(" | ")
 		}
-		return nil, 0
 	}
-	n := 0
-	for n < len(b) && (class(b[n]) == 'a' || n > 0 && (isDigit(b[n]) || b[n] == '_' || b[n] == '-' || b[n] == '.')) {
-		n++
-	}
-	bar := n
-	for bar < len(b) && b[bar] == ' ' {
-		bar++
-	}
-	if n == 0 || bar == n || !hasPrefix(b[bar:], "| ") {
-		return nil, 0
-	}
-	return b[:n], bar + len("| ")
+	return nil, 0
 }

@@ -150,31 +150,25 @@ func (v *values) cycle() Cycle {
 type progress struct {
 	next position
 	used int
-	last int  // of the last matched token
-	cut  bool // foreign text begins right there
+	last int // of the last matched token
 }
 
-// others finds foreign digits in a line that may be torn.
-func match(v *values, from position, b []byte, others *shape) progress {
+// match reads tokens from b on. A torn line may have foreign text behind any of them.
+func match(v *values, from position, b []byte, torn bool) progress {
 	p := progress{next: from}
 	for p.next < posEnd {
 		t := &grammar[p.next]
 		rest := b[p.used:]
-		if t.scale != 0 {
+		switch {
+		case t.scale != 0:
+			if torn {
+				rest = rest[:ownLength(p.next, rest)]
+			}
 			n, x := t.number(rest)
-			if n == 0 {
+			if n == 0 || torn && n < len(rest) {
 				return p
 			}
-			if others != nil {
-				if at := others.foreignIn(rest, n); at >= 0 {
-					p.cut = true
-					return p.number(v, rest, at)
-				}
-			}
 			p.take(v, x, n)
-			continue
-		}
-		switch {
 		case t.wrapped(rest):
 			p.take(v, 1, len(rest))
 			return p
@@ -202,15 +196,6 @@ func (p *progress) take(v *values, x int64, n int) {
 func (t *token) wrapped(rest []byte) bool {
 	n := len(t.lit) - 1
 	return n > 1 && t.lit[n] == ' ' && len(rest) == n && string(rest) == t.lit[:n]
-}
-
-func (p progress) number(v *values, rest []byte, n int) progress {
-	used, x := grammar[p.next].number(rest[:n])
-	if used == 0 || used != n {
-		return p
-	}
-	p.take(v, x, n)
-	return p
 }
 
 func (p progress) complete(b []byte) bool { return p.next >= posForced && p.used == len(b) }

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// longest line that is looked at in one piece
+	// longest line; a longer one counts as several
 	bufferBytes = 64 << 10
 	// of a full buffer, looked at again; more than two gctrace lines
 	keepBytes = 1 << 10
@@ -20,20 +20,12 @@ const (
 // Processes may follow one another, or have the prefixes of docker compose or kubectl
 // ([Cycle].Source). It uses 64 KiB. One goroutine owns it.
 type Scanner struct {
-	src  *bufio.Scanner
-	ends ending // of what src has scanned
+	src *bufio.Scanner
+	cut bool // the log ends within the line that src has scanned
 
 	lines *assembler   // of the current line's process
 	all   []*assembler // the first has no prefix
 }
-
-type ending uint8
-
-const (
-	endOfLine ending = iota
-	endOfPiece
-	endOfLog
-)
 
 // NewScanner returns a Scanner that reads from r.
 func NewScanner(r io.Reader) *Scanner {
@@ -49,17 +41,15 @@ func (s *Scanner) split(b []byte, atEOF bool) (advance int, token []byte, err er
 	n := bytes.IndexByte(b, '\n')
 	switch {
 	case n >= 0:
-		s.ends = endOfLine
 		return n + 1, b[:n], nil
 	case len(b) == bufferBytes:
-		s.ends = endOfPiece
 		cut := len(b) - len("gc ") + 1
 		if i := findGC(b[len(b)-keepBytes:]); i >= 0 {
 			cut = len(b) - keepBytes + i
 		}
 		return cut, b[:cut], nil
 	case atEOF && len(b) > 0:
-		s.ends = endOfLog
+		s.cut = true
 		return len(b), b, nil
 	}
 	return 0, nil, nil
@@ -85,9 +75,6 @@ func (s *Scanner) All() iter.Seq[Cycle] {
 }
 
 func (s *Scanner) choose(b []byte) []byte {
-	if s.lines.long {
-		return b
-	}
 	s.lines = s.all[0]
 	if len(s.all) > 1 || findGC(b) >= 0 {
 		if name, length := sourceOf(b); length > 0 {
@@ -133,25 +120,13 @@ func (s *Scanner) Stats() Stats {
 // nextLine reads on until a line completes a cycle.
 func (s *Scanner) nextLine() bool {
 	for s.src.Scan() {
-		switch b := s.src.Bytes(); s.ends {
-		case endOfLine:
-			b = s.choose(b)
-			s.lines.endLine(b)
-		case endOfPiece:
-			if !s.lines.long {
-				s.lines = s.all[0]
-			}
-			s.lines.endPiece(b)
-		case endOfLog:
-			b = s.choose(b)
+		b := s.choose(s.src.Bytes())
+		if s.cut {
 			s.lines.lastLine(trimCR(b))
+		} else {
+			s.lines.endLine(b)
 		}
 		if len(s.lines.ready) > 0 {
-			return true
-		}
-	}
-	if s.lines.long { // nothing came after a piece
-		if s.lines.lastLine(nil); len(s.lines.ready) > 0 {
 			return true
 		}
 	}
@@ -168,7 +143,7 @@ func (s *Scanner) nextLine() bool {
 func Parse(line []byte) (Cycle, error) {
 	line = trimCR(bytes.TrimSuffix(line, []byte("\n")))
 	var v values
-	p := match(&v, posGC, line, nil)
+	p := match(&v, posGC, line, false)
 	if !p.complete(line) {
 		return Cycle{}, syntaxError(p, line)
 	}

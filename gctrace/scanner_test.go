@@ -126,9 +126,14 @@ func TestScanner(t *testing.T) {
 			Stats{Lines: 2, Cycles: 1, Recovered: 1},
 		},
 		{
-			"other digits, known from the log", "1732165200 x\n" + percentA + "1732165201 y\n" + percentB + "\n",
+			"time behind a number", percentA + "10:00:00 log line\n" + percentB + "\n",
 			[]string{six},
-			Stats{Lines: 3, Foreign: 1, Cycles: 1, Recovered: 1},
+			Stats{Lines: 2, Cycles: 1, Recovered: 1},
+		},
+		{
+			"other digits behind a number", percentA + "1732165201 y\n" + percentB + "\n" + seven + "\n",
+			[]string{seven},
+			Stats{Lines: 3, Foreign: 1, Cycles: 1, Lost: 1},
 		},
 		{
 			"digits that could be the number's", five17(percentA) + percentB + "\n" + seven + "\n",
@@ -226,14 +231,14 @@ func TestScanner(t *testing.T) {
 		{
 			"behind a long text", long + six + "\n" + long + "\n" + seven + "\n",
 			[]string{six, seven},
-			Stats{Lines: 3, Foreign: 1, Cycles: 2, Recovered: 1},
+			Stats{Lines: 5, Foreign: 3, Cycles: 2},
 		},
 		{
 			"long line inside", utilA + long + "\n" + utilB + "\n",
 			[]string{six},
-			Stats{Lines: 2, Cycles: 1, Recovered: 1},
+			Stats{Lines: 3, Foreign: 1, Cycles: 1, Recovered: 1},
 		},
-		{"long last line", long, nil, Stats{Lines: 1, Foreign: 1}},
+		{"long last line", long, nil, Stats{Lines: 2, Foreign: 2}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -143,7 +143,8 @@ type Range struct {
 
 // Stats counts what a [Scanner] has read so far.
 type Stats struct {
-	Lines int64 `json:"lines"` // with an unfinished last one
+	// with an unfinished last one; each 64 KiB of a longer line count as one
+	Lines int64 `json:"lines"`
 	// without a part of a cycle
 	Foreign int64 `json:"foreign"`
 	Cycles  int64 `json:"cycles"`
