@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,38 +45,6 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// TestResults tests that a test that did not end counts as failed.
-func TestResults(t *testing.T) {
-	const events = `{"Action":"start"}
-{"Action":"run","Test":"A"}
-{"Action":"run","Test":"A/h1"}
-{"Action":"output","Test":"A/h1","Output":"wrong\n"}
-{"Action":"fail","Test":"A/h1"}
-{"Action":"run","Test":"A/h2"}
-{"Action":"pass","Test":"A/h2"}
-{"Action":"fail","Test":"A"}
-{"Action":"run","Test":"AB"}
-{"Action":"skip","Test":"AB"}
-{"Action":"run","Test":"C"}
-{"Action":"output","Test":"C","Output":"panic\n"}
-{"Action":"run","Test":"D"}
-{"Action":"output","Test":"D","Output":"=== PAUSE D\n"}
-{"Action":"fail"}
-`
-	r := newResults()
-	if err := r.read(strings.NewReader(events)); err != nil {
-		t.Fatal(err)
-	}
-	for action, want := range map[string]int{"pass": 1, "skip": 1, "fail": 1, "": 2} {
-		if n := r.count(action); n != want {
-			t.Errorf("%d tests ended with %q, want %d", n, action, want)
-		}
-	}
-	if got := slices.Sorted(maps.Keys(r.failures())); !slices.Equal(got, []string{"A/h1", "C"}) {
-		t.Errorf("%v failed", got)
-	}
-}
-
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	fifo, script := filepath.Join(dir, "fifo"), filepath.Join(dir, "http.test")
@@ -92,7 +58,7 @@ func TestInterrupted(t *testing.T) {
 	defer cancel()
 	ended, opened := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := (&binary{path: script, races: filepath.Join(dir, "race"), dir: dir}).run(ctx)
+		_, _, err := (&binary{path: script, dir: dir}).run(ctx)
 		ended <- err
 	}()
 	var open *os.File
@@ -119,17 +85,17 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestRace tests that the race detector's reports are printed.
-func TestRace(t *testing.T) {
-	b := binary{races: filepath.Join(t.TempDir(), "race")}
-	if err := os.WriteFile(b.races+".17", []byte("WARNING: DATA RACE\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"exit status 1\nWARNING: DATA RACE\n", "exit status 1\n"} {
-		r := newResults()
-		r.output[""] = "exit status 1\n"
-		if err := b.race(r); err != nil || r.output[""] != want {
-			t.Errorf("%q, %v", r.output[""], err)
+// TestRun tests that a failed run, and one without the backend, are told from one that passed.
+func TestRun(t *testing.T) {
+	b := binary{path: filepath.Join(t.TempDir(), "http.test"), backend: "epoll"}
+	for text, want := range map[string]int{
+		"echo $NETHTTP_BACKEND": 0, "echo $NETHTTP_BACKEND; exit 1": 1, "echo $NETHTTP_BACKEND; exit 3": missing,
+	} {
+		if err := os.WriteFile(b.path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if out, code, err := b.run(t.Context()); out != "epoll\n" || code != want || err != nil {
+			t.Errorf("%s: %q, %d, %v", text, out, code, err)
 		}
 	}
 }

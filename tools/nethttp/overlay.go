@@ -12,7 +12,7 @@ import (
 const (
 	backendEnv = "NETHTTP_BACKEND" // aio's backend
 	loopsEnv   = "NETHTTP_LOOPS"   // httpd.Options.Loops
-	missing    = "not to be had here:"
+	missing    = 3                 // exit code without the backend
 )
 
 // hooked are changes to net/http's server.go.
@@ -36,7 +36,7 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 func (s *Server) ServeTLSItself(l net.Listener, certFile, keyFile string) error {`},
 }
 
-const hook = `package httpd
+var hook = `package httpd
 
 import (
 	"context"
@@ -64,8 +64,8 @@ func init() {
 	if w, err := aio.New(aio.Options{Backend: o.Backend}); err == nil {
 		w.Close()
 	} else if errors.Is(err, errors.ErrUnsupported) {
-		fmt.Println("` + missing + `", err)
-		os.Exit(1)
+		fmt.Println(err)
+		os.Exit(` + fmt.Sprint(missing) + `)
 	}
 	http.HookServe, http.HookServeTLS = (*http.Server).ServeItself, (*http.Server).ServeTLSItself
 	if err := prove(); err != nil { // now, because it serves by net/http

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -111,41 +107,14 @@ func (r *releaser) writeModsOf(tree string) error {
 	return nil
 }
 
-// export writes what is committed to dir, with go.mod files as they are published.
+// export writes what is committed to dir, with go.mod files as they are published. The tree is
+// clean, so that is what git's index has.
 func (r *releaser) export(dir string) error {
-	var archive, stderr bytes.Buffer
-	cmd := exec.Command("git", "archive", "--format=tar", "HEAD")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = r.top, &archive, &stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("git archive: %w\n%s", err, stderr.String())
+	prefix := "--prefix=" + dir + string(filepath.Separator)
+	if _, err := output(r.top, nil, "git", "checkout-index", "--all", prefix); err != nil {
+		return err
 	}
-	for t := tar.NewReader(&archive); ; {
-		h, err := t.Next()
-		if err == io.EOF {
-			return r.writeModsOf(dir)
-		}
-		if err != nil {
-			return err
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue // a module's zip has no links
-		}
-		name, err := filepath.Localize(h.Name)
-		if err != nil {
-			return err
-		}
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		text, err := io.ReadAll(t)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, text, h.FileInfo().Mode().Perm()); err != nil {
-			return err
-		}
-	}
+	return r.writeModsOf(dir)
 }
 
 // zip writes a module to a proxy's folder. A nested module without a LICENSE gets the root's, as
