@@ -59,12 +59,7 @@ func (s *Scanner) split(b []byte, atEOF bool) (advance int, token []byte, err er
 // a live pipe. Check Err afterwards.
 func (s *Scanner) All() iter.Seq[Cycle] {
 	return func(yield func(Cycle) bool) {
-		for {
-			for len(s.lines.ready) == 0 {
-				if !s.nextLine() {
-					return
-				}
-			}
+		for s.next() {
 			c := s.lines.ready[0]
 			s.lines.ready = slices.Delete(s.lines.ready, 0, 1)
 			if !yield(c) {
@@ -117,26 +112,21 @@ func (s *Scanner) Stats() Stats {
 	return sum
 }
 
-// nextLine reads on until a line completes a cycle.
-func (s *Scanner) nextLine() bool {
-	for s.src.Scan() {
+// next reads on until there is a cycle.
+func (s *Scanner) next() bool {
+	for len(s.lines.ready) == 0 && s.src.Scan() {
 		b := s.choose(s.src.Bytes())
 		if s.cut {
 			s.lines.lastLine(trimCR(b))
 		} else {
 			s.lines.endLine(b)
 		}
-		if len(s.lines.ready) > 0 {
-			return true
-		}
 	}
-	for _, a := range s.all {
-		if a.giveUp(); len(a.ready) > 0 {
-			s.lines = a
-			return true
-		}
+	for i := 0; len(s.lines.ready) == 0 && i < len(s.all); i++ {
+		s.lines = s.all[i]
+		s.lines.giveUp()
 	}
-	return false
+	return len(s.lines.ready) > 0
 }
 
 // Parse reads one gctrace line, with or without its line ending.
