@@ -51,7 +51,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
@@ -161,8 +160,14 @@ func (a *app) file(ctx context.Context, name string) error {
 	if out == "" {
 		out = decl.OutputName(name)
 	}
-	if err := overwritable(out); err != nil {
+	old, err := os.ReadFile(out)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && !missing:
 		return err
+	case !missing && !bytes.HasPrefix(old, []byte(decl.Header)):
+		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to "+
+			"another with -o", out)
 	}
 	text, warnings, err := generate.File(ctx, name, out)
 	if err != nil {
@@ -171,61 +176,18 @@ func (a *app) file(ctx context.Context, name string) error {
 	for _, w := range warnings {
 		fmt.Fprintln(a.stderr, w)
 	}
-	if a.check {
-		return compare(name, out, text)
-	}
-	return write(out, text)
-}
-
-// overwritable refuses a file that fastcgen did not write.
-func overwritable(out string) error {
-	f, err := os.Open(out)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if !a.check {
+		if err := os.WriteFile(out, text, 0o644); err != nil {
+			return fmt.Errorf("cannot write %s: %w", out, err)
+		}
 		return nil
-	case err != nil:
-		return err
 	}
-	defer f.Close()
-	begin := make([]byte, len(decl.Header))
-	if n, _ := io.ReadFull(f, begin); string(begin[:n]) != decl.Header {
-		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to "+
-			"another with -o", out)
-	}
-	return nil
-}
-
-func compare(name, out string, text []byte) error {
 	const do = "run go generate, or fastcgen %s"
-	old, err := os.ReadFile(out)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case missing:
 		return fmt.Errorf("%s does not exist: "+do, out, name)
-	case err != nil:
-		return err
 	case !bytes.Equal(old, text):
 		return fmt.Errorf("%s is stale: "+do, out, name)
-	}
-	return nil
-}
-
-// write replaces the file out in one step, so that readers see the old or the new text.
-func write(out string, text []byte) error {
-	mode := fs.FileMode(0o644)
-	if fi, err := os.Stat(out); err == nil {
-		mode = fi.Mode().Perm()
-	}
-	temp, err := os.CreateTemp(filepath.Dir(out), ".fastcgen-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", out, err)
-	}
-	_, err = temp.Write(text)
-	if err = errors.Join(err, temp.Chmod(mode), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), out)
-	}
-	if err != nil {
-		os.Remove(temp.Name())
-		return fmt.Errorf("cannot write %s: %w", out, err)
 	}
 	return nil
 }

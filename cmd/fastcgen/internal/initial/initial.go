@@ -68,7 +68,7 @@ func Run(ctx context.Context, names []string, out string, stderr io.Writer) erro
 	if len(in.declared)+len(in.asked) == 0 {
 		return fmt.Errorf("%s calls no C function that could be declared: nothing is written", strings.Join(names, " "))
 	}
-	if err := writeNew(in.out, in.text()); err != nil {
+	if err := os.WriteFile(in.out, in.text(), 0o644); err != nil {
 		return err
 	}
 	next := "Read it"

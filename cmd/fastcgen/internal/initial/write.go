@@ -1,9 +1,7 @@
 package initial
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,13 +89,4 @@ func (u *guess) declaration() string {
 		text += "//fastc:" + c + "\n"
 	}
 	return text + fmt.Sprintf("func %s(%s)%s\n", u.goName, decl.GoParams(&u.decl), decl.GoResults(&u.decl))
-}
-
-func writeNew(out string, text []byte) error {
-	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
 }
