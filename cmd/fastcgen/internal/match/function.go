@@ -55,26 +55,17 @@ func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field s
 	ptr := cc.Pointer(c)
 	is, suggestion := "is "+m.facts.Describe(c), m.suggest(c)
 	switch g.Kind {
-	case decl.GoNumber:
-		if n, ok := m.facts.Number(c); !ok || !n.Is(g.Num) {
+	case decl.GoNumber, decl.GoBool:
+		if !m.sameData(g, c) {
 			return is, suggestion
 		}
 		m.numberSize(c)
-		m.field(g.Num.CName()+" ", field, "C."+g.Num.CName()+"("+q.Name+")")
-	case decl.GoBool:
-		if !cc.IsBool(c) {
-			return is, suggestion
-		}
-		m.numberSize(c)
-		m.field("_Bool ", field, "C._Bool("+q.Name+")")
+		m.pass(g, field, q.Name, "")
 	case decl.GoMirror:
 		if !m.sameData(g, c) {
 			return is, suggestion
 		}
-		m.p.Fields = append(m.p.Fields, "void *"+field)
-		m.p.Args = append(m.p.Args, "*("+g.Decl.CText()+" *)fastc_f->"+field)
-		m.p.Sets = append(m.p.Sets, "f."+field+" = unsafe.Pointer(&"+q.Name+")")
-		m.p.Pointers = true
+		m.address(field, "&"+q.Name, "*("+g.Decl.CText()+" *)")
 	case decl.GoOpaque:
 		if ptr == nil {
 			return is + ", a value of a type that C keeps to itself", cc.WrapIt
@@ -108,7 +99,7 @@ func (m *matcher) pointerParameter(
 		if g.Name != "string" {
 			value = "string(" + value + ")"
 		}
-		m.address(field, "unsafe.StringData("+value+")")
+		m.address(field, "unsafe.StringData("+value+")", "")
 		return "", ""
 	}
 	if bad, do := m.element(g); bad != "" {
@@ -122,16 +113,16 @@ func (m *matcher) pointerParameter(
 	}
 	switch {
 	case g.Kind == decl.GoSlice:
-		m.address(field, "unsafe.SliceData("+q.Name+")")
+		m.address(field, "unsafe.SliceData("+q.Name+")", "")
 	case g.Kind == decl.GoPointer && g.Elem.Kind == decl.GoOpaque:
-		m.handle(field, q.Name)
+		m.pass(g, field, q.Name, "(void *)")
 	case g.Kind == decl.GoPointer:
-		m.address(field, q.Name)
+		m.address(field, q.Name, "")
 	case g.Kind == decl.GoArray:
 		if !cc.IsConst(ptr.Type) {
 			return is + ": C may write to it, and the caller would not see it", "declare it *" + g.String()
 		}
-		m.address(field, "&"+q.Name)
+		m.address(field, "&"+q.Name, "")
 	}
 	return "", ""
 }
@@ -185,22 +176,36 @@ type OutArray struct {
 // SaidByUs begins the messages of assertions that a trial holds for us.
 const SaidByUs = "fastcgen: "
 
-func (m *matcher) field(cType, field, value string) {
-	m.p.Fields = append(m.p.Fields, cType+field)
-	m.p.Args = append(m.p.Args, "fastc_f->"+field)
+// pass hands a number, a bool or an address of C's over, which C gets with a cast.
+func (m *matcher) pass(g *decl.GoType, field, value, cast string) {
+	declared, _ := m.place(g, field)
+	m.p.Fields = append(m.p.Fields, declared)
+	m.p.Args = append(m.p.Args, cast+"fastc_f->"+field)
+	m.set(g, field, value)
+}
+
+// set fills a field. An address of C's is a number there, because the collector must not look at
+// (struct ctx *)1.
+func (m *matcher) set(g *decl.GoType, field, value string) {
+	switch g.Kind {
+	case decl.GoNumber:
+		value = "C." + g.Num.CName() + "(" + value + ")"
+	case decl.GoBool:
+		value = "C._Bool(" + value + ")"
+	case decl.GoPointer:
+		value = "C.uintptr_t(uintptr(unsafe.Pointer(" + value + ")))"
+	default:
+		m.p.Sets = append(m.p.Sets, "*(*"+g.String()+")(unsafe.Pointer(&f."+field+")) = "+value)
+		return
+	}
 	m.p.Sets = append(m.p.Sets, "f."+field+" = "+value)
 }
 
-func (m *matcher) address(field, value string) {
-	m.field("void *", field, "unsafe.Pointer("+value+")")
+func (m *matcher) address(field, value, cast string) {
+	m.p.Fields = append(m.p.Fields, "void *"+field)
+	m.p.Args = append(m.p.Args, cast+"fastc_f->"+field)
+	m.p.Sets = append(m.p.Sets, "f."+field+" = unsafe.Pointer("+value+")")
 	m.p.Pointers = true
-}
-
-// handle passes an address of C's as a number. The collector must not look at (struct ctx *)1.
-func (m *matcher) handle(field, value string) {
-	m.p.Fields = append(m.p.Fields, "uintptr_t "+field)
-	m.p.Args = append(m.p.Args, "(void *)fastc_f->"+field)
-	m.p.Sets = append(m.p.Sets, "f."+field+" = C.uintptr_t(uintptr(unsafe.Pointer("+value+")))")
 }
 
 func (m *matcher) numberSize(c dwarf.Type) { m.p.Numbers = append(m.p.Numbers, m.facts.FactsOf(c)...) }
@@ -250,16 +255,7 @@ func (m *matcher) begin(q decl.Param, g *decl.GoType, c dwarf.Type, field string
 				"declare "+a.Text+" "+q.Typ.String())
 			return
 		}
-		switch g.Kind {
-		case decl.GoNumber:
-			m.p.Sets = append(m.p.Sets, "f."+field+" = C."+g.Num.CName()+"("+a.Text+")")
-		case decl.GoBool:
-			m.p.Sets = append(m.p.Sets, "f."+field+" = C._Bool("+a.Text+")")
-		case decl.GoPointer:
-			m.p.Sets = append(m.p.Sets, "f."+field+" = C.uintptr_t(uintptr(unsafe.Pointer("+a.Text+")))")
-		default:
-			m.p.Sets = append(m.p.Sets, "*(*"+g.String()+")(unsafe.Pointer(&f."+field+")) = "+a.Text)
-		}
+		m.set(g, field, a.Text)
 	default:
 		what := m.literal(a, c)
 		last := len(m.p.Args) - 1

@@ -3,8 +3,6 @@ package match
 import (
 	"debug/dwarf"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
@@ -34,7 +32,7 @@ func (r *resolver) mirror(t *decl.Type) *Mirror {
 	s := r.cType(t).(*dwarf.StructType)
 	mr := &Mirror{Decl: t, Size: s.ByteSize}
 	before := len(r.bad)
-	mr.Lines, mr.Align = r.fields(t, mr, s, "", "", 0, "\t")
+	mr.Lines, mr.Align = r.fields(t, mr, s, "", "", 0)
 	if o := r.facts.Odd[r.facts.Types[t.CText()]]; len(r.bad) == before &&
 		(o.Align > mr.Align || r.facts.Odd[s].Align > mr.Align) {
 		r.bad.Add(t.At, t.CText()+" asks for an alignment that Go does not give",
@@ -54,7 +52,7 @@ func (r *resolver) mirror(t *decl.Type) *Mirror {
 // Invariant: no field begins before end, and each begins at a multiple of its alignment in Go. A
 // packed struct, a union or one with bit-fields has no mirror.
 func (r *resolver) fields(
-	t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64, indent string,
+	t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64,
 ) (lines []string, align int64) {
 	align = 1
 	end := int64(0)
@@ -84,7 +82,7 @@ func (r *resolver) fields(
 		}
 		names[name] = true
 		text, size, fieldAlign, what, do := r.fieldType(t, mr, f.Type, goPath+name+".", cPath+f.Name+".",
-			base+f.ByteOffset, indent)
+			base+f.ByteOffset)
 		if what != "" {
 			refuse(f, what, do)
 			continue
@@ -95,9 +93,9 @@ func (r *resolver) fields(
 			continue
 		}
 		if gap := f.ByteOffset - end; gap > 0 {
-			lines = append(lines, fmt.Sprintf("%s_ [%d]byte", indent, gap))
+			lines = append(lines, fmt.Sprintf("_ [%d]byte", gap))
 		}
-		lines = append(lines, indent+name+" "+text)
+		lines = append(lines, name+" "+text)
 		place := Field{goPath + name, cPath + f.Name, base + f.ByteOffset, cc.TypeText(f.Type, "")}
 		if cc.Anonymous(f.Type) {
 			place.CType = ""
@@ -106,7 +104,7 @@ func (r *resolver) fields(
 		end, align = f.ByteOffset+size, max(align, fieldAlign)
 	}
 	if gap := s.ByteSize - end; gap > 0 && len(s.Field) > 0 {
-		lines = append(lines, fmt.Sprintf("%s_ [%d]byte", indent, gap))
+		lines = append(lines, fmt.Sprintf("_ [%d]byte", gap))
 	}
 	if s.ByteSize%align != 0 {
 		r.bad.Add(t.At, fmt.Sprintf("%s has %d bytes, which Go would round up (a packed struct)", t.CText(),
@@ -117,7 +115,7 @@ func (r *resolver) fields(
 
 // fieldType returns a field's Go type, size and alignment, or what is wrong with it.
 func (r *resolver) fieldType(
-	t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64, indent string,
+	t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64,
 ) (text string, size, align int64, what, do string) {
 	b := cc.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
@@ -148,13 +146,13 @@ func (r *resolver) fieldType(
 		case b.Count <= 0:
 			return "", 0, 0, "is an array without a length", opaque
 		}
-		text, size, align, what, do = r.fieldType(t, mr, b.Type, goPath, cPath, base, indent)
+		text, size, align, what, do = r.fieldType(t, mr, b.Type, goPath, cPath, base)
 		if strings.HasPrefix(text, "struct {") {
 			return "", 0, 0, "is an array of structs without a name", opaque
 		}
 		return fmt.Sprintf("[%d]%s", b.Count, text), size * b.Count, align, what, do
 	case *dwarf.StructType:
-		return r.structField(t, mr, b, c, goPath, cPath, base, indent)
+		return r.structField(t, mr, b, c, goPath, cPath, base)
 	case *dwarf.PtrType:
 		if _, ok := cc.Bare(b.Type).(*dwarf.FuncType); ok {
 			return "", 0, 0, "is a pointer to a function, and a leaf function cannot call back", opaque
@@ -165,12 +163,12 @@ func (r *resolver) fieldType(
 }
 
 func (r *resolver) structField(
-	t *decl.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64, indent string,
+	t *decl.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64,
 ) (text string, size, align int64, what, do string) {
 	if b.Kind == "union" {
 		return "", 0, 0, "is a union, which Go does not have", opaque
 	}
-	if !r.mirrorable(t, b) { // otherwise the advice would go round in a circle
+	if !r.trying && !r.mirrorable(t, b) { // otherwise the advice would go round in a circle
 		return "", 0, 0, "is " + cc.TypeText(c, "") + ", of which Go can have no mirror", opaque
 	}
 	if g := r.structName(b); g != nil {
@@ -180,46 +178,32 @@ func (r *resolver) structField(
 		inner := r.layoutOf(g)
 		return g.Name, inner.Size, inner.Align, "", ""
 	}
-	if !cc.Anonymous(c) {
+	named := !cc.Anonymous(c)
+	if named && !r.trying {
 		return "", 0, 0, "is " + cc.TypeText(c, ""), "declare type NAME C." + cgoName(c, b) + " too"
 	}
-	lines, align := r.fields(t, mr, b, goPath, cPath, base, indent+"\t")
-	return "struct {\n" + strings.Join(lines, "\n") + "\n" + indent + "}", b.ByteSize, align, "", ""
+	lines, align := r.fields(t, mr, b, goPath, cPath, base)
+	text = "struct {\n" + strings.Join(lines, "\n") + "\n}"
+	if named {
+		text = cgoName(c, b)
+	}
+	return text, b.ByteSize, align, "", ""
 }
 
+// mirrorable reports whether a Go struct can be laid out as s, once the structs within are declared.
 func (r *resolver) mirrorable(t *decl.Type, s *dwarf.StructType) bool {
 	if s.Incomplete {
 		return false
 	}
-	try := &resolver{facts: r.facts, declared: r.declared, order: slices.Clone(r.order), assumed: maps.Clone(r.assumed)}
-	if try.assumed == nil {
-		try.assumed = map[string]dwarf.Type{}
-	}
-	try.assume(s)
-	try.fields(t, &Mirror{Decl: t}, s, "", "", 0, "")
+	try := *r
+	try.trying, try.bad = true, nil
+	try.fields(t, &Mirror{Decl: t}, s, "", "", 0)
 	return len(try.bad) == 0
 }
 
-// CanMirror reports whether a Go struct can be laid out as s, once the structs within are declared.
+// CanMirror is mirrorable without declarations.
 func CanMirror(facts *cc.Facts, s *dwarf.StructType) bool {
 	return (&resolver{facts: facts}).mirrorable(&decl.Type{}, s)
-}
-
-// assume declares the structs within s that have no declaration.
-func (r *resolver) assume(s *dwarf.StructType) {
-	for _, f := range s.Field {
-		c := cc.Element(f.Type)
-		inner := cc.Struct(c)
-		if inner == nil || inner.Kind != "struct" || r.structName(inner) != nil {
-			continue
-		}
-		if !cc.Anonymous(c) {
-			t := &decl.Type{Name: "_", CName: cgoName(c, inner)}
-			r.assumed[t.CText()] = inner
-			r.order = append(r.order, &decl.GoType{Kind: decl.GoMirror, Name: "_", Decl: t})
-		}
-		r.assume(inner)
-	}
 }
 
 // cgoName returns what stands behind C. for a struct. It is the typedef's name if s has none.

@@ -19,17 +19,11 @@ type resolver struct {
 	declared map[string]*decl.GoType
 	order    []*decl.GoType
 	foreign  map[string]ast.Expr
-	assumed  map[string]dwarf.Type // types that mirrorable declares, by their text in C
+	trying   bool // a struct within another one needs no declaration
 	bad      decl.Problems
 }
 
-func (r *resolver) cType(t *decl.Type) dwarf.Type {
-	c := r.facts.Types[t.CText()]
-	if s := r.assumed[t.CText()]; s != nil {
-		c = s
-	}
-	return cc.Bare(c)
-}
+func (r *resolver) cType(t *decl.Type) dwarf.Type { return cc.Bare(r.facts.Types[t.CText()]) }
 
 var basic = map[string]decl.GoKind{"bool": decl.GoBool, "string": decl.GoString, "error": decl.GoError}
 
@@ -280,7 +274,7 @@ func (m *matcher) length(i int, a decl.Arg, c dwarf.Type, field string) {
 		return
 	}
 	m.numberSize(c)
-	m.field(n.CName()+" ", field, "C."+n.CName()+"("+a.String()+")")
+	m.pass(&decl.GoType{Kind: decl.GoNumber, Num: n.Number}, field, a.String(), "")
 	if n.Size == 4 {
 		bits := map[decl.Class]int{decl.Signed: 31, decl.Unsigned: 32}[n.Class]
 		m.p.Checks = append(m.p.Checks, fmt.Sprintf("%s <= %d", a, uint64(1)<<bits-1))
