@@ -115,43 +115,29 @@ func entries(dir, without string) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// Declared returns the names that the package's files declare, and the expressions of its types.
+// Declared returns the names that the package's files declare, and what stands behind its types.
 func (pkg *Package) Declared() (names map[string]token.Position, typeOf map[string]ast.Expr) {
 	names, typeOf = map[string]token.Position{}, map[string]ast.Expr{}
-	note := func(id *ast.Ident) { names[id.Name] = pkg.Fset.Position(id.Pos()) }
-	for _, f := range pkg.Files {
-		for _, decl := range f.Decls {
-			switch decl := decl.(type) {
-			case *ast.FuncDecl:
-				if decl.Recv == nil && decl.Name.Name != "init" && decl.Name.Name != "_" {
-					note(decl.Name)
-				}
-			case *ast.GenDecl:
-				for _, spec := range decl.Specs {
-					switch s := spec.(type) {
-					case *ast.TypeSpec:
-						note(s.Name)
-						if s.TypeParams == nil {
-							typeOf[s.Name.Name] = s.Type
-						}
-					case *ast.ValueSpec:
-						for _, id := range s.Names {
-							if id.Name != "_" {
-								note(id)
-							}
-						}
-					}
-				}
-			}
+	scope := pkg.TypeCheck(nil, func(error) {}).Scope()
+	for _, name := range scope.Names() {
+		object := scope.Lookup(name)
+		names[name] = pkg.Fset.Position(object.Pos())
+		if _, isType := object.(*types.TypeName); !isType {
+			continue
+		}
+		text := types.TypeString(object.Type().Underlying(), func(*types.Package) string { return "" })
+		if e, err := parser.ParseExpr(text); err == nil {
+			typeOf[name] = e
 		}
 	}
 	return names, typeOf
 }
 
 // TypeCheck type-checks the package's files and more, without other packages and without C.
-func (pkg *Package) TypeCheck(info *types.Info, report func(error), more ...*ast.File) {
+func (pkg *Package) TypeCheck(info *types.Info, report func(error), more ...*ast.File) *types.Package {
 	conf := types.Config{FakeImportC: true, Importer: emptyImporter{}, Error: report}
-	_, _ = conf.Check("p", pkg.Fset, append(more, pkg.Files...), info)
+	checked, _ := conf.Check("p", pkg.Fset, append(more, pkg.Files...), info)
+	return checked
 }
 
 // emptyImporter gives packages without contents, unsafe excepted.
