@@ -1,10 +1,12 @@
 package decl
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -89,44 +91,44 @@ func (p *fileParser) header() {
 	}
 }
 
+// Imports returns the imports of f, each with the comment above it.
+func Imports(f *ast.File) iter.Seq2[*ast.ImportSpec, *ast.CommentGroup] {
+	return func(yield func(*ast.ImportSpec, *ast.CommentGroup) bool) {
+		for _, decl := range f.Decls {
+			g, ok := decl.(*ast.GenDecl)
+			if !ok || g.Tok != token.IMPORT {
+				continue
+			}
+			for _, spec := range g.Specs {
+				if s := spec.(*ast.ImportSpec); !yield(s, cmp.Or(s.Doc, g.Doc)) {
+					return
+				}
+			}
+		}
+	}
+}
+
 func (p *fileParser) imports() {
 	seen := false
-	for _, decl := range p.file.Decls {
-		g, ok := decl.(*ast.GenDecl)
-		if !ok || g.Tok != token.IMPORT {
-			continue
-		}
-		for _, spec := range g.Specs {
-			s := spec.(*ast.ImportSpec)
-			switch {
-			case s.Path.Value != `"C"`:
-				p.refuse(s.Pos(), "imports "+s.Path.Value, `leave it out: a declaration file imports only "C"`)
-			case s.Name != nil:
-				p.refuse(s.Pos(), `a name for import "C"`, "leave it out")
-			case seen:
-				p.refuse(s.Pos(), `a second import "C"`, "put both preambles above one")
-			default:
-				seen = true
-				doc := g.Doc
-				if s.Doc != nil {
-					doc = s.Doc
-				}
-				p.preamble(doc, s.Pos())
-			}
+	for s, doc := range Imports(p.file) {
+		switch {
+		case s.Path.Value != `"C"`:
+			p.refuse(s.Pos(), "imports "+s.Path.Value, `leave it out: a declaration file imports only "C"`)
+		case s.Name != nil:
+			p.refuse(s.Pos(), `a name for import "C"`, "leave it out")
+		case seen:
+			p.refuse(s.Pos(), `a second import "C"`, "put both preambles above one")
+		case doc == nil:
+			seen = true
+			p.refuse(s.Pos(), `no preamble above import "C"`, "write a comment with the #include lines right above it")
+		default:
+			seen = true
+			p.d.Preamble, p.d.PreambleAt = ReadPreamble(p.fset, doc)
 		}
 	}
 	if !seen {
 		p.refuse(p.file.Name.Pos(), `no import "C"`, `write it, under a comment with the #include lines`)
 	}
-}
-
-func (p *fileParser) preamble(doc *ast.CommentGroup, pos token.Pos) {
-	p.d.PreambleAt = p.at(pos)
-	if doc == nil {
-		p.refuse(pos, `no preamble above import "C"`, "write a comment with the #include lines right above it")
-		return
-	}
-	p.d.Preamble, p.d.PreambleAt = ReadPreamble(p.fset, doc)
 }
 
 func (p *fileParser) general(g *ast.GenDecl) {

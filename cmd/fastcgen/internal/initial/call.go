@@ -44,20 +44,8 @@ var cgoOwn = map[string]bool{
 func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	c := &cgoFile{path: path, file: f}
 	c.build, _, _ = decl.BuildConstraint(f)
-	for _, declared := range f.Decls {
-		g, ok := declared.(*ast.GenDecl)
-		if !ok || g.Tok != token.IMPORT {
-			continue
-		}
-		for _, spec := range g.Specs {
-			s := spec.(*ast.ImportSpec)
-			doc := s.Doc
-			if doc == nil {
-				doc = g.Doc
-			}
-			if s.Path.Value != `"C"` || doc == nil {
-				continue
-			}
+	for s, doc := range decl.Imports(f) {
+		if s.Path.Value == `"C"` && doc != nil {
 			text, at := decl.ReadPreamble(fset, doc)
 			c.preambles = append(c.preambles, cgoPreamble{decl.WithoutCgoLines(text), at})
 		}
