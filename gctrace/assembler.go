@@ -29,7 +29,8 @@ type assembler struct {
 	last   Cycle // its N is 0 before the first one
 }
 
-func (a *assembler) endLine(b []byte) {
+// endLine takes a line. cut says that the log ends within it.
+func (a *assembler) endLine(b []byte, cut bool) {
 	a.stats.Lines++
 	at := findGC(b)
 	if at < 0 && a.broken.next == posGC {
@@ -39,7 +40,13 @@ func (a *assembler) endLine(b []byte) {
 	if b = trimCR(b); at > 0 && b[at-1] == '"' {
 		b = unquote(b, at)
 	}
-	if !a.take(b, at) {
+	before := a.broken.next
+	part := a.take(b, at)
+	next := &a.broken.next
+	switch {
+	case cut && *next != before && *next >= posSpaceAt && *next < posForced:
+		a.stats.Truncated, *next = true, posGC
+	case !part:
 		a.stats.Foreign++
 	}
 }

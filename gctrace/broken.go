@@ -3,7 +3,6 @@ package gctrace
 import (
 	"bytes"
 	"regexp"
-	"strings"
 )
 
 // limit of places at which a line is tried
@@ -89,49 +88,6 @@ func find(pos position, b []byte, from int) int {
 		}
 	}
 	return -1
-}
-
-func (a *assembler) lastLine(b []byte) {
-	if !a.cutOff(b) {
-		a.endLine(b)
-		return
-	}
-	a.stats.Lines++
-	a.stats.Truncated = true
-}
-
-func (a *assembler) cutOff(b []byte) bool {
-	var v values
-	if p, start := a.bestStart(&v, b, findGC(b)); p.next >= posSpaceAt {
-		if p.next >= posForced || !begins(p.next, b[start+p.used:]) {
-			return false
-		}
-		a.giveUp()
-		return true
-	}
-	k := &a.broken
-	if k.next < posUtil || k.next >= posForced {
-		return false
-	}
-	for from := k.next; from >= k.floor(); from-- {
-		try := k.v
-		if p := match(&try, from, b, false); p.used > 0 && p.next < posForced && begins(p.next, b[p.used:]) {
-			k.next = posGC
-			return true
-		}
-	}
-	return false
-}
-
-func begins(pos position, rest []byte) bool {
-	if len(rest) == 0 {
-		return true
-	}
-	if pos > posGC && grammar[pos-1].decimal && string(rest) == "." {
-		return true
-	}
-	t := &grammar[pos]
-	return t.scale == 0 && (strings.HasPrefix(t.lit, string(rest)) || strings.HasPrefix(t.alt, string(rest)))
 }
 
 // Loggers and Docker put lines into strings of JSON. docker compose and kubectl prefix them.

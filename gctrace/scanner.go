@@ -116,11 +116,7 @@ func (s *Scanner) Stats() Stats {
 func (s *Scanner) next() bool {
 	for len(s.lines.ready) == 0 && s.src.Scan() {
 		b := s.choose(s.src.Bytes())
-		if s.cut {
-			s.lines.lastLine(trimCR(b))
-		} else {
-			s.lines.endLine(b)
-		}
+		s.lines.endLine(b, s.cut)
 	}
 	for i := 0; len(s.lines.ready) == 0 && i < len(s.all); i++ {
 		s.lines = s.all[i]
