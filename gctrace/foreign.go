@@ -5,8 +5,10 @@ import (
 	"regexp"
 )
 
-// The forms in which the runtime writes seconds, and milliseconds below 10.
+// The forms of numbers, and those in which the runtime writes seconds, and milliseconds below 10.
 var (
+	digitsForm  = regexp.MustCompile(`^\d+`)
+	decimalForm = regexp.MustCompile(`^\d+(\.\d+)?`)
 	secondsForm = regexp.MustCompile(`^\d+\.\d{3}`)
 	millisForm  = regexp.MustCompile(`^(0\.0\d\d|0\.[1-9]\d|[1-9]\.\d)`)
 )
@@ -21,27 +23,26 @@ var (
 // because a wrong figure is worse than a lost one.
 func ownLength(pos position, b []byte) int {
 	t, next := &grammar[pos], &grammar[pos+1]
-	n, _ := t.number(b)
-	if n == 0 {
-		return 0
+	text := digitsForm.Find(b)
+	if t.decimal {
+		text = decimalForm.Find(b)
 	}
-	text := b[:n+digits(b[n:])]
 	if at := clockAt(b, len(text)); at >= 0 {
 		return at
 	}
-	rest := b[n:]
-	if len(rest) == 0 || hasPrefix(rest, next.lit) || next.wrapped(rest) || next.alt != "" && hasPrefix(rest, next.alt) {
-		return n
-	}
-	rest = b[len(text):]
+	rest := b[len(text):]
 	switch {
+	case len(text) == 0:
+		return 0
+	case len(rest) == 0, hasPrefix(rest, next.lit), next.wrapped(rest), next.alt != "" && hasPrefix(rest, next.alt):
+		return len(text)
 	case pos == posAt:
 		return len(secondsForm.Find(text))
 	case bytes.IndexByte(text, '.') >= 0:
 		return len(millisForm.Find(text))
 	case text[0] == '0':
 		return 1
-	case t.decimal && len(text) == 1, len(rest) > 0 && !lineStart.Match(rest):
+	case t.decimal && len(text) == 1, !lineStart.Match(rest):
 		return 0
 	}
 	return len(text)
@@ -65,14 +66,6 @@ var lineStart = regexp.MustCompile(`^([\x00-\x1fA-Za-z\x80-\x{10ffff}{[(<>"'=*#$
 
 // findGC returns the index of the first "gc " in b, or -1. Foreign lines spend most time here.
 func findGC(b []byte) int { return bytes.Index(b, []byte("gc ")) }
-
-func digits(b []byte) int {
-	n := 0
-	for n < len(b) && isDigit(b[n]) {
-		n++
-	}
-	return n
-}
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 

@@ -150,7 +150,6 @@ func (v *values) cycle() Cycle {
 type progress struct {
 	next position
 	used int
-	last int // of the last matched token
 }
 
 // match reads tokens from b on. A torn line may have foreign text behind any of them.
@@ -187,7 +186,6 @@ func match(v *values, from position, b []byte, torn bool) progress {
 // take moves past a token of n bytes, which says x.
 func (p *progress) take(v *values, x int64, n int) {
 	v[p.next] = x
-	p.last = p.used
 	p.used += n
 	p.next++
 }
@@ -204,7 +202,7 @@ func (t *token) number(b []byte) (n int, x int64) {
 	for n < len(b) && isDigit(b[n]) {
 		next := x*10 + int64(b[n]-'0')
 		if next > t.max {
-			return n, x * t.scale
+			return 0, 0
 		}
 		x = next
 		n++

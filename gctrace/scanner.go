@@ -131,17 +131,9 @@ func Parse(line []byte) (Cycle, error) {
 	var v values
 	p := match(&v, posGC, line, false)
 	if !p.complete(line) {
-		return Cycle{}, syntaxError(p, line)
+		have := line[p.used:]
+		return Cycle{}, fmt.Errorf("gctrace: byte %d: %q is not how a gctrace line goes on; pass one whole line as "+
+			"GODEBUG=gctrace=1 prints it, or a Scanner the log as it is", p.used, have[:min(len(have), 24)])
 	}
 	return v.cycle(), nil
-}
-
-func syntaxError(p progress, line []byte) error {
-	at := p.used
-	if at < len(line) && isDigit(line[at]) && p.next > posGC && grammar[p.next-1].scale != 0 {
-		at = p.last // it is out of range
-	}
-	have := line[at:]
-	return fmt.Errorf("gctrace: byte %d: %q is not how a gctrace line goes on; pass one whole line as "+
-		"GODEBUG=gctrace=1 prints it, or a Scanner the log as it is", at, have[:min(len(have), 24)])
 }
