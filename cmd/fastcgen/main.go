@@ -147,9 +147,7 @@ func (a *app) wrong(format string, args ...any) int {
 
 func (a *app) report(err error) {
 	if list, ok := errors.AsType[decl.Problems](err); ok {
-		for _, p := range list.Sorted() {
-			fmt.Fprintln(a.stderr, p)
-		}
+		fmt.Fprintln(a.stderr, list)
 		return
 	}
 	fmt.Fprintf(a.stderr, "fastcgen: %v\n", err)

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -283,12 +284,20 @@ func (p *fileParser) inoutDirective(f *Func, dir directive) {
 			"write a parameter, len(x), cap(x), a literal or C.NAME")
 		return
 	}
-	if _, twice := f.Inouts[name]; twice {
-		p.bad.Add(dir.at, "a second //fastc:inout of "+name, "leave one out")
-		return
+	if p.ofResult(f, dir, name) {
+		f.Inouts[name] = a
 	}
-	f.Inouts[name] = a
-	f.atOf = append(f.atOf, Clause{dir.word, name, dir.restAt})
+}
+
+// ofResult notes a directive about a result, and refuses a second one.
+func (p *fileParser) ofResult(f *Func, dir directive, result string) bool {
+	c := Clause{dir.word, result, dir.restAt}
+	if slices.ContainsFunc(f.atOf, func(o Clause) bool { return o.word == c.word && o.result == result }) {
+		p.bad.Add(dir.at, "a second //fastc:"+dir.word+" of "+result, "leave one out")
+		return false
+	}
+	f.atOf = append(f.atOf, c)
+	return true
 }
 
 func (p *fileParser) writesDirective(f *Func, dir directive) {
@@ -306,10 +315,7 @@ func (p *fileParser) writesDirective(f *Func, dir directive) {
 		p.bad.Add(dir.restAt, "//fastc:writes "+dir.rest+" says that C writes no element", do)
 		return
 	}
-	if _, twice := f.Writes[name]; twice {
-		p.bad.Add(dir.at, "a second //fastc:writes of "+name, "leave one out")
-		return
+	if p.ofResult(f, dir, name) {
+		f.Writes[name] = Condition{Text: text, At: dir.restAt}
 	}
-	f.Writes[name] = Condition{Text: text, At: dir.restAt}
-	f.atOf = append(f.atOf, Clause{dir.word, name, dir.restAt})
 }

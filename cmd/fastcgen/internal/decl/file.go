@@ -144,23 +144,17 @@ func (f *Func) passes(name string) bool {
 }
 
 // Param returns the parameter of that name, or nil.
-func (f *Func) Param(name string) *Param {
-	for i := range f.Params {
-		if f.Params[i].Name == name {
-			return &f.Params[i]
-		}
-	}
-	return nil
-}
+func (f *Func) Param(name string) *Param { return find(f.Params, name) }
 
-// Result returns the result of that name, or an empty one.
-func (f *Func) Result(name string) Param {
-	for _, r := range f.Results {
-		if r.Name == name {
-			return r
-		}
+// Result returns the result of that name, or nil.
+func (f *Func) Result(name string) *Param { return find(f.Results, name) }
+
+func find(list []Param, name string) *Param {
+	i := slices.IndexFunc(list, func(p Param) bool { return p.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return Param{}
+	return &list[i]
 }
 
 func (f *Func) out(name string) bool {
@@ -223,8 +217,7 @@ func (f *Func) SiteName() string { return f.Name + "Site" }
 
 // NameTaken reports whether a parameter or result has that name.
 func (f *Func) NameTaken(name string) bool {
-	return f.Param(name) != nil || f.ErrName == name ||
-		slices.ContainsFunc(f.Results, func(r Param) bool { return r.Name == name })
+	return f.Param(name) != nil || f.Result(name) != nil || f.ErrName == name
 }
 
 // BuildConstraint returns the //go:build line of a file, or nil.

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -69,7 +70,7 @@ func (p *fileParser) params(f *Func, list *ast.FieldList) {
 func (p *fileParser) newName(f *Func, id *ast.Ident, what string) {
 	switch {
 	case id.Name == "_":
-	case Reserved[id.Name]:
+	case Reserved(id.Name):
 		p.refuse(id.Pos(), "the "+what+id.Name+" hides what the generated code uses by that name", "rename it")
 	case f.NameTaken(id.Name):
 		p.refuse(id.Pos(), "a second "+id.Name, "rename one")
@@ -191,19 +192,18 @@ func GoResults(f *Func) string {
 	return " (" + strings.Join(list, ", ") + ")"
 }
 
-var Reserved = map[string]bool{
-	"C": true, "unsafe": true, "fastc": true, "runtime": true, "errors": true, "syscall": true, "time": true,
-	"cgo": true,
-	"len": true, "cap": true, "panic": true, "nil": true, "true": true, "false": true, "error": true, "string": true,
-	"bool": true, "byte": true, "rune": true, "int": true, "uint": true, "uintptr": true, "int8": true, "int16": true,
-	"int32": true,
-	"int64": true, "uint8": true, "uint16": true, "uint32": true, "uint64": true, "float32": true, "float64": true,
-	"init": true, "_": true,
-}
+// Reserved reports whether generated code uses a name.
+func Reserved(name string) bool { return slices.Contains(reserved, name) }
+
+var reserved = strings.Fields(`C unsafe fastc runtime errors syscall time cgo len cap panic nil true false error string
+	bool byte rune int uint uintptr int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 init _`)
 
 // parseArg reads an argument in //fastc:call: an expression of Go in one of ArgKind's forms.
 func (p *fileParser) parseArg(f *Func, e ast.Expr, at token.Position) (Arg, bool) {
 	const do = "write a parameter, len(x), cap(x), &result, a literal or C.NAME"
+	if kind, text, ok := literal(e); ok {
+		return Arg{kind, text, at}, true
+	}
 	refuse := func(what, do string) (Arg, bool) {
 		p.bad.Add(at, what, do)
 		return Arg{}, false
@@ -236,15 +236,15 @@ func (p *fileParser) parseArg(f *Func, e ast.Expr, at token.Position) (Arg, bool
 		}
 		return Arg{kind, x.Name, at}, true
 	case *ast.UnaryExpr:
-		return p.parseUnary(f, e, at)
-	case *ast.BasicLit:
-		switch e.Kind {
-		case token.INT:
-			return intLiteral(e.Value, at), true
-		case token.FLOAT:
-			return Arg{ArgFloat, e.Value, at}, true
+		id, ok := e.X.(*ast.Ident)
+		switch {
+		case !ok || e.Op != token.AND:
+		case f.Result(id.Name) != nil && id.Name != "_":
+			return Arg{ArgResult, id.Name, at}, true
+		default:
+			return refuse(f.Name+" has no result "+id.Name,
+				"name the result, as in ("+id.Name+" int32); a parameter is passed without &")
 		}
-		return refuse(e.Value+" as an argument", do)
 	case *ast.SelectorExpr:
 		if name, ok := PlainC(e); ok {
 			return Arg{ArgC, name, at}, true
@@ -253,36 +253,24 @@ func (p *fileParser) parseArg(f *Func, e ast.Expr, at token.Position) (Arg, bool
 	return refuse(ExprText(e)+" as an argument", do)
 }
 
-func intLiteral(text string, at token.Position) Arg {
-	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
-		text = strconv.FormatUint(n, 10)
+// literal returns a number as C reads it.
+func literal(e ast.Expr) (kind ArgKind, text string, ok bool) {
+	minus := ""
+	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.SUB {
+		minus, e = "-", u.X
 	}
-	return Arg{ArgInt, text, at}
-}
-
-func (p *fileParser) parseUnary(f *Func, e *ast.UnaryExpr, at token.Position) (Arg, bool) {
-	if id, ok := e.X.(*ast.Ident); ok && e.Op == token.AND {
-		for _, r := range f.Results {
-			if r.Name == id.Name && id.Name != "_" {
-				return Arg{ArgResult, id.Name, at}, true
-			}
+	lit, ok := e.(*ast.BasicLit)
+	switch {
+	case ok && lit.Kind == token.INT:
+		text = lit.Value
+		if n, err := strconv.ParseUint(text, 0, 64); err == nil {
+			text = strconv.FormatUint(n, 10)
 		}
-		p.bad.Add(at, f.Name+" has no result "+id.Name,
-			"name the result, as in ("+id.Name+" int32); a parameter is passed without &")
-		return Arg{}, false
+		return ArgInt, minus + text, true
+	case ok && lit.Kind == token.FLOAT:
+		return ArgFloat, minus + lit.Value, true
 	}
-	if lit, ok := e.X.(*ast.BasicLit); ok && e.Op == token.SUB {
-		switch lit.Kind {
-		case token.INT:
-			a := intLiteral(lit.Value, at)
-			a.Text = "-" + a.Text
-			return a, true
-		case token.FLOAT:
-			return Arg{ArgFloat, "-" + lit.Value, at}, true
-		}
-	}
-	p.bad.Add(at, ExprText(e)+" as an argument", "write a parameter, len(x), cap(x), &result, a literal or C.NAME")
-	return Arg{}, false
+	return 0, "", false
 }
 
 func ExprText(e ast.Expr) string { return types.ExprString(e) }

@@ -211,7 +211,7 @@ func (p *fileParser) clashes() {
 			p.bad.Add(n.At, n.Text+" is declared at line "+strconv.Itoa(first.Line)+" too", "rename one")
 		}
 		seen[n.Text] = n.At
-		if Reserved[n.Text] {
+		if Reserved(n.Text) {
 			p.bad.Add(n.At, n.Text+" hides what the generated code uses by that name", "rename it")
 		}
 	}

@@ -26,22 +26,18 @@ func (p Problem) String() string {
 
 type Problems []Problem
 
+// Error returns the problems in the order of the file, each once.
 func (l Problems) Error() string {
-	lines := make([]string, len(l))
-	for i, p := range l.Sorted() {
-		lines[i] = p.String()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Sorted returns the problems in the order of the file, each once.
-func (l Problems) Sorted() Problems {
 	s := slices.Clone(l)
 	slices.SortStableFunc(s, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.At.Filename, b.At.Filename), cmp.Compare(a.At.Line, b.At.Line),
 			cmp.Compare(a.At.Column, b.At.Column))
 	})
-	return slices.Compact(s)
+	var lines []string
+	for _, p := range slices.Compact(s) {
+		lines = append(lines, p.String())
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (l *Problems) Add(at token.Position, what, do string) {

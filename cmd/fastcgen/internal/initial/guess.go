@@ -88,7 +88,7 @@ func (g *guesser) all() {
 }
 
 func (g *guesser) free(name string) string {
-	for g.taken[name] || decl.Reserved[name] || token.IsKeyword(name) {
+	for g.taken[name] || decl.Reserved(name) || token.IsKeyword(name) {
 		name += "C"
 	}
 	g.taken[name] = true
@@ -166,7 +166,7 @@ func (g *guesser) name(u *guess, i int, names []string) string {
 		}
 	}
 	for n, k := name, 2; ; n, k = name+strconv.Itoa(k), k+1 {
-		if !slices.Contains(names, n) && !g.taken[n] && !decl.Reserved[n] && token.IsIdentifier(n) {
+		if !slices.Contains(names, n) && !g.taken[n] && !decl.Reserved(n) && token.IsIdentifier(n) {
 			return n
 		}
 	}

@@ -3,6 +3,7 @@ package match
 import (
 	"debug/dwarf"
 	"fmt"
+	"slices"
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
@@ -224,7 +225,7 @@ func fieldName(c string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(c, "_") {
 		switch upper := strings.ToUpper(part); {
-		case initialisms[upper]:
+		case slices.Contains(initialisms, upper):
 			b.WriteString(upper)
 		case part != "":
 			b.WriteString(upper[:1] + part[1:])
@@ -240,9 +241,4 @@ func fieldName(c string) string {
 	return name
 }
 
-var initialisms = map[string]bool{
-	"API": true, "CPU": true, "DNS": true, "EOF": true, "GID": true, "HTTP": true, "ID": true, "IP": true, "JSON": true,
-	"PID": true,
-	"RAM": true, "RPC": true, "SQL": true, "TCP": true, "TLS": true, "TTL": true, "UDP": true, "UID": true, "URI": true,
-	"URL": true, "XML": true,
-}
+var initialisms = strings.Fields("API CPU DNS EOF GID HTTP ID IP JSON PID RAM RPC SQL TCP TLS TTL UDP UID URI URL XML")

@@ -160,15 +160,13 @@ func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
 	n, isNumber := m.facts.Number(c)
 	text, ok := a.Text, true
 	switch a.Kind {
-	case decl.ArgInt:
-		if ok = isNumber && n.Class == decl.Float; ok {
-			text, ok = floatText(a.Text, n)
-		} else if ok = isNumber && fits(a.Text, n); ok {
-			text = intText(a.Text)
-		}
-	case decl.ArgFloat:
-		if ok = isNumber && n.Class == decl.Float; ok {
-			text, ok = floatText(a.Text, n)
+	case decl.ArgInt, decl.ArgFloat:
+		switch ok = isNumber; {
+		case !ok:
+		case n.Class == decl.Float:
+			text, ok = floatText(text, n)
+		default:
+			text, ok = intText(text), a.Kind == decl.ArgInt && fits(text, n)
 		}
 	case decl.ArgBool:
 		ok = cc.IsBool(c)
@@ -232,12 +230,8 @@ func intText(text string) string {
 
 func floatText(text string, n cc.Number) (s string, ok bool) {
 	s = strings.ReplaceAll(text, "_", "")
-	digits, negative := strings.CutPrefix(s, "-")
-	if i, isInt := new(big.Int).SetString(digits, 0); isInt {
+	if i, isInt := new(big.Int).SetString(s, 0); isInt {
 		s = i.String() + ".0"
-		if negative {
-			s = "-" + s
-		}
 	}
 	_, err := strconv.ParseFloat(s, int(n.Size*8))
 	return s, err == nil

@@ -11,7 +11,7 @@ import (
 )
 
 func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
-	q := m.f.Result(a.Text)
+	q := *m.f.Result(a.Text)
 	if _, twice := m.p.Outs[a.Text]; twice {
 		m.bad.Add(a.At, "&"+a.Text+" is passed twice", "name another result")
 		return
