@@ -88,14 +88,11 @@ func (r *releaser) try(dir string) error {
 // environment has the published modules come from proxy alone, and a new module cache, so that no
 // version is kept that was not published.
 func environment(dir, proxy string) ([]string, error) {
-	cache, err := output(".", nil, "go", "env", "GOMODCACHE")
+	out, err := output(".", nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
 		return nil, err
 	}
-	others, err := output(".", nil, "go", "env", "GOPROXY")
-	if err != nil {
-		return nil, err
-	}
+	cache, others, _ := strings.Cut(out, "\n")
 	from := []string{"file://" + filepath.ToSlash(proxy), "file://" +
 		filepath.ToSlash(filepath.Join(cache, "cache", "download")), others}
 	return append(os.Environ(),
