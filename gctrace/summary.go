@@ -209,14 +209,13 @@ func (w Window) Holds(c Cycle) bool {
 // order, and may go beyond the window.
 //
 // Collections includes those whose lines are missing, the other sums do not. Times are low by up to
-// a tenth, because lines round down. CPUPercent uses GOMAXPROCS of each stretch, and is absent if a
-// cycle has Procs 0. AllocBytes is an estimate. Each cycle adds its HeapAfter less the HeapLive of
-// the cycle before.
+// a tenth, because lines round down. CPUPercent uses GOMAXPROCS of each stretch. AllocBytes is an
+// estimate. Each cycle adds its HeapAfter less the HeapLive of the cycle before.
 //
 // Without cycles and with a To, sums and CPUPercent are 0, and Pace, Procs, heap and longest pause
 // are absent. Without cycles and To, or with To before From, all but Collections is absent.
 func Summarize(cycles iter.Seq[Cycle], w Window) Summary {
-	t := tally{procsKnown: true}
+	var t tally
 	end := w.From
 	for c := range cycles {
 		allocated := t.allocatedBefore(c)
@@ -235,15 +234,14 @@ func Summarize(cycles iter.Seq[Cycle], w Window) Summary {
 }
 
 type tally struct {
-	n, forced  int64
-	missing    int64
-	wall       WallPhases
-	cpu        CPUPhases
-	pauseMax   time.Duration
-	last       Cycle
-	lastEnd    time.Duration
-	procsKnown bool
-	capacity   float64 // all Ps' CPU time up to lastEnd, in ns
+	n, forced int64
+	missing   int64
+	wall      WallPhases
+	cpu       CPUPhases
+	pauseMax  time.Duration
+	last      Cycle
+	lastEnd   time.Duration
+	capacity  float64 // all Ps' CPU time up to lastEnd, in ns
 
 	before, after, live, goal sizes
 
@@ -278,7 +276,6 @@ func (t *tally) add(c Cycle, since time.Duration, allocated Value[int64]) {
 	if x, ok := allocated.Get(); ok {
 		t.allocated = Of(t.allocated.v + x)
 	}
-	t.procsKnown = t.procsKnown && c.Procs > 0
 	t.lastEnd = max(since, c.End())
 	t.capacity += float64(t.lastEnd-since) * float64(c.Procs)
 	t.last = c
@@ -317,12 +314,10 @@ func (t *tally) summary(from, to time.Duration) Summary {
 	s.Pace = Of((to - from) / time.Duration(s.Collections))
 	s.Heap = Heap{Before: t.before.rng(), After: t.after.rng(), Live: t.live.rng(), Goal: t.goal.rng()}
 	s.AllocBytes = t.allocated
-	if t.procsKnown {
-		s.Procs = Of(t.last.Procs)
-		capacity := t.capacity + float64(to-t.lastEnd)*float64(t.last.Procs)
-		if capacity > 0 {
-			s.CPUPercent = Of(float64(t.cpu.total()) / capacity * 100)
-		}
+	s.Procs = Of(t.last.Procs)
+	capacity := t.capacity + float64(to-t.lastEnd)*float64(t.last.Procs)
+	if capacity > 0 {
+		s.CPUPercent = Of(float64(t.cpu.total()) / capacity * 100)
 	}
 	return s
 }
