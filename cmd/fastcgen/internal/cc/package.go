@@ -20,7 +20,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,10 +36,7 @@ type Package struct {
 	holds      bool
 	Fset       *token.FileSet
 	Files      []*ast.File
-	CFiles     []string
-	cFlags     []string
-	cppFlags   []string
-	pkgConfig  []string
+	Build      *build.Package
 }
 
 func Load(ctx context.Context, d *decl.File, out, temp string) (*Package, error) {
@@ -67,7 +64,12 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 	}
 	bctx := build.Default
 	bctx.CgoEnabled, bctx.BuildTags = true, append(tags, decl.DeclarationTag)
-	bctx.ReadDir = func(name string) ([]fs.FileInfo, error) { return entries(name, filepath.Base(out)) }
+	bctx.OpenFile = func(name string) (io.ReadCloser, error) {
+		if filepath.Base(name) == filepath.Base(out) {
+			return io.NopCloser(strings.NewReader("//go:build ignore\n\npackage ignore\n")), nil
+		}
+		return os.Open(name)
+	}
 	bp, err := bctx.ImportDir(dir, 0)
 	if _, several := errors.AsType[*build.MultiplePackageError](err); several {
 		return nil, fmt.Errorf("%w: a folder has one package: move the files of the other one", err)
@@ -76,8 +78,7 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 	}
 	names := slices.Concat(bp.GoFiles, bp.CgoFiles)
 	pkg := &Package{
-		Shell: Shell{dir, temp}, holds: slices.Contains(names, base), Fset: token.NewFileSet(),
-		CFiles: bp.CFiles, cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, pkgConfig: bp.CgoPkgConfig,
+		Shell: Shell{dir, temp}, Build: bp, holds: slices.Contains(names, base), Fset: token.NewFileSet(),
 	}
 	for _, n := range names {
 		f, err := parser.ParseFile(pkg.Fset, filepath.Join(near, n), nil,
@@ -96,23 +97,6 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 	}
 	pkg.ImportPath = strings.TrimSpace(importPath)
 	return pkg, nil
-}
-
-func entries(dir, without string) ([]fs.FileInfo, error) {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var infos []fs.FileInfo
-	for _, e := range list {
-		if e.Name() == without {
-			continue
-		}
-		if fi, err := e.Info(); err == nil {
-			infos = append(infos, fi)
-		}
-	}
-	return infos, nil
 }
 
 // Declared returns the names that the package's files declare, and what stands behind its types.

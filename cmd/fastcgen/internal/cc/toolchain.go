@@ -48,14 +48,15 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 	if err != nil {
 		return nil, err
 	}
-	tc.flags = slices.Concat(words(env["CGO_CPPFLAGS"]), words(env["CGO_CFLAGS"]), fromConfig, pkg.cppFlags, pkg.cFlags)
+	tc.flags = slices.Concat(words(env["CGO_CPPFLAGS"]), words(env["CGO_CFLAGS"]), fromConfig,
+		pkg.Build.CgoCPPFLAGS, pkg.Build.CgoCFLAGS)
 	for _, c := range []struct {
 		line, variable string
 		flags          []string
 	}{
-		{"pkg-config: " + strings.Join(pkg.pkgConfig, " "), "CGO_CFLAGS", fromConfig},
-		{"CPPFLAGS", "CGO_CPPFLAGS", pkg.cppFlags},
-		{"CFLAGS", "CGO_CFLAGS", pkg.cFlags},
+		{"pkg-config: " + strings.Join(pkg.Build.CgoPkgConfig, " "), "CGO_CFLAGS", fromConfig},
+		{"CPPFLAGS", "CGO_CPPFLAGS", pkg.Build.CgoCPPFLAGS},
+		{"CFLAGS", "CGO_CFLAGS", pkg.Build.CgoCFLAGS},
 	} {
 		allow, disallow := env[c.variable+"_ALLOW"], env[c.variable+"_DISALLOW"]
 		if err := checkFlags(c.line, c.variable, allow, disallow, c.flags); err != nil {
@@ -69,16 +70,16 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 }
 
 func pkgConfig(ctx context.Context, program string, pkg *Package) ([]string, error) {
-	if len(pkg.pkgConfig) == 0 {
+	if len(pkg.Build.CgoPkgConfig) == 0 {
 		return nil, nil
 	}
-	asked := strings.Join(pkg.pkgConfig, " ")
+	asked := strings.Join(pkg.Build.CgoPkgConfig, " ")
 	if _, err := exec.LookPath(program); err != nil {
 		return nil, fmt.Errorf("no %s, which #cgo pkg-config: %s needs: install it (Debian: pkg-config; macOS: brew "+
 			"install pkgconf) or set PKG_CONFIG",
 			program, asked)
 	}
-	out, err := pkg.Run(ctx, "", append([]string{program, "--cflags"}, pkg.pkgConfig...)...)
+	out, err := pkg.Run(ctx, "", append([]string{program, "--cflags"}, pkg.Build.CgoPkgConfig...)...)
 	if err != nil {
 		return nil, fmt.Errorf("#cgo pkg-config: %s: install the library's development package\n%w", asked, err)
 	}
@@ -165,33 +166,16 @@ func FirstLine(s string) string {
 	return line
 }
 
+var (
+	word    = regexp.MustCompile(`('[^']*'|"[^"]*"|\\(?s:.)|[^\s'"\\])+`)
+	quoting = regexp.MustCompile(`'([^']*)'|"([^"]*)"|\\((?s:.))`)
+)
+
+// words splits a list of flags as the go command and pkg-config quote them.
 func words(s string) []string {
-	var list []string
-	var w []byte
-	in, quoted := false, byte(0)
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case quoted != 0 && c == quoted:
-			quoted = 0
-		case quoted != 0:
-			w = append(w, c)
-		case c == '\'' || c == '"':
-			quoted, in = c, true
-		case c == '\\' && i+1 < len(s):
-			i++
-			w, in = append(w, s[i]), true
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			if in {
-				list, w = append(list, string(w)), nil
-			}
-			in = false
-		default:
-			w, in = append(w, c), true
-		}
-	}
-	if in {
-		list = append(list, string(w))
+	list := word.FindAllString(s, -1)
+	for i, w := range list {
+		list[i] = quoting.ReplaceAllString(w, "$1$2$3")
 	}
 	return list
 }

@@ -54,7 +54,7 @@ func Warnings(
 		warn("the C compiler writes assembly that is not for ELF: run fastcgen on Linux to see what may block")
 		return list
 	}
-	for _, name := range pkg.CFiles {
+	for _, name := range pkg.Build.CFiles {
 		look(name, "", name)
 	}
 	var callers, called []string
