@@ -54,7 +54,6 @@ var refusals = []struct{ src, want, from, to string }{
 		"var x int\n",
 		"",
 	},
-	{"//" + strings.Repeat("x", 1<<20), "1:1: more than 1 MiB; split the file", "", ""},
 
 	// Types and constants.
 	{"type T struct{}\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go " +

@@ -13,15 +13,10 @@ import (
 	"strings"
 )
 
-const maxDeclaration = 1 << 20
-
 // Parse reads a declaration file. One run reports all problems of a file. A function with a problem
 // stays in part, so that its name is known to the rest. Either a declaration reads a directive, or
 // strays refuses it.
 func Parse(path string, src []byte) (*File, error) {
-	if len(src) > maxDeclaration {
-		return nil, Problems{{token.Position{Filename: path, Line: 1, Column: 1}, "more than 1 MiB", "split the file"}}
-	}
 	p := &fileParser{fset: token.NewFileSet(), src: string(src), d: &File{Path: path}, done: map[*ast.Comment]bool{}}
 	file, err := parser.ParseFile(p.fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {

@@ -20,6 +20,7 @@ type guess struct {
 	at            token.Position
 	calls         []*cgoCall
 	params        []dwarf.Type
+	result        dwarf.Type
 	decl          decl.Func
 	args          []string
 	clauses       []string
@@ -77,13 +78,13 @@ func (g *guesser) all() {
 		g.functions[u.cName] = true
 		u.goName = g.free(goName(u.cName))
 		fn := functionOf(g.facts, u.typeText())
-		u.params = fn.ParamType
+		u.params, u.result = fn.ParamType, fn.ReturnType
 		if ptr := cc.Pointer(fn.ReturnType); ptr != nil {
 			g.owned[cc.Struct(ptr.Type)] = true
 		}
 	}
 	for _, u := range g.list {
-		g.guess(u, functionOf(g.facts, u.typeText()).ReturnType)
+		g.guess(u)
 	}
 }
 
@@ -116,8 +117,8 @@ func goName(c string) string {
 	return "c" + c
 }
 
-func (g *guesser) guess(u *guess, result dwarf.Type) {
-	for _, t := range append(slices.Clone(u.params), result) {
+func (g *guesser) guess(u *guess) {
+	for _, t := range append(slices.Clone(u.params), u.result) {
 		if _, ok := t.(*dwarf.DotDotDotType); ok {
 			u.refuse("it has variable arguments, or no prototype: write (void) where C takes none")
 			return
@@ -133,7 +134,7 @@ func (g *guesser) guess(u *guess, result dwarf.Type) {
 			return
 		}
 	}
-	g.result(u, result)
+	g.result(u, u.result)
 	lengths, slice := map[int]string{}, map[int]bool{}
 	names := make([]string, len(u.params))
 	for i, c := range u.params {

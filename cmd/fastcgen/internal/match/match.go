@@ -103,9 +103,9 @@ func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*r
 	for _, t := range d.Types {
 		r.declare(t)
 	}
-	for _, t := range d.Types {
-		if g := r.declared[t.Name]; g != nil && g.Kind == decl.GoMirror {
-			mirrors = append(mirrors, r.mirror(t))
+	for _, g := range r.order {
+		if g.Kind == decl.GoMirror {
+			mirrors = append(mirrors, r.mirror(g.Decl))
 		}
 	}
 	return r, mirrors
