@@ -137,7 +137,12 @@ func (p *fileParser) consistent(f *Func) {
 			p.bad.Add(r.At, t+" is a type here, and the name of a parameter or result", "rename that")
 		}
 	}
-	p.ofResults(f)
+	for _, c := range f.atOf {
+		if !f.out(c.result) {
+			p.bad.Add(c.at, fmt.Sprintf("//fastc:%s %s, which C gets no address of", c.word, c.result),
+				"pass &"+c.result+" in //fastc:call")
+		}
+	}
 	if site := f.SiteName(); f.Budget != nil && f.NameTaken(site) {
 		p.bad.Add(f.At, site+" is the name of a parameter or result, and of the variable that holds the budget",
 			"rename the parameter or result")
@@ -151,15 +156,6 @@ func (p *fileParser) consistent(f *Func) {
 	if f.AlwaysSlow() && f.Yields != nil {
 		p.bad.Add(f.At, "//fastc:yield on a function that is always slow, where cgo lets others run",
 			"leave //fastc:yield out")
-	}
-}
-
-func (p *fileParser) ofResults(f *Func) {
-	for _, c := range f.atOf {
-		if !f.out(c.result) {
-			p.bad.Add(c.at, fmt.Sprintf("//fastc:%s %s, which C gets no address of", c.word, c.result),
-				"pass &"+c.result+" in //fastc:call")
-		}
 	}
 }
 

@@ -1,48 +1,17 @@
 package emit
 
 import (
-	"regexp"
-	"slices"
 	"strings"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
+// locals are the names of a wrapper's variables.
 type locals struct{ frame, slow, code, zero string }
 
-func localsOf(f *decl.Func) locals {
-	free := func(names ...string) string {
-		for _, n := range names {
-			if !f.NameTaken(n) && !mentioned(f, n) && !converts(f, n) {
-				return n
-			}
-		}
-		return names[len(names)-1] + "OfFastc"
-	}
-	return locals{free("f", "frame"), free("slow", "slowFrame"), free("errno", "code"), free("zero", "none")}
-}
-
-var words = regexp.MustCompile(`[\w\x{80}-\x{10ffff}]+`)
-
-func mentioned(f *decl.Func, name string) bool {
-	return slices.ContainsFunc(f.Conditions(), func(c decl.Condition) bool {
-		return slices.Contains(words.FindAllString(c.Text, -1), name)
-	})
-}
-
-func converts(f *decl.Func, name string) bool {
-	return slices.ContainsFunc(f.Results, func(r decl.Param) bool { return r.Typ.Base() == name })
-}
-
-func (v locals) rename(s string) string {
-	if v.frame == "f" {
-		return s
-	}
-	if rest, ok := strings.CutPrefix(s, "f."); ok {
-		s = v.frame + "." + rest
-	}
-	return strings.NewReplacer("(f.", "("+v.frame+".", "&f.", "&"+v.frame+".").Replace(s)
+func localsOf(p *match.Plan) locals {
+	f := p.Func
+	return locals{p.Frame, f.Local("slow", "slowFrame"), f.Local("errno", "code"), f.Local("zero", "none")}
 }
 
 func sentence(p *match.Plan) string {

@@ -31,7 +31,7 @@ import (
 
 func (g *File) Text() ([]byte, error) {
 	body := &strings.Builder{}
-	g.GoTypes(body, true)
+	g.GoTypes(body)
 	for _, c := range g.Decl.Consts {
 		body.WriteString("\n" + c.Text + "\n")
 	}
@@ -94,41 +94,31 @@ func Comment(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// GoTypes writes the declared types, with layout also assertions about the mirrors.
-func (g *File) GoTypes(b io.Writer, layout bool) {
+// GoTypes writes the declared types, and assertions about the mirrors.
+func (g *File) GoTypes(b io.Writer) {
 	mirrors := map[*decl.Type]*match.Mirror{}
 	for _, mr := range g.Match.Mirrors {
 		mirrors[mr.Decl] = mr
 	}
 	for _, t := range g.Match.Types {
-		fmt.Fprintln(b)
-		doc(b, t.Decl.Doc, t.Name+" is C's "+t.Decl.CText()+".")
+		doc := t.Decl.Doc
+		if len(doc) == 0 {
+			doc = []string{"// " + t.Name + " is C's " + t.Decl.CText() + "."}
+		}
+		fmt.Fprintf(b, "\n%s\ntype %s ", strings.Join(doc, "\n"), t.Name)
 		switch t.Kind {
 		case decl.GoMirror:
 			mr := mirrors[t.Decl]
-			fmt.Fprintf(b, "type %s struct {\n%s\n}\n", t.Name, strings.Join(mr.Lines, "\n"))
-			if layout {
-				goAsserts(b, mr)
-			}
+			fmt.Fprintf(b, "struct {\n%s\n}\n", strings.Join(mr.Lines, "\n"))
+			goAsserts(b, mr)
 		case decl.GoOpaque:
-			if layout {
-				fmt.Fprintf(b, "type %s struct{ _ cgo.Incomplete }\n", t.Name)
-			} else {
-				fmt.Fprintf(b, "type %s struct{}\n", t.Name)
-			}
+			fmt.Fprintln(b, "struct{ _ cgo.Incomplete }")
 		case decl.GoBool:
-			fmt.Fprintf(b, "type %s bool\n", t.Name)
+			fmt.Fprintln(b, "bool")
 		default:
-			fmt.Fprintf(b, "type %s %s\n", t.Name, t.Num.GoName())
+			fmt.Fprintln(b, t.Num.GoName())
 		}
 	}
-}
-
-func doc(b io.Writer, lines []string, missing string) {
-	if len(lines) == 0 {
-		lines = []string{"// " + missing}
-	}
-	fmt.Fprintln(b, strings.Join(lines, "\n"))
 }
 
 // goAsserts has the Go compiler refuse a mirror with another layout.
@@ -160,7 +150,7 @@ func goAsserts(b io.Writer, mr *match.Mirror) {
 //		return int64(f.ret), nil                    Values
 //	}
 //
-// f and errno get other names if a parameter has these (localsOf).
+// f and errno get other names if a parameter has these (decl.Func.Local).
 func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	f := p.Func
 	full := g.Decl.Pkg + "." + f.Name
@@ -182,7 +172,7 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	}
 	b.WriteString(Wrapped(sentence(p)))
 	fmt.Fprintf(b, "func %s(%s)%s {\n", f.Name, decl.GoParams(f), decl.GoResults(f))
-	v := localsOf(f)
+	v := localsOf(p)
 	for _, c := range f.Requires {
 		require(b, p, full, c.Text, v)
 	}
@@ -202,7 +192,7 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 		arg = "unsafe.Pointer(&" + v.frame + ")"
 	}
 	for _, s := range p.Sets {
-		b.WriteString("\t" + v.rename(s) + "\n")
+		b.WriteString("\t" + s + "\n")
 	}
 	g.call(b, p, v, arg)
 	if p.Pointers {
@@ -267,11 +257,8 @@ func require(b *strings.Builder, p *match.Plan, full, cond string, v locals) {
 }
 
 func returns(b *strings.Builder, p *match.Plan, full string, v locals) {
-	values := make([]string, len(p.Values))
-	for i, s := range p.Values {
-		values[i] = v.rename(s)
-	}
-	join := func(last string) string { return strings.Join(append(values[:len(values):len(values)], last), ", ") }
+	values := p.Values
+	join := func(last string) string { return strings.Join(append(slices.Clone(values), last), ", ") }
 	if !p.Func.HasError {
 		if len(values) > 0 {
 			fmt.Fprintf(b, "\treturn %s\n", strings.Join(values, ", "))

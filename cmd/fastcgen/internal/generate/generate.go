@@ -96,8 +96,8 @@ func checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Packag
 func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
 	const synthetic = "conditions"
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "package %s\n\nimport \"C\"\n\n", g.Decl.Pkg)
-	g.GoTypes(b, false)
+	fmt.Fprintf(b, "package %s\n\nimport (\n\"C\"\n\"runtime/cgo\"\n\"unsafe\"\n)\n", g.Decl.Pkg)
+	g.GoTypes(b)
 	for _, c := range g.Decl.Consts {
 		fmt.Fprintf(b, "/*line %s:%d:%d*/%s\n", filepath.Base(g.Decl.Path), c.At.Line, c.At.Column, c.Text)
 	}

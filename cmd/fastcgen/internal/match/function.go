@@ -137,6 +137,7 @@ func (m *matcher) isText(c dwarf.Type) bool {
 type Plan struct {
 	Func     *decl.Func
 	Sig      string
+	Frame    string // the variable of Go that is the frame
 	Fields   []string
 	Args     []string
 	Sets     []string
@@ -145,7 +146,6 @@ type Plan struct {
 	RetField bool
 	RetCast  string
 	RetConst bool // it is a struct to which C does not assign
-	voidC    bool
 	Values   []string
 	Outs     map[string]string
 	Pointers bool
@@ -195,16 +195,16 @@ func (m *matcher) set(g *decl.GoType, field, value string) {
 	case decl.GoPointer:
 		value = "C.uintptr_t(uintptr(unsafe.Pointer(" + value + ")))"
 	default:
-		m.p.Sets = append(m.p.Sets, "*(*"+g.String()+")(unsafe.Pointer(&f."+field+")) = "+value)
+		m.p.Sets = append(m.p.Sets, "*(*"+g.String()+")(unsafe.Pointer(&"+m.p.Frame+"."+field+")) = "+value)
 		return
 	}
-	m.p.Sets = append(m.p.Sets, "f."+field+" = "+value)
+	m.p.Sets = append(m.p.Sets, m.p.Frame+"."+field+" = "+value)
 }
 
 func (m *matcher) address(field, value, cast string) {
 	m.p.Fields = append(m.p.Fields, "void *"+field)
 	m.p.Args = append(m.p.Args, cast+"fastc_f->"+field)
-	m.p.Sets = append(m.p.Sets, "f."+field+" = unsafe.Pointer("+value+")")
+	m.p.Sets = append(m.p.Sets, m.p.Frame+"."+field+" = unsafe.Pointer("+value+")")
 	m.p.Pointers = true
 }
 
@@ -212,7 +212,7 @@ func (m *matcher) numberSize(c dwarf.Type) { m.p.Numbers = append(m.p.Numbers, m
 
 // place returns a field for a value from C, and the Go expression that reads it.
 func (m *matcher) place(g *decl.GoType, field string) (declared, value string) {
-	from := "f." + field
+	from := m.p.Frame + "." + field
 	switch g.Kind {
 	case decl.GoNumber:
 		return g.Num.CName() + " " + field, g.Name + "(" + from + ")"

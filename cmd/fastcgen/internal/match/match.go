@@ -157,7 +157,7 @@ func (r *resolver) declare(t *decl.Type) {
 // match makes a function's plan, or nil if something was refused. Each argument adds to Args once.
 // It adds to Fields and Sets only if Go hands a value over.
 func (r *resolver) match(f *decl.Func) *Plan {
-	m := &matcher{r, f, &Plan{Func: f, Outs: map[string]string{}}, nil}
+	m := &matcher{r, f, &Plan{Func: f, Frame: f.Local("f", "frame"), Outs: map[string]string{}}, nil}
 	fn, ok := cc.Bare(r.facts.Funcs[f.Call.CName]).(*dwarf.FuncType)
 	if !ok {
 		m.bad.Add(f.Call.At, f.Call.CName+" is not a function in C", "name a function")

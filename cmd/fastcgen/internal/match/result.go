@@ -109,7 +109,7 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 //	(n int, err error)          //fastc:call v_count(a)
 //	 └────────────── C's own result, in the field ret (direct)
 func (m *matcher) results(c dwarf.Type) {
-	m.p.voidC = cc.IsVoid(c)
+	void := cc.IsVoid(c)
 	cName := m.f.Call.CName
 	var direct *decl.Param
 	for i, r := range m.f.Results {
@@ -127,20 +127,20 @@ func (m *matcher) results(c dwarf.Type) {
 		m.bad.Add(m.f.At, "//fastc:copy, and "+m.f.Name+" gives no string that "+cName+" returns", "leave it out")
 	}
 	failure := "errno != 0"
-	if !m.p.voidC && cc.Struct(c) == nil && direct == nil {
+	if !void && cc.Struct(c) == nil && direct == nil {
 		failure = "ret != 0"
 	}
 	switch {
-	case m.f.Fails != nil && m.p.voidC && decl.ReturnOfC.MatchString(m.f.Fails.Text):
+	case m.f.Fails != nil && void && decl.ReturnOfC.MatchString(m.f.Fails.Text):
 		m.bad.Add(m.f.Fails.At, "//fastc:fails looks at ret, and "+cName+" returns nothing",
 			"write //fastc:fails errno != 0")
 	case m.f.HasError && m.f.Fails == nil && len(m.f.Requires)+len(m.p.Checks) == 0:
 		m.bad.Add(m.f.At, fmt.Sprintf("the error of %s would always be nil: nothing says when %s fails", m.f.Name,
 			cName), "add //fastc:fails "+failure)
-	case direct == nil && !m.p.voidC && m.f.Fails == nil && m.f.HasError:
+	case direct == nil && !void && m.f.Fails == nil && m.f.HasError:
 		m.bad.Add(m.f.At, fmt.Sprintf("%s returns %s, and %s only an error", cName, m.facts.Describe(c), m.f.Name),
 			"add //fastc:fails "+failure)
-	case direct == nil && !m.p.voidC && m.f.Fails == nil:
+	case direct == nil && !void && m.f.Fails == nil:
 		m.bad.Add(m.f.At, fmt.Sprintf("%s returns %s, and %s does not", cName, m.facts.Describe(c), m.f.Name),
 			m.suggestResult(c))
 	}
@@ -148,7 +148,7 @@ func (m *matcher) results(c dwarf.Type) {
 
 func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 	cName := m.f.Call.CName
-	if m.p.voidC {
+	if cc.IsVoid(c) {
 		m.bad.Add(r.At, cName+" returns nothing, and "+m.f.Name+" a result", "leave the result out")
 		return ""
 	}
@@ -202,7 +202,7 @@ func (m *matcher) text(r *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwar
 	m.numberSize(ptr.Type)
 	m.p.Fields = append(m.p.Fields, "const void *ret", "size_t ret_len")
 	m.p.RetField, m.p.Copied = true, true
-	value := "string(unsafe.Slice((*byte)(f.ret), int(f.ret_len)))"
+	value := fmt.Sprintf("string(unsafe.Slice((*byte)(%[1]s.ret), int(%[1]s.ret_len)))", m.p.Frame)
 	if g.Name != "string" {
 		value = g.Name + value[len("string"):]
 	}
