@@ -3,12 +3,11 @@ package gctrace
 import (
 	"bytes"
 	"regexp"
+	"strings"
 )
 
-// The forms of numbers, and those in which the runtime writes seconds, and milliseconds below 10.
+// The forms in which the runtime writes seconds, and milliseconds below 10.
 var (
-	digitsForm  = regexp.MustCompile(`^\d+`)
-	decimalForm = regexp.MustCompile(`^\d+(\.\d+)?`)
 	secondsForm = regexp.MustCompile(`^\d+\.\d{3}`)
 	millisForm  = regexp.MustCompile(`^(0\.0\d\d|0\.[1-9]\d|[1-9]\.\d)`)
 )
@@ -23,42 +22,53 @@ var (
 // because a wrong figure is worse than a lost one.
 func ownLength(pos position, b []byte) int {
 	t, next := &grammar[pos], &grammar[pos+1]
-	text := digitsForm.Find(b)
-	if t.decimal {
-		text = decimalForm.Find(b)
+	n := digits(b)
+	if t.decimal && n < len(b) && b[n] == '.' {
+		if places := digits(b[n+1:]); places > 0 {
+			n += 1 + places
+		}
 	}
-	if at := clockAt(b, len(text)); at >= 0 {
+	text, rest := b[:n], b[n:]
+	if at := clockAt(b, n); at >= 0 {
 		return at
 	}
-	rest := b[len(text):]
 	switch {
-	case len(text) == 0:
-		return 0
-	case len(rest) == 0, hasPrefix(rest, next.lit), next.wrapped(rest), next.alt != "" && hasPrefix(rest, next.alt):
-		return len(text)
+	case n == 0, len(rest) == 0, hasPrefix(rest, next.lit), next.wrapped(rest),
+		next.alt != "" && hasPrefix(rest, next.alt):
+		return n
 	case pos == posAt:
 		return len(secondsForm.Find(text))
 	case bytes.IndexByte(text, '.') >= 0:
 		return len(millisForm.Find(text))
 	case text[0] == '0':
 		return 1
-	case t.decimal && len(text) == 1, !lineStart.Match(rest):
+	case t.decimal && n == 1, !lineStart.Match(rest):
 		return 0
 	}
-	return len(text)
+	return n
 }
 
-// clock matches how lines of package log, and of log/slog and RFC 3339, begin.
-var clock = regexp.MustCompile(`^(\d{4}/\d\d/\d\d|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)`)
+// clocks are how lines of package log, and of log/slog and RFC 3339, begin.
+var clocks = []string{"2006/01/02", "2006-01-02", "15:04:05"}
 
 // clockAt returns where a date or time begins in the digits before end, or -1.
 func clockAt(b []byte, end int) int {
-	for _, first := range []string{"2006", "15"} {
-		if at := end - len(first); at >= 0 && clock.Match(b[at:]) {
+	for _, form := range clocks {
+		if at := end - strings.IndexAny(form, "/-:"); at >= 0 && alike(b[at:], form) {
 			return at
 		}
 	}
 	return -1
+}
+
+// alike reports whether b begins as form, with any digits.
+func alike(b []byte, form string) bool {
+	for i := range len(form) {
+		if i == len(b) || b[i] != form[i] && !(isDigit(b[i]) && isDigit(form[i])) {
+			return false
+		}
+	}
+	return true
 }
 
 // lineStart matches how program output may start. " things" is more likely its middle.
@@ -66,6 +76,14 @@ var lineStart = regexp.MustCompile(`^([\x00-\x1fA-Za-z\x80-\x{10ffff}{[(<>"'=*#$
 
 // findGC returns the index of the first "gc " in b, or -1. Foreign lines spend most time here.
 func findGC(b []byte) int { return bytes.Index(b, []byte("gc ")) }
+
+func digits(b []byte) int {
+	n := 0
+	for n < len(b) && isDigit(b[n]) {
+		n++
+	}
+	return n
+}
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
