@@ -192,7 +192,7 @@ func (a *analysis) finish(m *model) *Report {
 		}
 	}
 	r.Tail = a.band(m, "p99+", .99, 1)
-	r.Blocks = a.newBlocker(m).blocks(m.now - m.origin)
+	r.Blocks = a.blocks(m)
 	r.CCDF = a.ccdf()
 	return r
 }

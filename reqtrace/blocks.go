@@ -49,235 +49,170 @@ type BlockPart struct {
 	Slow   time.Duration `json:"slow_ns,omitempty"`
 }
 
-type row struct {
-	class uint8
-	cause Cause
-	wait  waitID // number + 1, or 0
-}
-
 type spent struct {
 	wait waitID
 	ns   int64
 }
 
-type sums struct{ all, slow int64 }
-
-func (s *sums) add(ns int64, slow bool) {
-	s.all += ns
-	if slow {
-		s.slow += ns
-	}
-}
-
-// blocker adds requests up in blocks. In each block the rows of a class and a cause add up to the
+// blocker adds requests up in blocks. In each block the parts of a class and a cause add up to the
 // time of its requests.
 type blocker struct {
-	a       *analysis
+	*analysis
 	sites   *sites
-	names   []string
-	classes []uint8 // indexes of names by siteID
-	slow    int
 	weight  int
-
-	found [][]placed // by class and wait
-
-	// first one for each class and cause, without a place
-	rows []row
+	slow    int               // number of the first of the slowest 1%
+	classes map[siteID]string // those with few requests share a name
+	places  map[BlockPart]bool
 }
 
-func (a *analysis) newBlocker(m *model) *blocker {
+// partSums has sums by all the other fields of a part.
+type partSums map[BlockPart]*BlockPart
+
+func (s partSums) add(at BlockPart, d time.Duration, slow bool) {
+	sum := s[at]
+	if sum == nil {
+		sum = new(at)
+		s[at] = sum
+	}
+	sum.All += d
+	if slow {
+		sum.Slow += d
+	}
+}
+
+func (s partSums) list() []BlockPart {
+	list := make([]BlockPart, 0, len(s))
+	for _, p := range s {
+		if p.All != 0 {
+			list = append(list, *p)
+		}
+	}
+	slices.SortFunc(list, func(p, q BlockPart) int {
+		return cmp.Or(cmp.Compare(p.Class, q.Class), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site),
+			cmp.Compare(p.Holder, q.Holder))
+	})
+	return list
+}
+
+func (a *analysis) blocks(m *model) []Block {
 	x := &blocker{
-		a: a, sites: m.sites, weight: max(a.kept.oneIn, 1), classes: make([]uint8, len(m.sites.places)),
+		analysis: a, sites: m.sites, weight: max(a.kept.oneIn, 1),
+		classes: map[siteID]string{}, places: map[BlockPart]bool{},
 	}
 	x.slow, _ = a.edges(.99, 1)
-	x.fold()
-	for range x.names {
-		x.found = append(x.found, make([]placed, len(x.sites.waits)))
-	}
-	for i := range a.requests {
-		class := x.classes[a.requests[i].class]
-		for _, s := range a.detailsOf(&a.requests[i]).waits {
-			p := &x.found[class][s.wait]
-			p.row = x.rowOf(class, s)
-			p.add(s.ns, i >= x.slow)
+	x.nameClasses()
+	x.choosePlaces()
+	return x.divide(max(m.now-m.origin, 1))
+}
+
+func (x *blocker) nameClasses() {
+	count := x.sites.countClasses(x.requests)
+	for i, id := range x.sites.mostClasses(count, count) {
+		x.classes[id] = OtherClasses
+		if i < blockClasses {
+			x.classes[id] = x.sites.name(id)
 		}
 	}
-	x.choose()
-	return x
 }
 
-func (x *blocker) rowOf(class uint8, s spent) row {
-	return row{class, x.sites.waits[s.wait].cause, s.wait + 1}
+// choosePlaces chooses those of the slowest requests and of all that take most.
+func (x *blocker) choosePlaces() {
+	sums := partSums{}
+	for i := range x.requests {
+		r := &x.requests[i]
+		for _, s := range x.detailsOf(r).waits {
+			sums.add(x.part(r, s.wait), dur(s.ns), i >= x.slow)
+		}
+	}
+	parts := sums.list()
+	for _, by := range []func(BlockPart) time.Duration{
+		func(p BlockPart) time.Duration { return p.Slow },
+		func(p BlockPart) time.Duration { return p.All },
+	} {
+		slices.SortStableFunc(parts, func(p, q BlockPart) int { return cmp.Compare(by(q), by(p)) })
+		for _, p := range parts[:min(len(parts), blockPlaces)] {
+			if by(p) > 0 {
+				p.All, p.Slow = 0, 0
+				x.places[p] = true
+			}
+		}
+	}
 }
 
-func (x *blocker) blocks(length int64) []Block {
-	length = max(length, 1)
-	blocks := make([]Block, numBlocks)
-	parts := make([]sums, numBlocks*len(x.rows))
-	classes := make([]BlockClass, numBlocks*len(x.names))
-	n := len(x.a.requests)
+func (x *blocker) part(r *record, id waitID) BlockPart {
+	w := &x.sites.waits[id]
+	return BlockPart{
+		Class: x.classes[r.class], Cause: w.cause, Site: x.sites.name(w.site), Holder: x.sites.name(w.holder),
+	}
+}
+
+func (x *blocker) divide(length int64) []Block {
+	blocks, sums := make([]Block, numBlocks), make([]partSums, numBlocks)
+	n := len(x.requests)
 	kept := min(int(slowFrom*float64(n)), n-1)
 	step := (n - kept + blockSlow - 1) / blockSlow
-	for i := range x.a.requests {
-		r := &x.a.requests[i]
-		d := x.a.detailsOf(r)
-		b, class := blockAt(d.start, length), x.classes[r.class]
-		c := &classes[b*len(x.names)+int(class)]
-		c.Requests += x.weight
-		if i >= x.slow {
-			c.Slow += x.weight
+	for i := range blocks {
+		blocks[i] = Block{
+			Start: dur(length * int64(i) / numBlocks), End: dur(length * int64(i+1) / numBlocks),
+			Weight: step * x.weight, Classes: []BlockClass{},
 		}
-		of := parts[b*len(x.rows):][:len(x.rows)]
+		sums[i] = partSums{}
+	}
+	for i := range x.requests {
+		r := &x.requests[i]
+		d := x.detailsOf(r)
+		at := min(int(d.start*numBlocks/length), numBlocks-1)
+		b, class, slow := &blocks[at], x.classes[r.class], i >= x.slow
+		b.count(class, x.weight, slow)
 		rest := d.parts
 		for _, s := range d.waits {
-			rest.ns[x.sites.waits[s.wait].cause] -= dur(s.ns)
-			of[x.row(class, s)].add(s.ns*int64(x.weight), i >= x.slow)
+			part := x.part(r, s.wait)
+			rest.ns[part.Cause] -= dur(s.ns)
+			if !x.places[part] {
+				part.Site, part.Holder = "", ""
+			}
+			sums[at].add(part, dur(s.ns*int64(x.weight)), slow)
 		}
-		for cause, d := range rest.ns {
-			of[int(class)*int(numCauses)+cause].add(int64(d)*int64(x.weight), i >= x.slow)
+		for c, ns := range rest.All() {
+			sums[at].add(BlockPart{Class: class, Cause: c}, ns*time.Duration(x.weight), slow)
 		}
 		if i >= kept && (n-1-i)%step == 0 {
-			blocks[b].Slow = append(blocks[b].Slow, Request{
-				Class: x.names[class], Start: dur(d.start), End: dur(d.start + r.time),
-				Sites: x.blames(d.waits, &rest),
+			b.Slow = append(b.Slow, Request{
+				Class: class, Start: dur(d.start), End: dur(d.start + r.time), Sites: x.blames(d.waits, &rest),
 			})
 		}
 	}
 	for i := range blocks {
 		b := &blocks[i]
-		b.Weight = step * x.weight
-		b.Start, b.End = dur(length*int64(i)/numBlocks), dur(length*int64(i+1)/numBlocks)
-		b.Classes = x.classesOf(classes[i*len(x.names):][:len(x.names)])
-		b.Parts = x.partsOf(parts[i*len(x.rows):][:len(x.rows)])
+		b.Parts = sums[i].list()
+		slices.SortFunc(b.Classes, func(p, q BlockClass) int { return cmp.Compare(p.Class, q.Class) })
 	}
 	return blocks
 }
 
-func blockAt(start, length int64) int { return min(int(start*numBlocks/length), numBlocks-1) }
-
-func (x *blocker) row(class uint8, s spent) int {
-	p := &x.found[class][s.wait]
-	if p.in != 0 {
-		return p.in
+func (b *Block) count(class string, n int, slow bool) {
+	i := slices.IndexFunc(b.Classes, func(c BlockClass) bool { return c.Class == class })
+	if i < 0 {
+		i, b.Classes = len(b.Classes), append(b.Classes, BlockClass{Class: class})
 	}
-	return int(class)*int(numCauses) + int(p.cause)
-}
-
-func (x *blocker) classesOf(all []BlockClass) []BlockClass {
-	list := make([]BlockClass, 0, len(all))
-	for i, c := range all {
-		if c.Class = x.names[i]; c.Requests > 0 {
-			list = append(list, c)
-		}
+	c := &b.Classes[i]
+	c.Requests += n
+	if slow {
+		c.Slow += n
 	}
-	slices.SortFunc(list, func(p, q BlockClass) int { return cmp.Compare(p.Class, q.Class) })
-	return list
-}
-
-func (x *blocker) partsOf(all []sums) []BlockPart {
-	list := []BlockPart{}
-	for i, s := range all {
-		if s != (sums{}) {
-			at := x.blame(x.rows[i], 0)
-			list = append(list, BlockPart{
-				x.names[x.rows[i].class], x.rows[i].cause, at.Site, at.Holder, dur(s.all),
-				dur(s.slow),
-			})
-		}
-	}
-	slices.SortFunc(list, func(p, q BlockPart) int {
-		return cmp.Or(cmp.Compare(p.Class, q.Class), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site),
-			cmp.Compare(p.Holder, q.Holder),
-			cmp.Compare(q.All, p.All), cmp.Compare(q.Slow, p.Slow))
-	})
-	return list
 }
 
 // blames returns a request's waits, and what they leave of each cause.
 func (x *blocker) blames(waits []spent, rest *Parts) (list []Blame) {
 	for _, s := range waits {
 		if s.ns != 0 {
-			list = append(list, x.blame(x.rowOf(0, s), s.ns))
+			list = append(list, x.sites.blame(&x.sites.waits[s.wait], s.ns, 0))
 		}
 	}
 	for c, d := range rest.All() {
 		list = append(list, Blame{Cause: c, Time: d})
 	}
 	return list
-}
-
-func (x *blocker) blame(r row, ns int64) Blame {
-	if r.wait == 0 {
-		return Blame{Cause: r.cause, Time: dur(ns)}
-	}
-	return x.sites.blame(&x.sites.waits[r.wait-1], ns, 0)
-}
-
-// fold numbers the classes. Those with few requests share a number.
-func (x *blocker) fold() {
-	count := x.sites.countClasses(x.a.requests)
-	for i, id := range x.sites.mostClasses(count, count) {
-		name := x.sites.name(id)
-		if i >= blockClasses {
-			name = OtherClasses
-		}
-		n := slices.Index(x.names, name)
-		if n < 0 {
-			n = len(x.names)
-			x.names = append(x.names, name)
-		}
-		x.classes[id] = uint8(n)
-	}
-}
-
-type placed struct {
-	row
-	sums
-	in int // number of its row, or 0
-}
-
-func (x *blocker) choose() {
-	for class := range x.names {
-		for c := range numCauses {
-			x.rows = append(x.rows, row{class: uint8(class), cause: c})
-		}
-	}
-	var places []*placed
-	for _, waits := range x.found {
-		for i := range waits {
-			if waits[i].wait != 0 {
-				places = append(places, &waits[i])
-			}
-		}
-	}
-	first := map[[2]string]waitID{} // places with the same site and holder share a row
-	for _, by := range []func(*placed) int64{
-		func(p *placed) int64 { return p.slow },
-		func(p *placed) int64 { return p.all },
-	} {
-		slices.SortFunc(places, func(p, q *placed) int {
-			return cmp.Or(cmp.Compare(by(q), by(p)),
-				cmp.Compare(x.names[p.class], x.names[q.class]), cmp.Compare(p.cause, q.cause),
-				cmp.Compare(p.wait, q.wait))
-		})
-		for _, p := range places[:min(len(places), blockPlaces)] {
-			if by(p) == 0 {
-				break
-			}
-			at := x.blame(p.row, 0)
-			name := [2]string{at.Site, at.Holder}
-			if _, ok := first[name]; !ok {
-				first[name] = p.wait
-			}
-			r := row{p.class, p.cause, first[name]}
-			n := slices.Index(x.rows, r)
-			if n < 0 {
-				n = len(x.rows)
-				x.rows = append(x.rows, r)
-			}
-			p.in = n
-		}
-	}
 }
 
 // noClass stands for requests without a class in Options.Class.
