@@ -81,9 +81,10 @@ type blameOf struct {
 	longest int64
 }
 
-// blame fills in r, which g served from a to b. r's slices are valid until the next call.
-func (x *blamer) blame(r *served, g *goroutine, seq uint64, a, b int64) {
-	x.parts, x.seq, x.steps = Parts{}, seq, maxSteps
+// blame fills in r, which its goroutine served from a to b. r's slices are valid until the next call.
+func (x *blamer) blame(r *served, a, b int64) {
+	g := r.g
+	x.parts, x.seq, x.steps = Parts{}, r.seq, maxSteps
 	x.path, x.sites, x.samples, x.ran = x.path[:0], x.sites[:0], x.samples[:0], x.ran[:0]
 	t := a
 	for i := max(g.at(a), 0); i < len(g.segments) && t < b; i++ {

@@ -36,13 +36,13 @@ func (m *model) event(e *trace.Event) {
 		if matches(m.region, e.Region().Type) {
 			m.turns.marked = !m.turns.released // a late region changes nothing
 			g := m.goroutine(int64(e.Goroutine()))
-			if m.turns.step(g, turnBegins, t); m.regionPattern && g.depth == 1 {
+			if m.turns.begins(g, t); m.regionPattern && g.depth == 1 {
 				g.route = m.sites.intern(e.Region().Type)
 			}
 		}
 	case trace.EventRegionEnd:
 		if matches(m.region, e.Region().Type) {
-			m.turns.step(m.goroutine(int64(e.Goroutine())), turnEnds, t)
+			m.turns.ends(m.goroutine(int64(e.Goroutine())))
 		}
 	case trace.EventLog:
 		m.log(e.Log(), m.goroutine(int64(e.Goroutine())), t)
@@ -153,7 +153,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		m.calls(g, info, began, t)
 	case trace.GoNotExist:
 		m.push(g, t, stateDead, 0)
-		m.turns.step(g, turnDies, t)
+		m.turns.die(g, t)
 		delete(m.goroutines, g.id)
 		m.dead = append(m.dead, g)
 		m.recent[uint64(g.id)%uint64(len(m.recent))] = nil

@@ -165,6 +165,10 @@ type Tile struct {
 
 type served struct {
 	Request
+	g       *goroutine
+	seq     uint64 // of its turn
+	marked  bool   // by a region
+	asked   bool   // by Options.Requests
 	class   siteID
 	other   bool // not of Options.Class
 	sites   []blameOf

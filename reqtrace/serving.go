@@ -29,7 +29,8 @@ func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 		}
 		g.conn, g.opened = p.id, p.born
 	}
-	x.step(g, turnServes, t)
+	g.way, g.phase, g.start, g.known = wayLife, phaseServing, t, true
+	x.newTurn(g)
 }
 
 func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
@@ -79,7 +80,7 @@ func mayBeForWork(s state, reason string, info *stackInfo) bool {
 
 func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t int64) bool {
 	if g.forWorkAt(s, reason, info) {
-		x.step(g, turnSeeks, t)
+		x.seek(g, t)
 		g.forWork = true
 		if info.task != 0 {
 			g.asked = true
@@ -95,7 +96,7 @@ func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t 
 	g.forWork = false
 	if s != stateAssistWait && s != stateRunnable && s != stateUnknown {
 		g.did, g.seeking = true, false
-		x.step(g, turnWaits, t)
+		x.finishEnded(g, t)
 	}
 	return true
 }
@@ -105,7 +106,7 @@ func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 	if info.has(roleAnswer) {
 		g.sent = t
 		g.answer = cmp.Or(g.answer, t)
-		x.step(g, turnAnswers, t)
+		g.phase = max(g.phase, phaseAnswered)
 	}
 	switch {
 	case g.way == wayNone:
@@ -115,8 +116,8 @@ func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 		g.answered, g.did, g.seeking = true, true, false
 	case g.way == wayTurns && info.work && info.has(roleReads):
 		if g.phase == phaseServing && g.answered {
-			x.step(g, turnSeeks, t)
-			x.step(g, turnWoken, t)
+			x.seek(g, t)
+			x.woken(g, t)
 			g.seeking = true
 		} else {
 			g.seeking = false
@@ -145,6 +146,13 @@ func (x *turns) seek(g *goroutine, t int64) {
 // One of wayTurns had no work if it only closed its connection.
 func (x *turns) die(g *goroutine, t int64) {
 	switch {
+	case g.phase == phaseEnded:
+		x.finish(g, t, true)
+	case g.phase == phaseRegion:
+	case g.way == wayNone:
+		if g.serve && g.phase == phaseAnswered && g.woken != 0 {
+			x.finish(g, t, false)
+		}
 	case g.phase == phaseServing && (g.way == wayLife || g.did && (!g.closed || g.answered)):
 		x.finish(g, t, false)
 	case g.phase == phaseIdle && g.way == wayLife && !g.known:

@@ -10,14 +10,14 @@ import (
 // A turn is what a goroutine does from one wait for work to the next. Its phase says how far the
 // request in it is:
 //
-//	              turnWoken
+//	              woken
 //	idle ──────────────────────────> woken ───────────────────┐
-//	 ^ │  turnLooks                    │                      │ turnBegins
-//	 │ ├────────────────> looking ─────┤ turnAnswers          │ (from each of the four)
+//	 ^ │  looks                        │                      │ begins
+//	 │ ├────────────────> looking ─────┤ it answers           │ (from each of the four)
 //	 │ └────────────┐        │         v                      v
 //	 │              └────────┴─────> answered ────────────> region ──> and again: depth
 //	 │                                 │                      │
-//	 │                                 │                      │ turnEnds, of the outermost
+//	 │                                 │                      │ ends, of the outermost
 //	 │                                 │                      v
 //	 └─────────────────────────────────┴──────────────────── ended
 //
@@ -26,11 +26,11 @@ import (
 //
 // A goroutine of another way (serving.go) has the same turn:
 //
-//	        turnServes: created; turnWoken: there is work
+//	        created; woken: there is work
 //	idle ───────────────────────────────────────────────────────> serving ──> region, ended: as above
 //	 ^                                                               │
 //	 └───────────────────────────────────────────────────────────────┘
-//	        turnSeeks: it waits for work; turnDies
+//	        seek: it waits for work; die
 //
 // Invariants:
 //   - start is set in serving, region and ended only. depth is above 0 in region only.
@@ -47,24 +47,6 @@ const (
 	phaseRegion
 	phaseServing // of another way
 	phaseEnded   // until the next wait
-)
-
-type turnEvent uint8
-
-const (
-	turnWoken turnEvent = iota // from a wait that may have been for work
-	turnLooks
-	turnAnswers
-	turnBegins
-	turnEnds
-	turnWaits   // its own, anywhere
-	turnOutside // of a connection, outside of its handler
-	turnNothing // of a connection, for the next request
-	// for a time or a channel, not of a connection
-	turnPauses
-	turnServes
-	turnSeeks // wayTurns waits for work
-	turnDies
 )
 
 // turn is a turn under way. A time of 0 is not yet.
@@ -105,7 +87,7 @@ type turns struct {
 	blamer    blamer
 	kernel    *kernel
 
-	pending   []ended // until the kernel's counts are known
+	pending   []served // until the kernel's counts are known
 	began     uint64
 	marked    bool
 	undecided []served // until the trace has a region
@@ -115,69 +97,60 @@ type turns struct {
 	done      []served
 }
 
-func (x *turns) step(g *goroutine, e turnEvent, t int64) {
-	switch e {
-	case turnServes:
-		g.way, g.phase, g.start, g.known = wayLife, phaseServing, t, true
+// looks says that g looks for the next request of its connection.
+func (x *turns) looks(g *goroutine, t int64) {
+	switch {
+	case g.phase == phaseEnded:
+		x.finish(g, t, true)
+	case g.phase == phaseAnswered && g.woken != 0:
+		x.finish(g, t, false)
+	}
+	if g.known && g.woken == 0 && g.start == 0 {
+		g.phase, g.woken = phaseLooking, t
 		x.newTurn(g)
-	case turnSeeks:
-		x.seek(g, t)
-	case turnWoken:
-		x.woken(g, t)
-	case turnLooks:
-		switch {
-		case g.phase == phaseEnded:
-			x.finish(g, t, true)
-		case g.phase == phaseAnswered && g.woken != 0:
-			x.finish(g, t, false)
+	}
+}
+
+func (x *turns) begins(g *goroutine, t int64) {
+	x.finishEnded(g, t)
+	if g.depth++; g.depth > 1 {
+		return
+	}
+	g.phase, g.start = phaseRegion, cmp.Or(g.start, g.begin(), t)
+	if g.seq == 0 {
+		x.newTurn(g)
+	}
+}
+
+func (x *turns) ends(g *goroutine) {
+	if g.phase != phaseRegion { // it began before the trace
+		if g.known { // it belongs to another request
+			g.reqID, g.caller = "", ""
 		}
-		if g.known && g.woken == 0 && g.start == 0 {
-			g.phase, g.woken = phaseLooking, t
-			x.newTurn(g)
-		}
-	case turnAnswers:
-		if g.phase < phaseAnswered {
-			g.phase = phaseAnswered
-		}
-	case turnBegins:
-		if g.phase == phaseEnded {
-			x.finish(g, t, true)
-		}
-		if g.depth++; g.depth > 1 {
-			return
-		}
-		g.phase, g.start = phaseRegion, cmp.Or(g.start, g.begin(), t)
-		if g.seq == 0 {
-			x.newTurn(g)
-		}
-	case turnEnds:
-		if g.phase != phaseRegion { // it began before the trace
-			if g.known { // it belongs to another request
-				g.reqID, g.caller = "", ""
-			}
-			g.phase, g.known, g.start = phaseEnded, false, x.origin
-		} else if g.depth--; g.depth == 0 {
-			g.phase = phaseEnded
-		}
-	case turnWaits, turnOutside, turnNothing, turnDies:
-		switch {
-		case g.phase == phaseEnded:
-			x.finish(g, t, true)
-		case e == turnDies && g.way != wayNone && g.phase != phaseRegion:
-			x.die(g, t)
-		case g.phase == phaseRegion, e == turnWaits, e == turnDies && !g.serve:
-		case g.phase == phaseAnswered && g.woken != 0:
-			x.finish(g, t, false)
-		case e == turnDies:
-		case g.phase == phaseAnswered && !g.known:
-			x.cut(g, t)
-		case g.phase == phaseAnswered, e == turnNothing:
-			g.reset(t)
-		}
-	case turnPauses:
-		if g.start == 0 {
-			g.phase, g.woken = phaseIdle, 0
-		}
+		g.phase, g.known, g.start = phaseEnded, false, x.origin
+	} else if g.depth--; g.depth == 0 {
+		g.phase = phaseEnded
+	}
+}
+
+func (x *turns) finishEnded(g *goroutine, t int64) {
+	if g.phase == phaseEnded {
+		x.finish(g, t, true)
+	}
+}
+
+// outside says that a connection waits outside of its handler, maybe for the next request.
+func (x *turns) outside(g *goroutine, forNext bool, t int64) {
+	switch {
+	case g.phase == phaseEnded:
+		x.finish(g, t, true)
+	case g.phase == phaseRegion:
+	case g.phase == phaseAnswered && g.woken != 0:
+		x.finish(g, t, false)
+	case g.phase == phaseAnswered && !g.known:
+		x.cut(g, t)
+	case g.phase == phaseAnswered, forNext:
+		g.reset(t)
 	}
 }
 
@@ -263,7 +236,7 @@ func (x *turns) wakes(g *goroutine, t int64) {
 		return
 	}
 	before := g.seq
-	if x.step(g, turnWoken, t); g.seq != before {
+	if x.woken(g, t); g.seq != before {
 		g.forWork = false
 	}
 }
@@ -273,10 +246,10 @@ func (x *turns) reads(g *goroutine, info *stackInfo, t int64) {
 	idled := g.phase == phaseIdle && !g.known && info.has(rolePeek) && len(g.segments) > 1 &&
 		g.segments[0].state == stateNetwork && g.segments[1].start == g.awake
 	if idled { // idle when the trace began, and woken by a request
-		x.step(g, turnWoken, g.awake)
+		x.woken(g, g.awake)
 		return
 	}
-	x.step(g, turnLooks, t)
+	x.looks(g, t)
 }
 
 func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t int64) {
@@ -285,88 +258,75 @@ func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t i
 	}
 	g.forWork = s == stateNetwork && (!info.has(roleConn) || info.between())
 	if !info.has(roleConn) && (s == stateSleep || reason == "chan receive" || reason == "select") {
-		x.step(g, turnPauses, t)
+		if g.start == 0 {
+			g.phase, g.woken = phaseIdle, 0
+		}
 	}
 	switch {
 	case s == stateAssistWait, s == stateRunnable, s == stateUnknown:
 	case info.has(roleAnswer): // a slow client
 	case !info.has(roleConn), info.has(roleHandler):
-		x.step(g, turnWaits, t)
-	case s == stateNetwork && (info.has(rolePeek) || info.has(roleHeader) && g.phase == phaseLooking):
-		x.step(g, turnNothing, t)
+		x.finishEnded(g, t)
 	default:
-		x.step(g, turnOutside, t)
+		forNext := info.has(rolePeek) || info.has(roleHeader) && g.phase == phaseLooking
+		x.outside(g, s == stateNetwork && forNext, t)
 	}
 }
 
 func (x *turns) finish(g *goroutine, t int64, marked bool) {
-	start := cmp.Or(g.start, g.woken)
-	e := ended{served: x.served(g), g: g, seq: g.seq, start: start, end: t, marked: marked, asked: g.asked}
-	e.Start, e.End = dur(start-x.origin), dur(t-x.origin)
-	if !g.known {
-		e.Cut = CutStart
+	r := x.served(g, cmp.Or(g.start, g.woken), t)
+	if r.marked = marked; !g.known {
+		r.Cut = CutStart
 	}
 	if g.measures {
 		x.measured++
 	} else {
-		x.ended(&e)
+		x.over(r)
 	}
 	g.reset(t)
 }
 
-type ended struct {
-	served
-	g             *goroutine
-	seq           uint64
-	start, end    int64
-	marked, asked bool
-}
-
-// ended takes a request apart once the kernel's counts are known.
-func (x *turns) ended(e *ended) {
-	if x.kernel == nil {
-		x.takeApart(e)
-		return
-	}
-	x.pending = append(x.pending, *e)
+// over takes a request apart once the kernel's counts are known.
+func (x *turns) over(r served) {
+	x.pending = append(x.pending, r)
 	x.flush(x.kernel.settled())
-}
-
-func (x *turns) takeApart(e *ended) {
-	if e.Cut == "" {
-		x.blamer.blame(&e.served, e.g, e.seq, e.start, e.end)
-	}
-	x.hand(&e.served, e.asked, e.marked)
 }
 
 func (x *turns) flush(t int64) {
 	n := 0
-	for n < len(x.pending) && x.pending[n].end <= t {
-		e := &x.pending[n]
-		x.takeApart(e)
-		n++
-		if len(x.done) > 0 { // the next request reuses these
-			r := &x.done[len(x.done)-1]
-			r.sites, r.path, r.samples = slices.Clone(r.sites), slices.Clone(r.path), slices.Clone(r.samples)
+	for n < len(x.pending) && x.pending[n].End <= dur(t-x.origin) {
+		if done := len(x.done); done > 0 {
+			x.done[done-1].detach()
 		}
+		r := &x.pending[n]
+		if r.Cut == "" {
+			x.blamer.blame(r, x.origin+int64(r.Start), x.origin+int64(r.End))
+		}
+		x.hand(r)
+		n++
 	}
 	x.pending = slices.Delete(x.pending, 0, n)
 }
 
+// detach copies what the next request reuses.
+func (r *served) detach() {
+	r.sites, r.path, r.samples = slices.Clone(r.sites), slices.Clone(r.path), slices.Clone(r.samples)
+}
+
 func (x *turns) since(now int64) int64 {
 	for i := range x.pending {
-		if e := &x.pending[i]; e.Cut == "" {
-			now = min(now, e.start)
+		if r := &x.pending[i]; r.Cut == "" {
+			now = min(now, x.origin+int64(r.Start))
 		}
 	}
 	return now
 }
 
 func (x *turns) cut(g *goroutine, t int64) {
-	e := ended{served: x.served(g), end: t, asked: g.asked}
-	e.ID, e.End, e.Cut = "", dur(t-x.origin), CutStart
+	r := x.served(g, x.origin, t)
+	r.ID, r.Cut = "", CutStart
 	if !g.measures {
-		x.ended(&e)
+		x.over(r)
 	}
 	g.reset(t)
 }
@@ -376,11 +336,11 @@ const maxUndecided = 1024
 
 // hand hands r out. Turns without a region count if the trace has no regions, or Options.Requests
 // asks for them. Those cut at the start may have had their region before.
-func (x *turns) hand(r *served, asked, marked bool) {
+func (x *turns) hand(r *served) {
 	switch {
-	case asked && !marked:
+	case r.asked && !r.marked:
 		x.done = append(x.done, *r)
-	case marked:
+	case r.marked:
 		for i := range x.undecided {
 			x.leaveOut(&x.undecided[i])
 		}
@@ -392,7 +352,7 @@ func (x *turns) hand(r *served, asked, marked bool) {
 	case x.marked:
 		x.leaveOut(r)
 	default:
-		r.sites, r.path, r.samples = slices.Clone(r.sites), slices.Clone(r.path), slices.Clone(r.samples)
+		r.detach()
 		x.undecided = append(x.undecided, *r)
 		if len(x.undecided) == maxUndecided {
 			x.done, x.undecided, x.released = append(x.done, x.undecided...), nil, true
@@ -428,21 +388,24 @@ func (x *turns) end(goroutines map[int64]*goroutine, now int64) {
 			found = found && g.serve && g.woken != 0
 		}
 		if found {
-			r := x.served(g)
-			r.Start, r.End, r.Cut = dur(start-x.origin), dur(now-x.origin), CutEnd
+			r := x.served(g, start, now)
+			r.Cut = CutEnd
 			x.done = append(x.done, r)
 		}
 	}
 }
 
-func (x *turns) served(g *goroutine) served {
+func (x *turns) served(g *goroutine, start, end int64) served {
 	class := cmp.Or(g.route, g.task, g.class)
-	q := Request{ID: g.reqID, Goroutine: g.id, Caller: g.caller, Calls: g.calls}
+	q := Request{
+		ID: g.reqID, Goroutine: g.id, Start: dur(start - x.origin), End: dur(end - x.origin),
+		Caller: g.caller, Calls: g.calls,
+	}
 	if g.sent > 0 {
 		q.Sent = dur(g.sent - x.origin)
 	}
 	if x.findCalls {
 		x.connection(&q, g)
 	}
-	return served{Request: q, class: class, other: !x.classes.wants(class)}
+	return served{Request: q, g: g, seq: g.seq, asked: g.asked, class: class, other: !x.classes.wants(class)}
 }
