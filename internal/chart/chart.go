@@ -3,6 +3,7 @@ package chart
 
 import (
 	_ "embed"
+	"fmt"
 	"html/template"
 	"math"
 	"strconv"
@@ -77,9 +78,7 @@ func (p *Path) String() string { return string(p.b) }
 
 // Move goes to x, y without drawing.
 func (p *Path) Move(x, y int) {
-	p.b = append(p.b, 'M')
-	p.b = strconv.AppendInt(p.b, int64(x), 10)
-	p.number(y)
+	p.b = fmt.Appendf(p.b, "M%d% d", x, y) // a minus sign separates a second number too
 	p.x, p.y = x, y
 }
 
@@ -88,15 +87,11 @@ func (p *Path) Line(x, y int) {
 	dx, dy := x-p.x, y-p.y
 	switch {
 	case dy == 0:
-		p.b = append(p.b, 'h')
-		p.b = strconv.AppendInt(p.b, int64(dx), 10)
+		p.b = fmt.Appendf(p.b, "h%d", dx)
 	case dx == 0:
-		p.b = append(p.b, 'v')
-		p.b = strconv.AppendInt(p.b, int64(dy), 10)
+		p.b = fmt.Appendf(p.b, "v%d", dy)
 	default:
-		p.b = append(p.b, 'l')
-		p.b = strconv.AppendInt(p.b, int64(dx), 10)
-		p.number(dy)
+		p.b = fmt.Appendf(p.b, "l%d% d", dx, dy)
 	}
 	p.x, p.y = x, y
 }
@@ -121,14 +116,6 @@ func (p *Path) Box(x, y, width, height int) {
 }
 
 func (p *Path) Close() { p.b = append(p.b, 'z') }
-
-// A minus sign separates a second number too.
-func (p *Path) number(n int) {
-	if n >= 0 {
-		p.b = append(p.b, ' ')
-	}
-	p.b = strconv.AppendInt(p.b, int64(n), 10)
-}
 
 // PlotX returns the x at a fraction from the left.
 func PlotX(frac float64) int { return int(math.Round(frac * PlotWidth)) }

@@ -75,14 +75,11 @@ func (p place) dirs() (list []string) {
 
 // parseMax reads "15000 100000", or "max 100000" for no quota (0).
 func parseMax(text string) (cpus float64, ok bool) {
-	f := strings.Fields(text)
-	if len(f) != 2 {
-		return 0, false
-	}
-	if f[0] == "max" {
+	quota, period, ok := strings.Cut(strings.TrimSpace(text), " ")
+	if ok && quota == "max" {
 		return 0, true
 	}
-	return ratio(f[0], f[1])
+	return ratio(quota, period)
 }
 
 // A quota that is not positive means none (0).

@@ -11,28 +11,21 @@ import (
 	"unicode/utf8"
 )
 
-func Bytes(b float64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	for len(units) > 1 && math.Abs(b) >= 999.5 {
-		b, units = b/1024, units[1:]
-	}
-	return digits(b) + " " + units[0]
-}
+func Bytes(b float64) string { return inUnit(b, 1024, "B", "KiB", "MiB", "GiB", "TiB") }
 
 // Duration writes three digits in a unit that fits.
 func Duration(d time.Duration) string {
-	ns := float64(d)
-	switch a := math.Abs(ns); {
-	case a == 0:
+	if d == 0 {
 		return "0"
-	case a < 999.5:
-		return digits(ns) + " ns"
-	case a < 999.5e3:
-		return digits(ns/1e3) + " µs"
-	case a < 999.5e6:
-		return digits(ns/1e6) + " ms"
 	}
-	return digits(ns/1e9) + " s"
+	return inUnit(float64(d), 1000, "ns", "µs", "ms", "s")
+}
+
+func inUnit(x, step float64, units ...string) string {
+	for len(units) > 1 && math.Abs(x) >= 999.5 {
+		x, units = x/step, units[1:]
+	}
+	return digits(x) + " " + units[0]
 }
 
 // Count separates thousands, and writes a small number with decimals.
@@ -193,11 +186,9 @@ func NewTable(columns int) *Table { return &Table{widths: make([]int, columns)} 
 
 // Add adds a row. style sets the whole line, and may be nil.
 func (t *Table) Add(style func(string) string, cells []string) {
-	for i := range cells {
-		cells[i] = Printable(cells[i])
-	}
 	for i, c := range cells {
-		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c))
+		cells[i] = Printable(c)
+		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cells[i]))
 	}
 	t.rows = append(t.rows, tableRow{cells: cells, style: style})
 }
