@@ -284,9 +284,9 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 	for k := range requests {
 		sum += requests[k].time
 		d := a.detailsOf(&requests[k])
-		parts.addAll(d.parts)
 		for _, w := range d.waits {
 			waits[w.wait] += w.ns
+			parts.ns[m.sites.waits[w.wait].cause] += dur(w.ns)
 		}
 		for _, s := range d.samples {
 			samples[s.site] += s.n
@@ -330,8 +330,7 @@ type record struct {
 // details has nothing of a request that Options.Class leaves out.
 type details struct {
 	start   int64
-	parts   Parts // without CauseMachine
-	waits   []spent
+	waits   []spent // all of its time without CauseMachine
 	samples []sampled
 }
 
@@ -339,11 +338,16 @@ func (a *analysis) keep(r *served, m *model) {
 	d := &a.scratch
 	*d = details{waits: d.waits[:0], samples: d.samples[:0]}
 	if !r.other {
-		d.start, d.parts = int64(r.Start), r.Parts
-		d.parts.ns[CauseMachine] = 0
+		d.start = int64(r.Start)
+		rest := r.Parts
+		rest.ns[CauseMachine] = 0
 		for i := range r.sites {
 			s := &r.sites[i]
 			d.waits = append(d.waits, spent{m.sites.internWait(s.wait, s.longest), s.time})
+			rest.ns[s.cause] -= dur(s.time)
+		}
+		for c, ns := range rest.All() {
+			d.waits = append(d.waits, spent{waitID(c), int64(ns)})
 		}
 		d.samples = append(d.samples, r.samples...)
 	}
@@ -398,7 +402,7 @@ func (p *packed) next() int64 {
 
 func (s *store) put(d *details) spot {
 	const longest = binary.MaxVarintLen64
-	most := longest * (3 + 2*(int(numCauses)+len(d.waits)+len(d.samples)))
+	most := longest * (3 + 2*(len(d.waits)+len(d.samples)))
 	n := len(*s)
 	if n == 0 || chunkSize-len((*s)[n-1]) < most {
 		*s = append(*s, make(packed, 0, max(chunkSize, most)))
@@ -407,13 +411,6 @@ func (s *store) put(d *details) spot {
 	p := &(*s)[n-1]
 	at := spot(n-1)<<16 | spot(len(*p))
 	p.put(d.start)
-	for c, ns := range d.parts.ns {
-		if ns != 0 {
-			p.put(int64(c) + 1)
-			p.put(int64(ns))
-		}
-	}
-	p.put(0)
 	p.put(int64(len(d.waits)))
 	for _, w := range d.waits {
 		p.put(int64(w.wait))
@@ -430,9 +427,6 @@ func (s *store) put(d *details) spot {
 func (s store) at(x spot, d *details) *details {
 	p := s[x>>16][x&(1<<16-1):]
 	*d = details{start: p.next(), waits: d.waits[:0], samples: d.samples[:0]}
-	for c := p.next(); c != 0; c = p.next() {
-		d.parts.ns[c-1] = dur(p.next())
-	}
 	for n := p.next(); n > 0; n-- {
 		d.waits = append(d.waits, spent{waitID(p.next()), p.next()})
 	}

@@ -225,9 +225,10 @@ func TestStore(t *testing.T) {
 	var list []details
 	var spots []spot
 	for i := range 5000 {
-		d := details{start: int64(i) << 20, waits: []spent{}, samples: []sampled{}}
-		d.parts.Add(CauseLock, dur(int64(i)))
-		d.parts.Add(numCauses-1, 1<<40)
+		d := details{
+			start: int64(i) << 20, waits: []spent{{waitID(CauseLock), int64(i)}, {waitID(numCauses - 1), 1 << 40}},
+			samples: []sampled{},
+		}
 		for j := range i % 9 {
 			d.waits = append(d.waits, spent{waitID(j), int64(j * i)})
 		}

@@ -121,7 +121,9 @@ func (x *blocker) choosePlaces() {
 	for i := range x.requests {
 		r := &x.requests[i]
 		for _, s := range x.detailsOf(r).waits {
-			sums.add(x.part(r, s.wait), dur(s.ns), i >= x.slow)
+			if p := x.part(r, s.wait); p.Site != "" || p.Holder != "" {
+				sums.add(p, dur(s.ns), i >= x.slow)
+			}
 		}
 	}
 	parts := sums.list()
@@ -164,21 +166,16 @@ func (x *blocker) divide(length int64) []Block {
 		at := min(int(d.start*numBlocks/length), numBlocks-1)
 		b, class, slow := &blocks[at], x.classes[r.class], i >= x.slow
 		b.count(class, x.weight, slow)
-		rest := d.parts
 		for _, s := range d.waits {
 			part := x.part(r, s.wait)
-			rest.ns[part.Cause] -= dur(s.ns)
 			if !x.places[part] {
 				part.Site, part.Holder = "", ""
 			}
 			sums[at].add(part, dur(s.ns*int64(x.weight)), slow)
 		}
-		for c, ns := range rest.All() {
-			sums[at].add(BlockPart{Class: class, Cause: c}, ns*time.Duration(x.weight), slow)
-		}
 		if i >= kept && (n-1-i)%step == 0 {
 			b.Slow = append(b.Slow, Request{
-				Class: class, Start: dur(d.start), End: dur(d.start + r.time), Sites: x.blames(d.waits, &rest),
+				Class: class, Start: dur(d.start), End: dur(d.start + r.time), Sites: x.blames(d.waits),
 			})
 		}
 	}
@@ -202,15 +199,11 @@ func (b *Block) count(class string, n int, slow bool) {
 	}
 }
 
-// blames returns a request's waits, and what they leave of each cause.
-func (x *blocker) blames(waits []spent, rest *Parts) (list []Blame) {
+func (x *blocker) blames(waits []spent) (list []Blame) {
 	for _, s := range waits {
 		if s.ns != 0 {
 			list = append(list, x.sites.blame(&x.sites.waits[s.wait], s.ns, 0))
 		}
-	}
-	for c, d := range rest.All() {
-		list = append(list, Blame{Cause: c, Time: d})
 	}
 	return list
 }

@@ -16,7 +16,7 @@ type sites struct {
 	places  []place
 	byPlace map[place]siteID
 	others  siteID
-	waits   []wait
+	waits   []wait  // the first is what a request's sites leave of CauseUnknown, and so on
 	longest []int64 // of waits
 	byWait  map[wait]waitID
 	cache   map[trace.Stack]*knownStack
@@ -58,8 +58,12 @@ type stackInfo struct {
 func newSites() *sites {
 	s := &sites{
 		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{},
+		waits: make([]wait, numCauses), longest: make([]int64, numCauses),
 		holds: map[siteID]*holding{}, forWork: map[siteID]int{},
 		cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}, calls: map[line]call{},
+	}
+	for c := range numCauses {
+		s.waits[c].cause = c
 	}
 	s.others = s.intern(otherRequests)
 	return s
@@ -247,7 +251,7 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
 	at := map[Blame]int{} // index of list
 	for id, ns := range waits {
-		if ns == 0 {
+		if ns == 0 || id < int(numCauses) {
 			continue
 		}
 		b := s.blame(&s.waits[id], 0, 0)
