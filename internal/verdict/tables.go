@@ -155,10 +155,11 @@ func Breakdown(q *reqtrace.Request) string {
 		}
 	}
 	if len(q.Sites) > 0 && 3*q.Sites[0].Time > q.Duration() {
-		if b := q.Sites[0]; b.Site != "" {
+		b := &q.Sites[0]
+		if b.Site != "" {
 			t = append(t, b.Site)
 		}
-		if b := q.Sites[0]; b.Holder != "" {
+		if b.Holder != "" {
 			t = append(t, "behind "+b.Holder)
 		}
 	}
@@ -182,22 +183,26 @@ type SlowClass struct {
 	All  float64 `json:"all"`
 }
 
-// slowClass counts requests without a class as the class's own, because only requests that waited
-// have one.
-func slowClass(r *reqtrace.Report) *SlowClass {
+// slowClass returns the class, or a caveat if the requests without a class may be of that class too.
+// Only requests that waited have a class.
+func slowClass(r *reqtrace.Report) (class *SlowClass, caveat string) {
 	if r.Class != "" || len(r.Classes) < 2 || !worth(r) {
-		return nil
+		return nil, ""
 	}
 	top := r.Classes[0]
 	all, slow, unknown := countClasses(r)
-	if top.Name == "" || top.Slow < leastSlow {
-		return nil
-	}
 	s := &SlowClass{top.Name, float64(top.Slow) / float64(slow), float64(top.Requests) / float64(all)}
-	if s.Slow < leastSlowShare || float64(top.Requests+unknown)/float64(all) > mostOfAll*s.Slow {
-		return nil
+	switch {
+	case top.Name == "", top.Slow < leastSlow, s.Slow < leastSlowShare:
+		return nil, ""
+	case float64(top.Requests+unknown)/float64(all) <= mostOfAll*s.Slow:
+		return s, ""
+	case len(r.Classes) < 3, s.All > mostOfAll, 2*unknown < all:
+		return nil, ""
 	}
-	return s
+	return nil, fmt.Sprintf("%s of the slowest 1%% are %s. The class of %s of all requests is unknown, because they "+
+		"left no stack in a handler; wrap handlers with region.Middleware.", textfmt.Share(s.Slow), s.Name,
+		textfmt.Share(float64(unknown)/float64(all)))
 }
 
 func countClasses(r *reqtrace.Report) (all, slow, unknown int) {
@@ -209,21 +214,6 @@ func countClasses(r *reqtrace.Report) (all, slow, unknown int) {
 		}
 	}
 	return all, slow, unknown
-}
-
-func classCaveat(r *reqtrace.Report) string {
-	if r.Class != "" || len(r.Classes) < 3 || !worth(r) || slowClass(r) != nil {
-		return ""
-	}
-	top := r.Classes[0]
-	all, slow, unknown := countClasses(r)
-	if top.Name == "" || top.Slow < leastSlow || float64(top.Slow) < leastSlowShare*float64(slow) ||
-		float64(top.Requests) > mostOfAll*float64(all) || 2*unknown < all {
-		return ""
-	}
-	return fmt.Sprintf("%s of the slowest 1%% are %s. The class of %s of all requests is unknown, because they left "+
-		"no stack in a handler; wrap handlers with region.Middleware.",
-		textfmt.Share(float64(top.Slow)/float64(slow)), top.Name, textfmt.Share(float64(unknown)/float64(all)))
 }
 
 // ClassRow is a class by the name for readers.

@@ -81,7 +81,8 @@ func Of(r *reqtrace.Report) *Verdict {
 	v.Causes = causes
 	doubt := v.doubt()
 	v.Named = worth(r) && len(v.Causes) > 0 && doubt == ""
-	v.Sentence, v.Class = v.sentence(doubt), slowClass(r)
+	v.Sentence = v.sentence(doubt)
+	v.Class, _ = slowClass(r)
 	if v.Named {
 		v.Fix = v.Causes[0].fix() + v.procs()
 	}
@@ -219,7 +220,7 @@ func caveats(r *reqtrace.Report, causes []NamedCause) []string {
 		add("The figures are of one in %d of the %s requests, chosen by chance. More do not fit.", r.Sampled,
 			textfmt.Count(float64(r.Requests)))
 	}
-	if c := classCaveat(r); c != "" {
+	if _, c := slowClass(r); c != "" {
 		list = append(list, c)
 	}
 	for _, p := range r.Missing {

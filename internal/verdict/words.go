@@ -37,12 +37,7 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseDescheduled:  {"waiting for a CPU (other processes ran)", 'D', "2;33"},
 }
 
-func Phrase(c reqtrace.Cause) string {
-	if int(c) < len(causeWords) {
-		return causeWords[c].phrase
-	}
-	return c.String()
-}
+func Phrase(c reqtrace.Cause) string { return causeWords[c].phrase }
 
 // causeOrder is the order of the causes in bars and legends.
 var causeOrder = []reqtrace.Cause{
@@ -370,8 +365,5 @@ func (n *NamedCause) kind() kind {
 			return fileKind
 		}
 	}
-	if int(c) < len(kindsByCause) {
-		return kindsByCause[c]
-	}
-	return kindsByCause[reqtrace.CauseUnknown]
+	return kindsByCause[c]
 }
