@@ -68,8 +68,7 @@ const (
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
 		return nil, evenkeel.NewOptionError("reqtrace.Options", "Slowest", "%d; it goes from 1 to %d, or is 0 for %d",
-			o.Slowest,
-			maxSlowest, defaultSlowest)
+			o.Slowest, maxSlowest, defaultSlowest)
 	}
 	a := analysis{slowest: cmp.Or(o.Slowest, defaultSlowest), each: o.Each}
 	m, err := newModel(o)
@@ -108,7 +107,6 @@ type analysis struct {
 	kept     keep
 	slowest  int
 	each     func(Request) // or nil
-	lent     Request       // to each
 	cut      bool
 	floor    time.Duration // the slowest take longer than this
 }
@@ -135,9 +133,7 @@ func (a *analysis) add(r *served, m *model) {
 	}
 	a.kept.seen++
 	if a.each != nil {
-		r.Sites, r.Path = a.lent.Sites[:0], a.lent.Path[:0]
-		a.lent = r.fill(m)
-		a.each(a.lent)
+		a.each(r.out(m))
 	}
 	if r.own() <= a.floor {
 		return

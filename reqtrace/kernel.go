@@ -96,12 +96,6 @@ func (k *kernel) during(a, b int64) (first, last int) {
 	return first, sort.Search(last, func(i int) bool { return k.at[i] >= b })
 }
 
-func (k *kernel) counted(first, last int) {
-	a, b, q := &k.cpu.Moments[first], &k.cpu.Moments[last], &k.report
-	q.CPUs, q.Periods, q.Throttled, q.Time = k.cpu.Quota, int(b.Periods-a.Periods), int(b.Throttled-a.Throttled),
-		b.Waited-a.Waited
-}
-
 // delay leaves out what is the quota's or descheduled.
 func (k *kernel) delay(first, last int) time.Duration {
 	sum := -k.lost
@@ -199,8 +193,11 @@ func (k *kernel) finish(r *Report, a, b int64) {
 		return
 	}
 	first, last := k.during(a, b)
-	if k.counted(first, last); k.cpu.Grouped {
-		r.Quota = &k.report
+	from, to, q := &k.cpu.Moments[first], &k.cpu.Moments[last], &k.report
+	q.CPUs, q.Time = k.cpu.Quota, to.Waited-from.Waited
+	q.Periods, q.Throttled = int(to.Periods-from.Periods), int(to.Throttled-from.Throttled)
+	if k.cpu.Grouped {
+		r.Quota = q
 	}
 	r.Machine.RunDelay = k.delay(first, last)
 	if k.at != nil {
@@ -234,9 +231,8 @@ type offStretch struct {
 
 // queued is the share of a window for which running threads were off the CPU.
 type queued struct {
-	stretch
-	quota, others float64
-	woken         int64 // longest wait of a thread to be woken, in ns
+	offStretch
+	woken int64 // longest wait of a thread to be woken, in ns
 }
 
 func (k *kernel) starts(thread int32, call bool, t int64) {
@@ -268,7 +264,7 @@ func (k *kernel) ends(thread int32, t int64) {
 // its next wake-up.
 func (k *kernel) deschedule(i int, now int64) {
 	w, ok := k.window(i)
-	q := queued{stretch: w}
+	q := queued{offStretch: offStretch{stretch: w}}
 	var ran, quota, others int64
 	for id, x := range k.threads {
 		runs, calls := x.within(w, now)

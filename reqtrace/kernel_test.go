@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -109,7 +110,7 @@ func TestThrottled(t *testing.T) {
 			s.at(50_300).end(1).wait(1, "network", "main.serve")
 			s.finish()
 			s.want(tt.want)
-			s.m.kernel.counted(0, 20)
+			s.m.kernel.finish(&Report{}, 0, math.MaxInt64)
 			q := s.m.kernel.report
 			if q.Silences != tt.silences || s.m.machine.Stalls != tt.machine || q.Periods != 20 ||
 				q.Throttled != len(tt.grows) {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/exp/trace"
+
+	"evenkeel.dev/internal/cpuwatch"
 )
 
 // Machine says when all processors were silent although there was work. Most likely the machine
@@ -258,20 +260,11 @@ func (m *model) neighbourLate(a, b int64) bool {
 	if m.snapshot == nil {
 		return false
 	}
-	from, to := m.wall(a), m.wall(b)
-	for _, late := range m.late {
-		first, last := late.From, late.To
-		if from.After(first) {
-			first = from
-		}
-		if to.Before(last) {
-			last = to
-		}
-		if 5*last.Sub(first) >= 4*dur(b-a) {
-			return true
-		}
-	}
-	return false
+	from, to := m.wall(a).UnixNano(), m.wall(b).UnixNano()
+	return slices.ContainsFunc(m.late, func(late cpuwatch.Interval) bool {
+		both := min(to, late.To.UnixNano()) - max(from, late.From.UnixNano())
+		return 5*both >= 4*(b-a)
+	})
 }
 
 // wall returns the wall clock's time at t, or zero.

@@ -83,15 +83,10 @@ func (s *sites) better(a, b siteID) siteID {
 const otherRequests = "other requests"
 
 func (s *sites) occupant(g *goroutine) siteID {
-	switch {
-	case g.place != 0:
-		return g.place
-	case g.entry != 0:
-		return g.entry
-	case g.serve:
-		return s.others
+	if g.serve {
+		return cmp.Or(g.place, g.entry, s.others)
 	}
-	return 0
+	return cmp.Or(g.place, g.entry)
 }
 
 func (s *sites) intern(name string) siteID { return s.internPlace(place{site: name}) }
@@ -275,8 +270,5 @@ func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
 }
 
 func (s *sites) opOf(op, at siteID) string {
-	if o := s.places[op].op; o != "" {
-		return o
-	}
-	return s.places[at].op
+	return cmp.Or(s.places[op].op, s.places[at].op)
 }
