@@ -354,7 +354,7 @@ func (x *blamer) wait(p *piece, s *segment, a, b int64) {
 	if s.state == stateChannel {
 		cause, unfollowed = CauseChannel, CauseSleep // a timer ended it
 	}
-	held := cause == CauseLock || s.held || x.known.places[s.site].resource
+	held := cause == CauseLock || s.held || x.known.places[s.site].isResource()
 	push := func(a, b int64, cause Cause) {
 		x.todo = append(x.todo, x.known.follow(p, s, a, b, cause, held && cause != CauseRunning))
 	}

@@ -1,6 +1,7 @@
 package reqtrace
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -79,10 +80,11 @@ func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 
 // hog returns who had processors for longest from a to b, or 0, and its longest run.
 func (c *clock) hog(a, b int64) (site siteID, longest int64) {
-	var hogs [maxHogs]struct {
+	type hog struct {
 		site         siteID
 		sum, longest int64
 	}
+	var hogs [maxHogs]hog
 	i := searchBack(len(c.runs), func(i int) bool { return c.runs[i].end > a })
 	for _, r := range c.runs[i:min(len(c.runs), i+maxRuns)] {
 		d := min(r.end, b) - max(r.start, a)
@@ -96,12 +98,7 @@ func (c *clock) hog(a, b int64) (site siteID, longest int64) {
 			}
 		}
 	}
-	most := &hogs[0]
-	for j := range hogs {
-		if hogs[j].sum > most.sum {
-			most = &hogs[j]
-		}
-	}
+	most := slices.MaxFunc(hogs[:], func(p, q hog) int { return cmp.Compare(p.sum, q.sum) })
 	return most.site, most.longest
 }
 
@@ -119,14 +116,14 @@ type runqueue struct {
 
 func (c *clock) update(t int64) {
 	all := max(c.max, 1)
-	now := runqueue{
-		stopped: c.stops > 0, idle: c.running < all, marking: int32(min(c.marking, all)),
-		all: int32(max(all, c.running)),
-	}
-	if now.stopped {
-		now = runqueue{stopped: true, all: 1}
-	} else if now.idle {
-		now = runqueue{idle: true, all: 1}
+	now := runqueue{all: 1}
+	switch {
+	case c.stops > 0:
+		now.stopped = true
+	case c.running < all:
+		now.idle = true
+	default:
+		now.marking, now.all = int32(min(c.marking, all)), int32(c.running)
 	}
 	n := len(c.steps)
 	if n == 0 {

@@ -12,14 +12,13 @@ import (
 
 // place is a stack's part of a [Blame].
 type place struct {
-	site     string
-	call     string
-	op       string
-	handler  string
-	owner    owner
-	resource bool
-	reader   bool // op is an RWMutex, for reading
-	stops    bool
+	site    string
+	call    string
+	op      string
+	handler string
+	owner   owner
+	reader  bool // op is an RWMutex, for reading
+	stops   bool
 }
 
 // owner says to whom a function belongs. Higher ones say why something is done, lower ones how.
@@ -102,7 +101,6 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 	}
 	if at < 0 {
 		p.op = opOf(frames)
-		p.resource = isResource(p.op)
 		return p, -1
 	}
 	p.site, p.owner = siteOf(&frames[at].StackFrame), frames[at].owner
@@ -113,13 +111,13 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 		}
 	}
 	p.op = opOf(frames[:at])
-	p.resource, p.reader = isResource(p.op), p.op == opRWMutex && reads(frames[:at])
+	p.reader = p.op == opRWMutex && reads(frames[:at])
 	if h >= 0 && h != at && frames[h].owner >= ownerLibrary {
 		p.handler = siteOf(&frames[h].StackFrame)
 	}
 	op, inside := napOf(frames[:at])
 	if op != "" {
-		p.op, p.resource = op, false
+		p.op = op
 	}
 	if p.owner != ownerProgram {
 		inside = -1
@@ -314,11 +312,9 @@ func stdHandler(outer string, inner *frame) bool {
 		strings.HasSuffix(inner.Func, ".ServeHTTP")
 }
 
-var serversHTTP2 = []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."}
-
 // serversOwn reports whether a dispatcher calls a function of its own server.
 func serversOwn(outer, inner string) bool {
-	return hasAnyPrefix(inner, serversHTTP2) || strings.HasPrefix(outer, "google.golang.org/grpc.(*Server).process") &&
+	return hasAnyPrefix(inner, prefixesHTTP2) || strings.HasPrefix(outer, "google.golang.org/grpc.(*Server).process") &&
 		strings.HasPrefix(inner, "google.golang.org/grpc")
 }
 

@@ -45,7 +45,7 @@ net/http.(*Server).Serve.gowrap3 GOROOT/net/http/server.go:3464`
 func TestPlaceOf(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stack string
-		want  place // without its owner and resource
+		want  place // without its owner
 	}{
 		"mutex behind chi and middleware": {
 			`
@@ -339,7 +339,7 @@ main.ask /srv/app/main.go:9`,
 		t.Run(name, func(t *testing.T) {
 			frames := framesOf(t, tt.stack)
 			got, _ := placeOf(frames, newSites().handler(frames))
-			got.owner, got.resource = 0, false
+			got.owner = 0
 			if got != tt.want {
 				t.Errorf("%+v\nwant %+v", got, tt.want)
 			}

@@ -58,7 +58,7 @@ var innerOps = map[string]string{
 
 func (s *sites) hasOneHolder(seg *segment) bool {
 	p := &s.places[seg.site]
-	return p.resource || seg.state == stateChannel && seg.held || p.op == opMutex || p.op == opRWMutex
+	return p.isResource() || seg.state == stateChannel && seg.held || p.op == opMutex || p.op == opRWMutex
 }
 
 // sameHeld reports whether seg waits for the same thing as a wait at the place what, or for the
@@ -72,7 +72,7 @@ func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	case seg.state == stateUnknown && seg.site == 0:
 		return s.places[seg.release].op == op && (op == opMutex || op == opRWMutex)
 	}
-	return seg.site == what || s.places[seg.site].resource && s.places[seg.site].op == op
+	return seg.site == what || s.places[seg.site].isResource() && s.places[seg.site].op == op
 }
 
 func (s *sites) sameRelease(seg *segment, holder siteID) bool {
@@ -94,7 +94,7 @@ func (s *sites) writerAt(seg *segment) siteID {
 	return 0
 }
 
-func isResource(op string) bool { return op == opPool || op == opSemaphore }
+func (p *place) isResource() bool { return p.op == opPool || p.op == opSemaphore }
 
 func opOf(inner []frame) (op string) {
 	if op = systemCall(inner); op != "" {

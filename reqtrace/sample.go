@@ -57,15 +57,12 @@ func countIn(at []sampled, list []stackSample, a, b int64) []sampled {
 		return at
 	}
 	i := sort.Search(len(list), func(i int) bool { return list[i].at >= a })
-next:
 	for ; i < len(list) && list[i].at < b; i++ {
-		for j := range at {
-			if s := &at[j]; s.site == list[i].site {
-				s.n++
-				continue next
-			}
+		j := slices.IndexFunc(at, func(s sampled) bool { return s.site == list[i].site })
+		if j < 0 {
+			j, at = len(at), append(at, sampled{site: list[i].site})
 		}
-		at = append(at, sampled{list[i].site, 1})
+		at[j].n++
 	}
 	return at
 }

@@ -54,17 +54,6 @@ func (i *stackInfo) between() bool {
 }
 
 var entries = map[string]role{
-	// Up to Go 1.26 in src/net/http/h2_bundle.go, and later in
-	// src/net/http/internal/http2/server.go.
-	"net/http.(*http2serverConn).runHandler":           roleLife,
-	"net/http.(*http2serverConn).serve":                roleStreams,
-	"net/http/internal/http2.(*serverConn).runHandler": roleLife,
-	"net/http/internal/http2.(*serverConn).serve":      roleStreams,
-
-	// http2/server.go; its h2c takes connections from net/http
-	"golang.org/x/net/http2.(*serverConn).runHandler": roleLife,
-	"golang.org/x/net/http2.(*serverConn).serve":      roleStreams,
-
 	// server.go; without a free worker, serveStreams starts a goroutine for each stream
 	// (entryPrefixes)
 	"google.golang.org/grpc.(*Server).serverWorker": roleWorker,
@@ -84,19 +73,10 @@ var entries = map[string]role{
 	"net/http.(*conn).readRequest":        roleHeader,
 	"net/http.checkConnErrorWriter.Write": roleAnswer,
 
-	"net/http.(*persistConn).roundTrip":                 roleCalls,
-	"net/http.(*persistConn).readLoop":                  roleReadLoop,
-	"net/http.(*http2ClientConn).roundTrip":             roleCalls,
-	"net/http.(*http2ClientConn).readLoop":              roleReadLoop,
-	"net/http/internal/http2.(*ClientConn).roundTrip":   roleCalls,
-	"net/http/internal/http2.(*ClientConn).readLoop":    roleReadLoop,
-	"golang.org/x/net/http2.(*ClientConn).roundTrip":    roleCalls,
-	"golang.org/x/net/http2.(*ClientConn).readLoop":     roleReadLoop,
-	"net/http.(*http2clientStream).doRequest":           roleSends,
-	"net/http/internal/http2.(*clientStream).doRequest": roleSends,
-	"golang.org/x/net/http2.(*clientStream).doRequest":  roleSends,
-	"syscall.Connect":  roleConnects,
-	"runtime.selectgo": roleSelects,
+	"net/http.(*persistConn).roundTrip": roleCalls,
+	"net/http.(*persistConn).readLoop":  roleReadLoop,
+	"syscall.Connect":                   roleConnects,
+	"runtime.selectgo":                  roleSelects,
 
 	// http2_client.go; Stream up to 1.68, and ClientStream later
 	"google.golang.org/grpc/internal/transport.(*Stream).waitOnHeader":       roleCalls,
@@ -110,6 +90,19 @@ var entries = map[string]role{
 	"runtime.traceStartReadCPU.func1": roleBeat,
 	"runtime/pprof.profileWriter":     roleBeat,
 }
+
+// entriesHTTP2 are methods of the packages in prefixesHTTP2.
+var entriesHTTP2 = map[string]role{
+	"serverConn).runHandler":  roleLife,
+	"serverConn).serve":       roleStreams,
+	"ClientConn).roundTrip":   roleCalls,
+	"ClientConn).readLoop":    roleReadLoop,
+	"clientStream).doRequest": roleSends,
+}
+
+// HTTP/2 is in src/net/http/h2_bundle.go up to Go 1.26, and in src/net/http/internal/http2 later. The
+// h2c of golang.org/x/net takes connections from net/http.
+var prefixesHTTP2 = []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."}
 
 // entryPrefixes are names that differ between releases, such as those of closures.
 var entryPrefixes = []struct {
@@ -139,6 +132,11 @@ func (s *sites) function(f *frame) function {
 	for _, p := range entryPrefixes {
 		if strings.HasPrefix(f.Func, p.prefix) {
 			known.role |= p.role
+		}
+	}
+	for _, p := range prefixesHTTP2 {
+		if method, ok := strings.CutPrefix(f.Func, p); ok {
+			known.role |= entriesHTTP2[strings.TrimPrefix(method, "(*")]
 		}
 	}
 	if f.owner == ownerLibrary {

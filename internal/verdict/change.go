@@ -3,7 +3,6 @@ package verdict
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -322,25 +321,26 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 		add("A side has one trace. The machine may have differed between the two, and no interval within a trace " +
 			"shows that. Take three of each, old and new in turns.")
 	}
-	procs, rates := [2]map[int]bool{{}, {}}, [2]float64{}
+	procs, rates := [2][]int{}, [2]float64{}
 	for i, name := range []string{c.Old.Name, c.New.Name} {
 		slow := 0
 		for k, r := range sides[i] {
 			slow += r.Tail.Requests
-			procs[i][r.Procs] = true
+			procs[i] = append(procs[i], r.Procs)
 			if r.Broken != "" {
 				add("Trace %d of %s is cut off or corrupt. Only the part before that is compared (%s).", k+1, name,
 					r.Broken)
 			}
 			rates[i] += float64(r.Requests) / max(r.Trace.Seconds(), 1e-9) / float64(len(sides[i]))
 		}
+		slices.Sort(procs[i])
+		procs[i] = slices.Compact(procs[i])
 		if slow < fewSlow {
 			add("The slowest 1%% of %s are %s. Trace for longer, or more often.", name, textfmt.Plural(slow, "request"))
 		}
 	}
-	if !slices.Equal(slices.Sorted(maps.Keys(procs[0])), slices.Sorted(maps.Keys(procs[1]))) {
-		add("GOMAXPROCS differs. It is %v in %s and %v in %s.", slices.Sorted(maps.Keys(procs[0])), c.Old.Name,
-			slices.Sorted(maps.Keys(procs[1])), c.New.Name)
+	if !slices.Equal(procs[0], procs[1]) {
+		add("GOMAXPROCS differs. It is %v in %s and %v in %s.", procs[0], c.Old.Name, procs[1], c.New.Name)
 	}
 	if ratio := rates[1] / rates[0]; math.Abs(math.Log(ratio)) > math.Log(1+otherLoad) {
 		add("The load differs. It is %s requests/s in %s and %s in %s. Put the same load on both.",
