@@ -26,8 +26,8 @@ const (
 type Watch struct {
 	mu      sync.Mutex // of cpu.Moments
 	cpu     CPU
-	groups  *groups
-	threads *threads
+	groups  groups
+	threads threads
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -36,12 +36,10 @@ type Watch struct {
 // in any case.
 func Start(pid int, withThreads bool) (*Watch, error) {
 	w := &Watch{stop: make(chan struct{}), done: make(chan struct{})}
-	g, err := openGroups(pid)
-	if err == nil {
-		w.groups, w.cpu.Grouped, w.cpu.Quota = g, true, g.quota
-	}
+	err := w.groups.open(pid)
+	w.cpu.Grouped, w.cpu.Quota = err == nil, w.groups.quota
 	if withThreads {
-		w.threads = &threads{dir: fmt.Sprintf("/proc/%d/task", pid), open: map[int64]*thread{}}
+		w.threads = threads{dir: fmt.Sprintf("/proc/%d/task", pid), open: map[int64]*thread{}}
 	}
 	w.note()
 	go w.run()
@@ -73,7 +71,7 @@ func (w *Watch) End() *CPU {
 
 func (w *Watch) run() {
 	defer close(w.done)
-	if w.threads == nil && (w.groups == nil || w.groups.quota == 0) {
+	if w.threads.dir == "" && w.groups.quota == 0 {
 		<-w.stop
 		return
 	}
@@ -92,7 +90,7 @@ func (w *Watch) run() {
 func (w *Watch) note() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.threads != nil && len(w.cpu.Moments)%rescan == 0 {
+	if w.threads.dir != "" && len(w.cpu.Moments)%rescan == 0 {
 		w.threads.scan()
 	}
 	m := w.read()
@@ -101,7 +99,7 @@ func (w *Watch) note() {
 	}
 	w.threads.keep(m.Threads)
 	most := fewMoments
-	if w.threads != nil {
+	if w.threads.dir != "" {
 		most = mostMoments
 	}
 	if len(w.cpu.Moments) == most {
@@ -114,10 +112,7 @@ func (w *Watch) note() {
 func (w *Watch) read() Moment {
 	at := time.Now()
 	m := w.groups.read()
-	m.At = at
-	if w.threads != nil {
-		m.Threads = w.threads.read()
-	}
+	m.At, m.Threads = at, w.threads.read()
 	return m
 }
 
@@ -125,23 +120,23 @@ func (w *Watch) read() Moment {
 type groups struct {
 	quota float64 // least of them; 0: none
 	stats []*os.File
-	local *os.File
+	local *os.File // nil, which reads as empty, if it is not there
 }
 
-func openGroups(pid int) (*groups, error) {
+// open leaves g empty if it fails.
+func (g *groups) open(pid int) error {
 	cgroup, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p, err := find(string(cgroup), string(mounts))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	g := &groups{}
 	for _, dir := range p.dirs() {
 		quota, ok := quotaOf(dir, p.v2)
 		if !ok || quota == 0 {
@@ -150,7 +145,8 @@ func openGroups(pid int) (*groups, error) {
 		f, err := os.Open(filepath.Join(dir, "cpu.stat"))
 		if err != nil {
 			g.close()
-			return nil, err
+			*g = groups{}
+			return err
 		}
 		g.stats = append(g.stats, f)
 		if g.quota == 0 || quota < g.quota {
@@ -160,7 +156,7 @@ func openGroups(pid int) (*groups, error) {
 	if g.quota > 0 {
 		g.local, _ = os.Open(filepath.Join(p.dir, "cpu.stat.local"))
 	}
-	return g, nil
+	return nil
 }
 
 func quotaOf(dir string, v2 bool) (float64, bool) {
@@ -175,9 +171,6 @@ func quotaOf(dir string, v2 bool) (float64, bool) {
 }
 
 func (g *groups) read() (sum Moment) {
-	if g == nil {
-		return sum
-	}
 	var buf [1024]byte
 	text := func(f *os.File) string {
 		n, _ := f.ReadAt(buf[:], 0)
@@ -189,24 +182,17 @@ func (g *groups) read() (sum Moment) {
 		sum.Throttled += c.Throttled
 		sum.Waited += c.Waited
 	}
-	if g.local != nil {
-		if c := parseStat(text(g.local)); c.Waited > 0 { // waits of this group only, whichever quota it was
-			sum.Waited = c.Waited
-		}
+	if c := parseStat(text(g.local)); c.Waited > 0 { // waits of this group only, whichever quota it was
+		sum.Waited = c.Waited
 	}
 	return sum
 }
 
 func (g *groups) close() {
-	if g == nil {
-		return
-	}
 	for _, f := range g.stats {
 		f.Close()
 	}
-	if g.local != nil {
-		g.local.Close()
-	}
+	g.local.Close() // also of nil
 }
 
 // Opening a thread's file takes 40 times as long as reading it, so files stay open.
@@ -261,9 +247,6 @@ func (t *threads) keep(list []ThreadTime) {
 }
 
 func (t *threads) close() {
-	if t == nil {
-		return
-	}
 	for _, x := range t.open {
 		x.file.Close()
 	}
