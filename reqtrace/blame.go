@@ -154,7 +154,7 @@ func (x *blamer) take(p *piece) {
 	if p.acquireSite != 0 {
 		x.acquired(p)
 	}
-	if x.kernel != nil && p.hold > 0 {
+	if len(x.kernel.threads) > 0 && p.hold > 0 {
 		p.hold -= x.kernel.offIn(p.g, p.b-p.hold, p.b)
 	}
 	i, t := p.g.at(p.a), p.a

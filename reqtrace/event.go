@@ -135,7 +135,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 			}
 			p.takes(g, from, t)
 		}
-		if g.thread = 0; m.kernel != nil && from != trace.GoUndetermined {
+		if g.thread = 0; len(m.kernel.waits) > 0 && from != trace.GoUndetermined {
 			g.thread = int32(e.Thread())
 			m.kernel.starts(g.thread, false, t)
 		}

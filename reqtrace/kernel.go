@@ -27,8 +27,6 @@ import (
 //   - An increase of Waited explains at most one silence, and a silence is explained once.
 //   - A thread is descheduled for at most the time that the kernel counted.
 //   - Time in a silence is not descheduled as well.
-//
-// A nil *kernel is valid and has no counts.
 type kernel struct {
 	clock   *clock
 	cpu     *cpuwatch.CPU
@@ -63,7 +61,7 @@ type stretch struct{ a, b int64 }
 
 func newKernel(cpu *cpuwatch.CPU, c *clock) *kernel {
 	if cpu == nil || len(cpu.Moments) < 2 {
-		return nil
+		cpu = &cpuwatch.CPU{}
 	}
 	k := &kernel{
 		clock: c, cpu: cpu, waits: map[int64][]threadWindow{}, sums: make([]int64, len(cpu.Moments)),
@@ -107,12 +105,11 @@ func (k *kernel) delay(first, last int) time.Duration {
 
 // sync relates the clocks by the trace's first snapshot.
 func (k *kernel) sync(s *trace.ClockSnapshot) {
-	if k == nil || k.at != nil {
+	if k.at != nil {
 		return
 	}
-	k.at = make([]int64, len(k.cpu.Moments))
-	for i := range k.at {
-		k.at[i] = int64(s.Trace) + int64(k.cpu.Moments[i].At.Sub(s.Wall))
+	for i := range k.cpu.Moments {
+		k.at = append(k.at, int64(s.Trace)+int64(k.cpu.Moments[i].At.Sub(s.Wall)))
 	}
 }
 
@@ -122,7 +119,7 @@ func (k *kernel) window(i int) (w stretch, ok bool) {
 }
 
 func (k *kernel) passes(m *model, a, b int64) bool {
-	if k == nil || k.next >= len(k.at) { // also before sync
+	if k.next >= len(k.at) { // also before sync
 		return false
 	}
 	if b-a >= silenceLeast {
@@ -136,7 +133,7 @@ func (k *kernel) passes(m *model, a, b int64) bool {
 }
 
 func (k *kernel) settle(m *model, t int64) {
-	if k == nil || k.at == nil {
+	if k.at == nil {
 		return
 	}
 	for k.next < len(k.at) && k.at[k.next]+silenceSlack <= t {
@@ -165,7 +162,7 @@ func (k *kernel) settle(m *model, t int64) {
 // settled returns the time whose causes are final.
 func (k *kernel) settled() int64 {
 	switch {
-	case k == nil, k.at == nil:
+	case k.at == nil:
 		return math.MaxInt64
 	case k.next < len(k.at):
 		if w, ok := k.window(k.next); !ok && k.left == k.next && len(k.silent) == 0 {
@@ -176,9 +173,6 @@ func (k *kernel) settled() int64 {
 }
 
 func (k *kernel) prune(horizon int64) {
-	if k == nil {
-		return
-	}
 	for _, x := range k.threads {
 		x.off = dropUntil(x.off, func(s *offStretch) bool { return s.b > horizon })
 	}
@@ -186,10 +180,10 @@ func (k *kernel) prune(horizon int64) {
 }
 
 func (k *kernel) finish(r *Report, a, b int64) {
-	if k == nil || !k.cpu.Grouped {
+	if !k.cpu.Grouped {
 		r.Machine.Grid = grid(r.Machine.Spans)
 	}
-	if k == nil {
+	if len(k.cpu.Moments) == 0 {
 		return
 	}
 	first, last := k.during(a, b)
@@ -236,7 +230,7 @@ type queued struct {
 }
 
 func (k *kernel) starts(thread int32, call bool, t int64) {
-	if k == nil || thread == 0 {
+	if thread == 0 {
 		return
 	}
 	x := k.threads[int64(thread)]
@@ -248,9 +242,6 @@ func (k *kernel) starts(thread int32, call bool, t int64) {
 }
 
 func (k *kernel) ends(thread int32, t int64) {
-	if k == nil {
-		return
-	}
 	if x := k.threads[int64(thread)]; x != nil && x.since != 0 {
 		if k.left < len(k.at) {
 			x.stretches = append(x.stretches, threadStretch{stretch{x.since, t}, x.call})
@@ -373,9 +364,6 @@ func (x *onThread) within(w stretch, now int64) (runs, calls []stretch) {
 }
 
 func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
-	if k == nil || thread == 0 {
-		return off
-	}
 	x := k.threads[int64(thread)]
 	if x == nil {
 		return off
@@ -408,7 +396,7 @@ const wakeLeast = time.Millisecond
 // that is the share for which these were off their CPUs. For an idle processor or the collector, it
 // is how long threads waited to be woken.
 func (k *kernel) waited(p, before *Parts, a, b int64) {
-	if k == nil || a >= b {
+	if len(k.queue) == 0 || a >= b {
 		return
 	}
 	var quota, others float64

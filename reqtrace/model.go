@@ -103,12 +103,10 @@ func newModel(o Options) (*model, error) {
 		classes:   classes{pattern: o.Class, sites: m.sites, total: map[siteID]*Parts{}},
 		blamer:    blamer{clock: &m.clock, known: m.sites},
 	}
-	if o.Beside != nil {
-		m.late, m.machine.Steal = o.Beside.Late, o.Beside.Steal
-		if m.kernel = newKernel(o.Beside.CPU, &m.clock); m.kernel != nil {
-			m.turns.kernel, m.turns.blamer.kernel = m.kernel, m.kernel
-		}
-	}
+	beside := cmp.Or(o.Beside, &cpuwatch.Beside{})
+	m.late, m.machine.Steal = beside.Late, beside.Steal
+	m.kernel = newKernel(beside.CPU, &m.clock)
+	m.turns.kernel, m.turns.blamer.kernel = m.kernel, m.kernel
 	return m, nil
 }
 

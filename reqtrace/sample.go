@@ -34,7 +34,7 @@ type sampled struct {
 // A sample without a goroutine is the scheduler's or C's.
 func (m *model) sample(e *trace.Event, t int64) {
 	m.samples++
-	m.turns.blamer.profiled = m.kernel == nil || len(m.kernel.waits) == 0
+	m.turns.blamer.profiled = len(m.kernel.waits) == 0
 	if e.Goroutine() == trace.NoGoroutine {
 		return
 	}
