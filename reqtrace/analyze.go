@@ -102,13 +102,17 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 type analysis struct {
 	report   Report
 	requests []record // in the end by time
-	details  store
+	chunk    packed   // of the last details
 	scratch  details
-	kept     keep
 	slowest  int
 	each     func(Request) // or nil
 	cut      bool
 	floor    time.Duration // the slowest take longer than this
+
+	seen   int // whole requests of Options.Class
+	most   int // how many are kept; 0: maxKept
+	oneIn  int // 0: each is kept
+	chance *rand.Rand
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -131,7 +135,7 @@ func (a *analysis) add(r *served, m *model) {
 	if r.Parts.ns[CauseMachine] > 0 {
 		m.machine.Requests++
 	}
-	a.kept.seen++
+	a.seen++
 	if a.each != nil {
 		a.each(r.out(m))
 	}
@@ -164,14 +168,14 @@ func (a *analysis) finish(m *model) *Report {
 	r.Classes = m.turns.classes.list(a.requests)
 	a.requests = slices.DeleteFunc(a.requests, func(q record) bool { return !m.turns.classes.wants(q.class) })
 	r.Total = m.turns.classes.asked()
-	r.Requests = a.kept.seen
+	r.Requests = a.seen
 	r.Machine, r.Samples, r.Allocated = m.machine, m.samples, m.heap.allocated
 	m.kernel.finish(r, m.origin, m.now)
 	if len(a.requests) == 0 {
 		return r
 	}
-	if a.kept.oneIn > 1 {
-		r.Sampled = a.kept.oneIn
+	if a.oneIn > 1 {
+		r.Sampled = a.oneIn
 		for i := range r.Classes {
 			r.Classes[i].Requests *= r.Sampled
 			r.Classes[i].Slow *= r.Sampled
@@ -290,7 +294,7 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 	}
 	n, slowest := int64(len(requests)), requests[len(requests)-1].time
 	b := Band{
-		Name: name, Requests: len(requests) * max(a.kept.oneIn, 1), Min: dur(requests[0].time), Max: dur(slowest),
+		Name: name, Requests: len(requests) * max(a.oneIn, 1), Min: dur(requests[0].time), Max: dur(slowest),
 		Mean: dur(sum / n),
 	}
 	for c, d := range parts.ns {
@@ -310,17 +314,10 @@ func (a *analysis) band(m *model, name string, from, to float64) Band {
 // Each request is kept with the same chance.
 const maxKept = 1 << 20
 
-type keep struct {
-	seen   int // whole requests of Options.Class
-	most   int // how many are kept; 0: maxKept
-	oneIn  int // 0: each
-	chance *rand.Rand
-}
-
 type record struct {
 	time    int64
 	class   siteID
-	details spot
+	details packed
 }
 
 // details has nothing of a request that Options.Class leaves out.
@@ -347,40 +344,31 @@ func (a *analysis) keep(r *served, m *model) {
 		}
 		d.samples = append(d.samples, r.samples...)
 	}
-	k := &a.kept
-	if k.oneIn > 1 && k.chance.IntN(k.oneIn) != 0 {
+	if a.oneIn > 1 && a.chance.IntN(a.oneIn) != 0 {
 		return
 	}
-	a.requests = append(a.requests, record{int64(r.own()), r.class, a.details.put(d)})
-	if len(a.requests) >= cmp.Or(k.most, maxKept) {
+	a.requests = append(a.requests, record{int64(r.own()), r.class, a.pack(d)})
+	if len(a.requests) >= cmp.Or(a.most, maxKept) {
 		a.thin()
 	}
 }
 
 func (a *analysis) thin() {
-	k := &a.kept
-	if k.oneIn == 0 {
-		k.oneIn, k.chance = 1, rand.New(rand.NewPCG(1, 2)) // the same trace has the same report
+	if a.oneIn == 0 {
+		a.oneIn, a.chance = 1, rand.New(rand.NewPCG(1, 2)) // the same trace has the same report
 	}
-	k.oneIn *= 2
-	all, from := a.requests, a.details
-	a.requests, a.details = nil, nil
-	for _, r := range all {
-		if k.chance.IntN(2) == 0 {
-			r.details = a.details.put(from.at(r.details, &a.scratch))
-			a.requests = append(a.requests, r)
+	a.oneIn *= 2
+	all := a.requests
+	a.requests, a.chunk = nil, nil
+	for i := range all {
+		if a.chance.IntN(2) == 0 {
+			all[i].details = a.pack(a.detailsOf(&all[i]))
+			a.requests = append(a.requests, all[i])
 		}
 	}
 }
 
-func (a *analysis) detailsOf(r *record) *details { return a.details.at(r.details, &a.scratch) }
-
 const chunkSize = 64 << 10 // bytes
-
-type store []packed
-
-// spot is the number of a chunk, and 16 bits for the offset in it.
-type spot uint32
 
 type packed []byte
 
@@ -396,16 +384,14 @@ func (p *packed) next() int64 {
 	return int64(v)
 }
 
-func (s *store) put(d *details) spot {
-	const longest = binary.MaxVarintLen64
-	most := longest * (3 + 2*(len(d.waits)+len(d.samples)))
-	n := len(*s)
-	if n == 0 || chunkSize-len((*s)[n-1]) < most {
-		*s = append(*s, make(packed, 0, max(chunkSize, most)))
-		n++
+// pack puts details into the chunk, or into a new one.
+func (a *analysis) pack(d *details) packed {
+	most := binary.MaxVarintLen64 * (3 + 2*(len(d.waits)+len(d.samples)))
+	n := len(a.chunk)
+	if cap(a.chunk)-n < most {
+		a.chunk, n = make(packed, 0, max(chunkSize, most)), 0
 	}
-	p := &(*s)[n-1]
-	at := spot(n-1)<<16 | spot(len(*p))
+	p := &a.chunk
 	p.put(d.start)
 	p.put(int64(len(d.waits)))
 	for _, w := range d.waits {
@@ -417,11 +403,12 @@ func (s *store) put(d *details) spot {
 		p.put(int64(q.site))
 		p.put(int64(q.n))
 	}
-	return at
+	return a.chunk[n:]
 }
 
-func (s store) at(x spot, d *details) *details {
-	p := s[x>>16][x&(1<<16-1):]
+// detailsOf is valid until the next call.
+func (a *analysis) detailsOf(r *record) *details {
+	p, d := r.details, &a.scratch
 	*d = details{start: p.next(), waits: d.waits[:0], samples: d.samples[:0]}
 	for n := p.next(); n > 0; n-- {
 		d.waits = append(d.waits, spent{waitID(p.next()), p.next()})

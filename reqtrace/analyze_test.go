@@ -157,7 +157,7 @@ func TestKeep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := analysis{slowest: 1, kept: keep{most: most}}
+	a := analysis{slowest: 1, most: most}
 	site := m.sites.intern("main.slow (x.go:1)")
 	for i := range n {
 		ns := time.Duration(1000 + i%1000)
@@ -219,11 +219,11 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestStore: details are found again, whole, beyond the ends of chunks.
-func TestStore(t *testing.T) {
-	var s store
+// TestPack: details are found again, whole, beyond the ends of chunks.
+func TestPack(t *testing.T) {
+	var a analysis
 	var list []details
-	var spots []spot
+	var packs []record
 	for i := range 5000 {
 		d := details{
 			start: int64(i) << 20, waits: []spent{{waitID(CauseLock), int64(i)}, {waitID(numCauses - 1), 1 << 40}},
@@ -238,14 +238,11 @@ func TestStore(t *testing.T) {
 		if i == 1000 { // too large for a chunk
 			d.samples = slices.Repeat([]sampled{{1, 2}}, chunkSize)
 		}
-		list, spots = append(list, d), append(spots, s.put(&d))
+		list, packs = append(list, d), append(packs, record{details: a.pack(&d)})
 	}
-	if len(s) < 4 {
-		t.Errorf("%d chunks", len(s))
-	}
-	got := details{waits: []spent{}, samples: []sampled{}}
-	for i, at := range spots {
-		if !reflect.DeepEqual(*s.at(at, &got), list[i]) {
+	a.scratch = details{waits: []spent{}, samples: []sampled{}}
+	for i := range packs {
+		if got := a.detailsOf(&packs[i]); !reflect.DeepEqual(*got, list[i]) {
 			t.Fatalf("%d is %+v, want %+v", i, got, list[i])
 		}
 	}

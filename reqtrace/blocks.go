@@ -96,7 +96,7 @@ func (s partSums) list() []BlockPart {
 
 func (a *analysis) blocks(m *model) []Block {
 	x := &blocker{
-		analysis: a, sites: m.sites, weight: max(a.kept.oneIn, 1),
+		analysis: a, sites: m.sites, weight: max(a.oneIn, 1),
 		classes: map[siteID]string{}, places: map[BlockPart]bool{},
 	}
 	x.slow, _ = a.edges(.99, 1)
