@@ -175,7 +175,9 @@ func (m *model) waits(g *goroutine, reason string, info *stackInfo, began, t int
 	} else if g.callAt == 0 {
 		g.callAt = g.sends(began)
 	}
-	m.sites.waited(g, s, reason, info)
+	if info.candidate != 0 && g.way != wayLife && mayBeForWork(s, reason, info) {
+		m.sites.forWork[info.candidate]++
+	}
 	m.turns.waits(g, s, reason, info, t)
 	g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
 }

@@ -37,8 +37,6 @@ type frame struct {
 	owner owner
 }
 
-func newFrame(f trace.StackFrame) frame { return frame{f, ownerOf(&f)} }
-
 // ownerOf says to whom a function belongs. The path of a required module has its version, also
 // after go build -trimpath.
 func ownerOf(f *trace.StackFrame) owner {

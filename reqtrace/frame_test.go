@@ -30,7 +30,8 @@ func framesOf(t testing.TB, text string) (frames []frame) {
 			t.Fatal(err)
 		}
 		file := strings.NewReplacer("GOROOT", "/usr/local/go/src", "MOD", "/go/pkg/mod").Replace(f[1][:colon])
-		frames = append(frames, newFrame(trace.StackFrame{Func: f[0], File: file, Line: n}))
+		at := trace.StackFrame{Func: f[0], File: file, Line: n}
+		frames = append(frames, frame{at, ownerOf(&at)})
 	}
 	return frames
 }

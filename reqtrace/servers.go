@@ -105,55 +105,47 @@ var entriesHTTP2 = map[string]role{
 var prefixesHTTP2 = []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."}
 
 // entryPrefixes are names that differ between releases, such as those of closures.
-var entryPrefixes = []struct {
-	prefix string
-	role   role
-}{
-	{"google.golang.org/grpc.(*Server).serveStreams.func", roleLife}, // func1.1, func1.2 or func2.1
-	{"net/http/pprof.", roleMeasures},
-	{"net.(*netFD).Read", roleReads},
-	{"net.(*netFD).read", roleReads},
-	{"net.(*rawConn).Read", roleReads},
-	{"net.(*netFD).Write", roleWrites},
-	{"net.(*netFD).write", roleWrites},
-	{"net.(*rawConn).Write", roleWrites},
+var entryPrefixes = map[string]role{
+	"google.golang.org/grpc.(*Server).serveStreams.func": roleLife, // func1.1, func1.2 or func2.1
+	"net/http/pprof.":      roleMeasures,
+	"net.(*netFD).Read":    roleReads,
+	"net.(*netFD).read":    roleReads,
+	"net.(*rawConn).Read":  roleReads,
+	"net.(*netFD).Write":   roleWrites,
+	"net.(*netFD).write":   roleWrites,
+	"net.(*rawConn).Write": roleWrites,
 }
 
-type function struct {
-	role  role
-	owner owner
-}
-
-func (s *sites) function(f *frame) function {
-	if known, ok := s.functions[f.Func]; ok {
+func (s *sites) roleOf(f *frame) role {
+	if known, ok := s.roles[f.Func]; ok {
 		return known
 	}
-	known := function{role: entries[f.Func], owner: f.owner}
-	for _, p := range entryPrefixes {
-		if strings.HasPrefix(f.Func, p.prefix) {
-			known.role |= p.role
+	known := entries[f.Func]
+	for prefix, r := range entryPrefixes {
+		if strings.HasPrefix(f.Func, prefix) {
+			known |= r
 		}
 	}
 	for _, p := range prefixesHTTP2 {
 		if method, ok := strings.CutPrefix(f.Func, p); ok {
-			known.role |= entriesHTTP2[strings.TrimPrefix(method, "(*")]
+			known |= entriesHTTP2[strings.TrimPrefix(method, "(*")]
 		}
 	}
 	if f.owner == ownerLibrary {
 		switch {
 		case strings.HasSuffix(f.Func, sqliteLocks):
-			known.role |= roleLocks
+			known |= roleLocks
 		case strings.HasSuffix(f.Func, sqliteUnlocks):
-			known.role |= roleUnlocks
+			known |= roleUnlocks
 		}
 	}
 	for i, pattern := range s.asked {
 		if matches(pattern, f.Func) || matches(pattern, shortFunc(f.Func)) {
-			known.role |= roleAsked
+			known |= roleAsked
 			s.met[i] = true
 		}
 	}
-	s.functions[f.Func] = known
+	s.roles[f.Func] = known
 	return known
 }
 
@@ -181,24 +173,24 @@ func (s *sites) serving(info *stackInfo) {
 	most, candidate := ownerRuntime, ""
 	for i := range s.frames {
 		f := &s.frames[i]
-		known := s.function(f)
-		info.roles |= known.role
+		known := s.roleOf(f)
+		info.roles |= known
 		switch {
-		case known.role&roleAsked != 0 && info.task == 0:
-			info.task, info.own = s.intern(shortFunc(f.Func)), known.owner == ownerProgram
+		case known&roleAsked != 0 && info.task == 0:
+			info.task, info.own = s.intern(shortFunc(f.Func)), f.owner == ownerProgram
 			info.work = most < ownerProgram
-		case known.role&roleWorker != 0 && info.task == 0:
+		case known&roleWorker != 0 && info.task == 0:
 			info.work = most == ownerRuntime
 		}
 		switch {
-		case known.owner == ownerProgram && most < ownerProgram:
+		case f.owner == ownerProgram && most < ownerProgram:
 			candidate = f.Func
-		case known.owner == ownerLibrary && most <= ownerLibrary && !isClosure(f.Func):
+		case f.owner == ownerLibrary && most <= ownerLibrary && !isClosure(f.Func):
 			candidate = f.Func
 		}
-		most = max(most, known.owner)
+		most = max(most, f.owner)
 		if i == len(s.frames)-1 {
-			info.life = known.role&(roleLife|roleAsked) != 0
+			info.life = known&(roleLife|roleAsked) != 0
 		}
 	}
 	info.program = most == ownerProgram
@@ -235,13 +227,6 @@ func (e *NoRequestsError) Error() string {
 		return noRequests
 	}
 	return noRequests + "; these waited again and again:\n  " + strings.Join(e.Candidates, "\n  ")
-}
-
-func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {
-	if info.candidate == 0 || g.way == wayLife || !mayBeForWork(to, reason, info) {
-		return
-	}
-	s.forWork[info.candidate]++
 }
 
 func (s *sites) noRequests() error {

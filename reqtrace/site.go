@@ -22,12 +22,12 @@ type sites struct {
 	cache   map[trace.Stack]*knownStack
 	frames  []frame
 
-	asked     []string
-	met       []bool // those that match a function
-	functions map[string]function
-	calls     map[line]call  // of what may be middleware
-	forWork   map[siteID]int // by candidate
-	holds     map[siteID]*holding
+	asked   []string
+	met     []bool          // those that match a function
+	roles   map[string]role // of functions
+	calls   map[line]call   // of what may be middleware
+	forWork map[siteID]int  // by candidate
+	holds   map[siteID]*holding
 }
 
 type knownStack struct {
@@ -60,7 +60,7 @@ func newSites() *sites {
 		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{},
 		waits: make([]wait, numCauses), longest: make([]int64, numCauses),
 		holds: map[siteID]*holding{}, forWork: map[siteID]int{},
-		cache: map[trace.Stack]*knownStack{}, functions: map[string]function{}, calls: map[line]call{},
+		cache: map[trace.Stack]*knownStack{}, roles: map[string]role{}, calls: map[line]call{},
 	}
 	for c := range numCauses {
 		s.waits[c].cause = c
@@ -147,7 +147,7 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		case f.Func == "runtime.cgocall", strings.Contains(f.Func, cFunction):
 			info.cgo = info.cgo || !called
 		}
-		s.frames = append(s.frames, newFrame(f))
+		s.frames = append(s.frames, frame{f, ownerOf(&f)})
 	}
 	h := s.handler(s.frames)
 	place, inside := placeOf(s.frames, h)

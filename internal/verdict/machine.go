@@ -152,15 +152,11 @@ var computes = []reqtrace.Cause{reqtrace.CauseRunning, reqtrace.CauseCgo, reqtra
 // ran before requests. A lock that is held for 20 ms of work is the program's, even if waits for a
 // CPU made that 100 ms. A lock that is held for 0.15 ms is not.
 func dilated(r *reqtrace.Report, list []NamedCause) {
-	var off *NamedCause
-	for i := range list {
-		if list[i].Cause == reqtrace.CauseDescheduled {
-			off = &list[i]
-		}
-	}
-	if off == nil {
+	at := slices.IndexFunc(list, func(n NamedCause) bool { return n.Cause == reqtrace.CauseDescheduled })
+	if at < 0 {
 		return
 	}
+	off := &list[at]
 	given := map[string]bool{}
 	for i := range list {
 		n := &list[i]

@@ -132,35 +132,28 @@ func (v *Verdict) shown() []NamedCause {
 // because they differ by how busy the workers are.
 func namedCauses(r *reqtrace.Report) []NamedCause {
 	list := []NamedCause{}
-	add := func(cs ...reqtrace.Cause) {
-		n := NamedCause{Share: r.Tail.Share(cs...)}
-		n.Cause = cs[0]
-		for _, c := range cs {
+	for _, first := range causeOrder {
+		n := NamedCause{}
+		n.Cause = first
+		causes := slices.DeleteFunc(reqtrace.Causes(), func(c reqtrace.Cause) bool { return Joined(c) != first })
+		for _, c := range causes {
 			n.Excess += max(r.Tail.Excess.Of(c), 0)
 			if r.Tail.Excess.Of(c) > r.Tail.Excess.Of(n.Cause) {
 				n.Cause = c
 			}
 		}
-		n.Phrase = Phrase(n.Cause)
-		if n.Excess > 0 {
-			locate(&n, slices.DeleteFunc(places(r), func(p Place) bool { return !slices.Contains(cs, p.Cause) }))
-			k := n.kind()
-			n.Guide, n.Mends = guidePath+"#"+k.anchor, k.mends
-			if n.Cause == reqtrace.CauseRunning {
-				at := runningAt(&r.Tail)
-				n.Site, n.Handler = at.Site, at.Handler
-			}
-			list = append(list, n)
+		if n.Excess == 0 {
+			continue
 		}
-	}
-	for _, c := range causeOrder {
-		switch c {
-		case reqtrace.CauseAssistMark:
-			add(reqtrace.CauseAssistMark, reqtrace.CauseAssistWait)
-		case reqtrace.CauseAssistWait:
-		default:
-			add(c)
+		n.Phrase, n.Share = Phrase(n.Cause), r.Tail.Share(causes...)
+		locate(&n, slices.DeleteFunc(places(r), func(p Place) bool { return Joined(p.Cause) != first }))
+		k := n.kind()
+		n.Guide, n.Mends = guidePath+"#"+k.anchor, k.mends
+		if n.Cause == reqtrace.CauseRunning {
+			at := runningAt(&r.Tail)
+			n.Site, n.Handler = at.Site, at.Handler
 		}
+		list = append(list, n)
 	}
 	byLine := map[string]time.Duration{}
 	for i := range list {
