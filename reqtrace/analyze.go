@@ -182,12 +182,8 @@ func (a *analysis) finish(m *model) *Report {
 		}
 	}
 	r.Median = a.band(m, "p45-55", medianFrom, medianTo)
-	for i, b := range bandNames {
-		to := 1.0
-		if i+1 < len(bandNames) {
-			to = bandNames[i+1].from
-		}
-		if band := a.band(m, b.name, b.from, to); band.Requests > 0 {
+	for _, b := range bands {
+		if band := a.band(m, b.name, b.from, b.to); band.Requests > 0 {
 			r.Bands = append(r.Bands, band)
 		}
 	}
@@ -220,10 +216,10 @@ type Band struct {
 	Samples []Sample `json:"samples,omitempty"`
 }
 
-var bandNames = []struct {
-	name string
-	from float64
-}{{"p0-50", 0}, {"p50-90", .5}, {"p90-99", .9}, {"p99-99.9", .99}, {"p99.9+", .999}}
+var bands = []struct {
+	name     string
+	from, to float64
+}{{"p0-50", 0, .5}, {"p50-90", .5, .9}, {"p90-99", .9, .99}, {"p99-99.9", .99, .999}, {"p99.9+", .999, 1}}
 
 const medianFrom, medianTo = .45, .55
 

@@ -255,11 +255,7 @@ type goroutine struct {
 
 // at returns the index of the segment at t, or -1.
 func (g *goroutine) at(t int64) int {
-	n := len(g.segments)
-	if n > 0 && g.segments[n-1].start <= t {
-		return n - 1
-	}
-	return searchBack(n, func(i int) bool { return g.segments[i].start > t }) - 1
+	return searchBack(len(g.segments), func(i int) bool { return g.segments[i].start > t }) - 1
 }
 
 func searchBack(n int, f func(int) bool) int {

@@ -337,18 +337,16 @@ const maxUndecided = 1024
 // hand hands r out. Turns without a region count if the trace has no regions, or Options.Requests
 // asks for them. Those cut at the start may have had their region before.
 func (x *turns) hand(r *served) {
-	switch {
-	case r.asked && !r.marked:
-		x.done = append(x.done, *r)
-	case r.marked:
+	if r.marked {
 		for i := range x.undecided {
 			x.leaveOut(&x.undecided[i])
 		}
 		x.undecided = nil
+	}
+	switch {
+	case r.marked, r.asked, x.anyServer && x.released:
 		x.done = append(x.done, *r)
 	case !x.anyServer:
-	case x.released:
-		x.done = append(x.done, *r)
 	case x.marked:
 		x.leaveOut(r)
 	default:

@@ -192,10 +192,8 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 			t.ofClass[classOf(c.Class)][b] += float64(c.Requests)
 		}
 		for _, p := range r.Blocks[b].Parts {
-			t.line(lineKey{
-				classOf(p.Class), Joined(p.Cause), builtFunction(p.Site),
-				builtFunction(p.Holder),
-			}).sum[statAll][b] += float64(p.All)
+			k := lineKey{classOf(p.Class), Joined(p.Cause), builtFunction(p.Site), builtFunction(p.Holder)}
+			t.line(k).sum[statAll][b] += float64(p.All)
 		}
 	}
 	t.all = total(t.requests)

@@ -24,8 +24,7 @@ const (
 
 // machineLike are the causes that a thread's wait for a processor looks like.
 var machineLike = []reqtrace.Cause{
-	reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy,
-	reqtrace.CauseRunqueueIdle,
+	reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle,
 }
 
 func (v *Verdict) doubt() string {
@@ -35,7 +34,7 @@ func (v *Verdict) doubt() string {
 	}
 	c := &v.Causes[0]
 	known := c.Site != "" || c.Holder != "" && !areRequests(c.Holder, r)
-	like := c.likeMachine()
+	like := likeMachine(&c.Blame)
 	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) ||
 		c.Cause == reqtrace.CauseStopped) {
 		// its place is what the world is stopped for
@@ -74,14 +73,14 @@ func (v *Verdict) doubt() string {
 	return ""
 }
 
-func (n *NamedCause) likeMachine() bool {
-	return slices.Contains(machineLike, n.Cause) || waits(n.Cause) && slices.Contains(machineLike, n.Doing)
+func likeMachine(b *reqtrace.Blame) bool {
+	return slices.Contains(machineLike, b.Cause) || waits(b.Cause) && slices.Contains(machineLike, b.Doing)
 }
 
 // LikeMachine reports whether the first cause looks like a thread's wait for a processor, and the report
 // has no counts of these.
 func (v *Verdict) LikeMachine() bool {
-	return len(v.Causes) > 0 && v.Causes[0].likeMachine() && v.report.Machine.Threads == 0
+	return len(v.Causes) > 0 && likeMachine(&v.Causes[0].Blame) && v.report.Machine.Threads == 0
 }
 
 const otherRequests = "other requests"
@@ -118,9 +117,9 @@ func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
 		for k := range r.Blocks[i].Slow {
 			q := &r.Blocks[i].Slow[k]
 			var like time.Duration
-			for _, b := range q.Sites {
-				if slices.Contains(machineLike, b.Cause) || waits(b.Cause) && slices.Contains(machineLike, b.Doing) {
-					like += b.Time
+			for i := range q.Sites {
+				if likeMachine(&q.Sites[i]) {
+					like += q.Sites[i].Time
 				}
 			}
 			if q.Duration() >= r.Tail.Min && like > usual {

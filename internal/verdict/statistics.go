@@ -20,8 +20,7 @@ func (t *changeTable) interval(e *estimate) Difference {
 	more, reach := e.more(), e.reach(t.level)
 	ns := func(x float64) time.Duration { return time.Duration(math.Round(x)) }
 	return Difference{
-		Old: ns(e.raw[0]), New: ns(e.raw[1]), More: ns(more), Low: ns(more - reach),
-		High: ns(more + reach),
+		Old: ns(e.raw[0]), New: ns(e.raw[1]), More: ns(more), Low: ns(more - reach), High: ns(more + reach),
 	}
 }
 

@@ -199,8 +199,7 @@ func (t *text) samples() {
 	}
 	t.head("running, in p99+, by the samples of a CPU profile (and 95% interval)")
 	for _, s := range list[:min(len(list), textPlaces)] {
-		t.line("  %9s (%s to %s)  %s", textfmt.Share(s.Share),
-			textfmt.Share(s.Low), textfmt.Share(s.High),
+		t.line("  %9s (%s to %s)  %s", textfmt.Share(s.Share), textfmt.Share(s.Low), textfmt.Share(s.High),
 			textfmt.Printable(cmp.Or(s.Site, "no function of the program's")))
 	}
 }
@@ -267,12 +266,10 @@ func (t *text) sides(c *Change) {
 func (t *text) changes(c *Change) {
 	part := func(d Difference) time.Duration { return time.Duration(leastRow * float64(max(d.Old, d.New))) }
 	table := textfmt.NewTable(6)
-	table.Add(t.style.Bold, []string{
-		"what makes the difference", "old", "new", "slowest 1%", "interval",
-		"all requests",
-	})
+	head := []string{"what makes the difference", "old", "new", "slowest 1%", "interval", "all requests"}
+	table.Add(t.style.Bold, head)
 	row := func(name string, slow, all Difference, named bool) {
-		style := func(s string) string { return s }
+		var style func(string) string
 		if named {
 			style = t.style.Bold
 		}

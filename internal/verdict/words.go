@@ -281,11 +281,9 @@ var kindsByCause = [...]kind{
 }
 
 var kindsByOp = map[string]kind{
-	"mutex": {"mutex", "move I/O and long computing out of the lock"},
-	"RWMutex": {
-		"rwmutex",
-		"prepare the new value without the lock, and swap it in with atomic.Pointer",
-	},
+	"mutex":   {"mutex", "move I/O and long computing out of the lock"},
+	"RWMutex": {"rwmutex", "prepare the new value without the lock, and swap it in with atomic.Pointer"},
+
 	"Once":                {"once", "do it at the start, before the first request"},
 	"condition":           {"condition", "signal before the slow work"},
 	"group of goroutines": {"group", "answer without the slowest piece of work"},
