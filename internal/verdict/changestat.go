@@ -33,6 +33,13 @@ type changeTable struct {
 	byClass  []*group
 	mix      []*group
 	whole    *group
+	sites    [2]map[groupKey]siteTime
+}
+
+// siteTime is where a slow request spends most at a function.
+type siteTime struct {
+	site string
+	time time.Duration
 }
 
 // the mean of the slowest 1%, and that of all requests
@@ -44,8 +51,7 @@ const (
 
 type changeTrace struct {
 	report   *reqtrace.Report
-	blocks   int
-	requests []float64
+	requests []float64 // by block
 	ofClass  [][]float64
 	lines    map[lineKey]*changeLine
 	all      float64
@@ -58,11 +64,7 @@ type lineKey struct {
 	holder   string
 }
 
-type changeLine struct {
-	sum  [numStats][]float64 // ns, by block
-	site string
-	most time.Duration
-}
+type changeLine [numStats][]float64 // ns, by block
 
 type groupKey struct {
 	cause    reqtrace.Cause
@@ -74,8 +76,6 @@ type group struct {
 	stats   [numStats]estimate
 	holders map[string]float64 // of the slowest 1%
 	classes map[string]float64 // of the slowest 1%
-	sites   [2]string          // where most of it is
-	most    [2]float64
 }
 
 type estimate struct {
@@ -106,9 +106,10 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 	}
 	t.slowness = newSlowness(sides)
 	t.setUsual()
-	for _, side := range t.sides {
+	for s, side := range t.sides {
+		t.sites[s] = map[groupKey]siteTime{}
 		for _, tr := range side {
-			tr.addSlow(t, classOf)
+			t.addSlow(tr, t.sites[s], classOf)
 		}
 	}
 	t.whole = t.newGroup(groupKey{})
@@ -182,7 +183,7 @@ func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
 
 func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *changeTrace {
 	n := len(r.Blocks)
-	t := &changeTrace{report: r, blocks: n, requests: make([]float64, n), lines: map[lineKey]*changeLine{}}
+	t := &changeTrace{report: r, requests: make([]float64, n), lines: map[lineKey]*changeLine{}}
 	for range classes {
 		t.ofClass = append(t.ofClass, make([]float64, n))
 	}
@@ -193,7 +194,7 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 		}
 		for _, p := range r.Blocks[b].Parts {
 			k := lineKey{classOf(p.Class), Joined(p.Cause), builtFunction(p.Site), builtFunction(p.Holder)}
-			t.line(k).sum[statAll][b] += float64(p.All)
+			t.line(k)[statAll][b] += float64(p.All)
 		}
 	}
 	t.all = total(t.requests)
@@ -202,11 +203,11 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 
 // addSlow adds the slow requests. It shares what one counts among its causes, by what each takes
 // beyond the usual, because what all requests do does not make some slow.
-func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
-	for b := range t.report.Blocks {
-		for i := range t.report.Blocks[b].Slow {
-			q := &t.report.Blocks[b].Slow[i]
-			over := of.slowness.of(q.Duration()) * float64(t.report.Blocks[b].Weight)
+func (t *changeTable) addSlow(tr *changeTrace, sites map[groupKey]siteTime, classOf func(string) int) {
+	for b := range tr.report.Blocks {
+		for i := range tr.report.Blocks[b].Slow {
+			q := &tr.report.Blocks[b].Slow[i]
+			over := t.slowness.of(q.Duration()) * float64(tr.report.Blocks[b].Weight)
 			if over <= 0 {
 				continue
 			}
@@ -215,7 +216,7 @@ func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 				causes.Add(Joined(p.Cause), p.Time)
 			}
 			for c, d := range causes.All() {
-				more.Add(c, max(d-time.Duration(of.usual[c]), 0))
+				more.Add(c, max(d-time.Duration(t.usual[c]), 0))
 			}
 			if more.Total() == 0 {
 				more = causes
@@ -226,10 +227,11 @@ func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 				if d == 0 {
 					continue
 				}
-				l := t.line(lineKey{classOf(q.Class), c, builtFunction(p.Site), builtFunction(p.Holder)})
-				l.sum[statSlow][b] += d
-				if p.Time > l.most {
-					l.site, l.most = p.Site, p.Time
+				k := lineKey{classOf(q.Class), c, builtFunction(p.Site), builtFunction(p.Holder)}
+				tr.line(k)[statSlow][b] += d
+				at := groupKey{c, k.function}
+				if p.Time > sites[at].time {
+					sites[at] = siteTime{p.Site, p.Time}
 				}
 			}
 		}
@@ -239,7 +241,7 @@ func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 func (t *changeTrace) line(k lineKey) *changeLine {
 	l := t.lines[k]
 	if l == nil {
-		l = &changeLine{sum: [numStats][]float64{make([]float64, t.blocks), make([]float64, t.blocks)}}
+		l = &changeLine{make([]float64, len(t.requests)), make([]float64, len(t.requests))}
 		t.lines[k] = l
 	}
 	return l
@@ -270,7 +272,6 @@ func (t *changeTable) sum() {
 		}
 		more := line.stats[statSlow].more()
 		line.holders, line.classes = map[string]float64{k.holder: more}, map[string]float64{t.classes[k.class]: more}
-		line.sites, line.most = t.sitesOf(k), line.stats[statSlow].raw
 		t.group(t.rows, line.key).add(line)
 		t.group(t.byCause, groupKey{cause: k.cause}).add(line)
 		t.byClass[k.class].add(line)
@@ -335,7 +336,7 @@ func (t *changeTable) estimate(line, mix *estimate, k lineKey, stat int) {
 
 func (t *changeTrace) mean(k lineKey, stat int) float64 {
 	if l := t.lines[k]; l != nil {
-		return total(l.sum[stat]) / t.divisor(stat)
+		return total(l[stat]) / t.divisor(stat)
 	}
 	return 0
 }
@@ -348,12 +349,12 @@ func (t *changeTrace) divisor(stat int) float64 {
 }
 
 func (t *changeTrace) influence(k lineKey, stat int) (line, share []float64) {
-	line, share = make([]float64, t.blocks), make([]float64, t.blocks)
+	line, share = make([]float64, len(t.requests)), make([]float64, len(t.requests))
 	l, mean, r := t.lines[k], t.mean(k, stat), total(t.ofClass[k.class])/t.all
 	for b, n := range t.requests {
 		share[b] = (t.ofClass[k.class][b] - r*n) / t.all
 		if l != nil {
-			line[b] = l.sum[stat][b]/t.divisor(stat) - mean*n/t.all
+			line[b] = l[stat][b]/t.divisor(stat) - mean*n/t.all
 		}
 	}
 	return line, share
@@ -365,7 +366,7 @@ func (t *changeTable) newGroup(k groupKey) *group {
 		for s, side := range t.sides {
 			g.stats[i].values[s] = make([]float64, len(side))
 			for _, tr := range side {
-				g.stats[i].blocks[s] = append(g.stats[i].blocks[s], make([]float64, tr.blocks))
+				g.stats[i].blocks[s] = append(g.stats[i].blocks[s], make([]float64, len(tr.requests)))
 			}
 		}
 	}
@@ -382,11 +383,6 @@ func (t *changeTable) group(in map[groupKey]*group, k groupKey) *group {
 }
 
 func (g *group) add(x *group) {
-	for s := range g.sites {
-		if g.sites[s] == "" || x.most[s] > g.most[s] {
-			g.sites[s], g.most[s] = x.sites[s], x.most[s]
-		}
-	}
 	for i := range g.stats {
 		p, q := &g.stats[i], &x.stats[i]
 		for s := range p.values {
@@ -403,18 +399,6 @@ func (g *group) add(x *group) {
 	for c, d := range x.classes {
 		g.classes[c] += d
 	}
-}
-
-func (t *changeTable) sitesOf(k lineKey) (sites [2]string) {
-	for s, side := range t.sides {
-		most := time.Duration(-1)
-		for _, tr := range side {
-			if l := tr.lines[k]; l != nil && l.most > most {
-				sites[s], most = l.site, l.most
-			}
-		}
-	}
-	return sites
 }
 
 // tested returns how many differences are tested. It does not depend on how much they differ,
@@ -450,7 +434,7 @@ func (t *changeTable) row(g *group) CauseChange {
 	more := g.stats[statSlow].more()
 	c.Holder = mostOf(g.holders, more)
 	if g.key.function != "" {
-		c.Site = cmp.Or(g.sites[1], g.sites[0])
+		c.Site = cmp.Or(t.sites[1][g.key].site, t.sites[0][g.key].site)
 	}
 	if len(t.classes) > 1 {
 		c.Class = mostOf(g.classes, more)
