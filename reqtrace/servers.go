@@ -230,19 +230,17 @@ func (e *NoRequestsError) Error() string {
 }
 
 func (s *sites) noRequests() error {
-	most, waits := leastWaits, map[string]int{}
-	for _, n := range s.forWork {
-		most = max(most, n)
-	}
-	for id, n := range s.forWork {
+	ids := slices.SortedFunc(maps.Keys(s.forWork), func(a, b siteID) int {
+		return cmp.Or(cmp.Compare(s.forWork[b], s.forWork[a]), cmp.Compare(s.name(a), s.name(b)))
+	})
+	e := &NoRequestsError{}
+	for _, id := range ids[:min(len(ids), maxCandidates)] {
+		n, most := s.forWork[id], s.forWork[ids[0]]
 		if n >= leastWaits && float64(n) >= leastWaitShare*float64(most) {
-			waits[s.name(id)] = n
+			e.Candidates = append(e.Candidates, s.name(id))
 		}
 	}
-	list := slices.SortedFunc(maps.Keys(waits), func(a, b string) int {
-		return cmp.Or(cmp.Compare(waits[b], waits[a]), cmp.Compare(a, b))
-	})
-	return &NoRequestsError{list[:min(len(list), maxCandidates)]}
+	return e
 }
 
 func (s *sites) missing() (list []string) {

@@ -85,9 +85,10 @@ type estimate struct {
 }
 
 func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
-	t := &changeTable{rows: map[groupKey]*group{}, byCause: map[groupKey]*group{}}
-	names := classesOf(sides)
-	t.classes = slices.Sorted(maps.Keys(names))
+	t := &changeTable{
+		classes: classesOf(sides), usual: map[reqtrace.Cause]float64{}, slowness: newSlowness(sides),
+		rows: map[groupKey]*group{}, byCause: map[groupKey]*group{},
+	}
 	classOf := func(name string) int {
 		if i := slices.Index(t.classes, name); i >= 0 {
 			return i
@@ -102,10 +103,11 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 			for i := range t.classes {
 				t.share[s][i] += total(tr.ofClass[i]) / tr.all / float64(len(reports))
 			}
+			for c, d := range r.Total.All() {
+				t.usual[Joined(c)] += float64(d) / tr.all / float64(2*len(reports))
+			}
 		}
 	}
-	t.slowness = newSlowness(sides)
-	t.setUsual()
 	for s, side := range t.sides {
 		t.sites[s] = map[groupKey]siteTime{}
 		for _, tr := range side {
@@ -121,64 +123,35 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 	return t
 }
 
-func (t *changeTable) setUsual() {
-	t.usual = map[reqtrace.Cause]float64{}
-	for _, side := range t.sides {
-		for _, tr := range side {
-			for c, d := range tr.report.Total.All() {
-				t.usual[Joined(c)] += float64(d) / tr.all / float64(2*len(side))
-			}
-		}
-	}
-}
-
 // muchUnclassed requests without a class keep classes from being compared. Without marks only
 // requests that waited have a class, so a new lock would look like another mix.
 const muchUnclassed = .02
 
-func unclassed(r *reqtrace.Report) bool {
-	without, all := 0, 0
-	for i := range r.Blocks {
-		for _, c := range r.Blocks[i].Classes {
-			if all += c.Requests; c.Class == "" {
-				without += c.Requests
-			}
-		}
-	}
-	return float64(without) > muchUnclassed*float64(all)
-}
-
-// classesOf returns the classes that are compared. If blocks fold classes, one that some trace does
+// classesOf returns the classes that are compared, in order. If blocks fold classes, one that some trace does
 // not name is one of the others.
-func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
-	for _, side := range sides {
-		if slices.ContainsFunc(side, unclassed) {
-			return map[string]bool{"": true}
+func classesOf(sides [2][]*reqtrace.Report) []string {
+	reports := slices.Concat(sides[0], sides[1])
+	names := map[string]int{} // in how many traces
+	for _, r := range reports {
+		requests, all := map[string]int{}, 0
+		for i := range r.Blocks {
+			for _, c := range r.Blocks[i].Classes {
+				requests[c.Class] += c.Requests
+				all += c.Requests
+			}
 		}
-	}
-	traces, names := 0, map[string]int{}
-	for _, side := range sides {
-		for _, r := range side {
-			traces++
-			seen := map[string]bool{}
-			for i := range r.Blocks {
-				for _, c := range r.Blocks[i].Classes {
-					seen[c.Class] = true
-				}
-			}
-			for name := range seen {
-				names[name]++
-			}
+		if float64(requests[""]) > muchUnclassed*float64(all) {
+			return []string{""}
+		}
+		for name := range requests {
+			names[name]++
 		}
 	}
 	_, folded := names[reqtrace.OtherClasses]
-	classes := map[string]bool{}
-	for name, n := range names {
-		if n == traces || !folded || name == reqtrace.OtherClasses {
-			classes[name] = true
-		}
-	}
-	return classes
+	maps.DeleteFunc(names, func(name string, n int) bool {
+		return n < len(reports) && folded && name != reqtrace.OtherClasses
+	})
+	return slices.Sorted(maps.Keys(names))
 }
 
 func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *changeTrace {
