@@ -15,18 +15,13 @@ import (
 	"time"
 )
 
-type place struct {
-	dir string
-	top string
-	v2  bool
-}
-
-// find takes /proc/PID/cgroup and the reader's /proc/self/mountinfo. Version 2 has no quota if
-// version 1 has the cpu controller.
-func find(cgroup, mountinfo string) (place, error) {
+// find takes /proc/PID/cgroup and the reader's /proc/self/mountinfo. It returns the folders of the
+// process's control group and of those around it. Version 2 has no quota if version 1 has the cpu
+// controller.
+func find(cgroup, mountinfo string) (dirs []string, v2 bool, err error) {
 	group, v2, ok := groupOf(cgroup)
 	if !ok {
-		return place{}, errors.New("its process is in no control group that bounds CPU time")
+		return nil, false, errors.New("its process is in no control group that bounds CPU time")
 	}
 	for line := range strings.Lines(mountinfo) {
 		fields, options, ok := strings.Cut(line, " - ")
@@ -42,9 +37,12 @@ func find(cgroup, mountinfo string) (place, error) {
 		if !ok || below != "" && below[0] != '/' || strings.Contains(below, "..") {
 			continue
 		}
-		return place{dir: path.Join(mount, below), top: mount, v2: v2}, nil
+		for dir := path.Join(mount, below); len(dir) > len(mount); dir = path.Dir(dir) {
+			dirs = append(dirs, dir)
+		}
+		return append(dirs, mount), v2, nil
 	}
-	return place{}, fmt.Errorf("its process's control group %s is not mounted here", group)
+	return nil, false, fmt.Errorf("its process's control group %s is not mounted here", group)
 }
 
 // groupOf reads 4:cpu,cpuacct:/docker/1234 and 0::/system.slice/x.service.
@@ -63,15 +61,6 @@ func groupOf(cgroup string) (group string, v2, ok bool) {
 }
 
 func has(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
-
-func (p place) dirs() (list []string) {
-	for dir := p.dir; ; dir = path.Dir(dir) {
-		list = append(list, dir)
-		if dir == p.top || dir == "/" {
-			return list
-		}
-	}
-}
 
 // parseMax reads "15000 100000", or "max 100000" for no quota (0).
 func parseMax(text string) (cpus float64, ok bool) {

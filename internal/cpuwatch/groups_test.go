@@ -18,47 +18,28 @@ func TestFind(t *testing.T) {
 	)
 	for _, tt := range []struct {
 		name, cgroup, mounts string
-		want                 place
-		dirs                 string
-		fails                bool
+		want                 string
+		v2, fails            bool
 	}{
 		{
 			"version 1", "4:cpuset:/a\n3:cpu,cpuacct:/b/c\n0::/\n", set + v1 + v2,
-			place{
-				"/sys/fs/cgroup/cpu,cpuacct/b/c",
-				"/sys/fs/cgroup/cpu,cpuacct", false,
-			},
-			"/sys/fs/cgroup/cpu,cpuacct/b/c /sys/fs/cgroup/cpu,cpuacct/b /sys/fs/cgroup/cpu,cpuacct", false,
+			"/sys/fs/cgroup/cpu,cpuacct/b/c /sys/fs/cgroup/cpu,cpuacct/b /sys/fs/cgroup/cpu,cpuacct", false, false,
 		},
-		{"a container of version 1", "3:cpu:/docker/ab\n", docker, place{
-			"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu",
-			false,
-		}, "/sys/fs/cgroup/cpu", false},
+		{"a container of version 1", "3:cpu:/docker/ab\n", docker, "/sys/fs/cgroup/cpu", false, false},
 		{
 			"version 2", "0::/system.slice/x.service\n", v2,
-			place{
-				"/sys/fs/cgroup/unified/system.slice/x.service",
-				"/sys/fs/cgroup/unified", true,
-			},
 			"/sys/fs/cgroup/unified/system.slice/x.service /sys/fs/cgroup/unified/system.slice /sys/fs/cgroup/unified",
-			false,
+			true, false,
 		},
-		{
-			"a namespace of version 2", "0::/\n", v2,
-			place{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified", true},
-			"/sys/fs/cgroup/unified", false,
-		},
-		{"of another container", "3:cpu:/docker/abc\n", docker, place{}, "", true},
-		{"above a namespace's root", "0::/../x\n", v2, place{}, "", true},
-		{"no hierarchy", "4:cpuset:/a\n", v1, place{}, "", true},
-		{"nothing", "", "", place{}, "", true},
+		{"a namespace of version 2", "0::/\n", v2, "/sys/fs/cgroup/unified", true, false},
+		{"of another container", "3:cpu:/docker/abc\n", docker, "", false, true},
+		{"above a namespace's root", "0::/../x\n", v2, "", false, true},
+		{"no hierarchy", "4:cpuset:/a\n", v1, "", false, true},
+		{"nothing", "", "", "", false, true},
 	} {
-		p, err := find(tt.cgroup, tt.mounts)
-		if p != tt.want || (err != nil) != tt.fails {
-			t.Errorf("%s: %+v, %v", tt.name, p, err)
-		}
-		if err == nil && strings.Join(p.dirs(), " ") != tt.dirs {
-			t.Errorf("%s: %q", tt.name, p.dirs())
+		dirs, second, err := find(tt.cgroup, tt.mounts)
+		if strings.Join(dirs, " ") != tt.want || second != tt.v2 || (err != nil) != tt.fails {
+			t.Errorf("%s: %q, %v, %v", tt.name, dirs, second, err)
 		}
 	}
 }

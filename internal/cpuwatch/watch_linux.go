@@ -133,12 +133,12 @@ func (g *groups) open(pid int) error {
 	if err != nil {
 		return err
 	}
-	p, err := find(string(cgroup), string(mounts))
+	dirs, v2, err := find(string(cgroup), string(mounts))
 	if err != nil {
 		return err
 	}
-	for _, dir := range p.dirs() {
-		quota, ok := quotaOf(dir, p.v2)
+	for _, dir := range dirs {
+		quota, ok := quotaOf(dir, v2)
 		if !ok || quota == 0 {
 			continue
 		}
@@ -154,7 +154,7 @@ func (g *groups) open(pid int) error {
 		}
 	}
 	if g.quota > 0 {
-		g.local, _ = os.Open(filepath.Join(p.dir, "cpu.stat.local"))
+		g.local, _ = os.Open(filepath.Join(dirs[0], "cpu.stat.local"))
 	}
 	return nil
 }

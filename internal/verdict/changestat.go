@@ -228,15 +228,11 @@ func builtFunction(site string) string {
 }
 
 func (t *changeTable) sum() {
-	keys := map[lineKey]bool{}
-	for _, side := range t.sides {
-		for _, tr := range side {
-			for k := range tr.lines {
-				keys[k] = true
-			}
-		}
+	all := map[lineKey]*changeLine{}
+	for _, tr := range slices.Concat(t.sides[0], t.sides[1]) {
+		maps.Copy(all, tr.lines)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(keys), compareLines) {
+	for _, k := range slices.SortedFunc(maps.Keys(all), compareLines) {
 		// in order, because floating point depends on it
 		line := t.newGroup(groupKey{k.cause, k.function})
 		mix := t.newGroup(groupKey{})
