@@ -66,25 +66,22 @@ type blocker struct {
 }
 
 // partSums has sums by all the other fields of a part.
-type partSums map[BlockPart]*BlockPart
+type partSums map[BlockPart]struct{ all, slow time.Duration }
 
 func (s partSums) add(at BlockPart, d time.Duration, slow bool) {
 	sum := s[at]
-	if sum == nil {
-		sum = new(at)
-		s[at] = sum
-	}
-	sum.All += d
+	sum.all += d
 	if slow {
-		sum.Slow += d
+		sum.slow += d
 	}
+	s[at] = sum
 }
 
 func (s partSums) list() []BlockPart {
 	list := make([]BlockPart, 0, len(s))
-	for _, p := range s {
-		if p.All != 0 {
-			list = append(list, *p)
+	for p, sum := range s {
+		if p.All, p.Slow = sum.all, sum.slow; p.All != 0 {
+			list = append(list, p)
 		}
 	}
 	slices.SortFunc(list, func(p, q BlockPart) int {
@@ -245,7 +242,7 @@ func (c *Class) quantiles(times []int64) {
 type classes struct {
 	pattern string
 	sites   *sites
-	total   map[siteID]*Parts
+	total   map[siteID]Parts
 }
 
 func (c *classes) wants(id siteID) bool {
@@ -261,17 +258,14 @@ func (c *classes) wants(id siteID) bool {
 
 func (c *classes) add(id siteID, p *Parts) {
 	t := c.total[id]
-	if t == nil {
-		t = &Parts{}
-		c.total[id] = t
-	}
 	t.addAll(*p)
+	c.total[id] = t
 }
 
 func (c *classes) asked() (total Parts) {
 	for id, p := range c.total {
 		if c.wants(id) {
-			total.addAll(*p)
+			total.addAll(p)
 		}
 	}
 	return total
@@ -291,7 +285,7 @@ func (c *classes) list(requests []record) []Class {
 		}
 		last := &list[len(list)-1]
 		last.Requests, last.Slow = last.Requests+count[id], last.Slow+late[id]
-		last.Total.addAll(*c.total[id])
+		last.Total.addAll(c.total[id])
 		rowOf[id] = len(list) - 1
 	}
 	times := make([][]int64, len(list))

@@ -100,7 +100,7 @@ func newModel(o Options) (*model, error) {
 	m.turns = turns{
 		anyServer: o.Region == "",
 		findCalls: o.Each != nil,
-		classes:   classes{pattern: o.Class, sites: m.sites, total: map[siteID]*Parts{}},
+		classes:   classes{pattern: o.Class, sites: m.sites, total: map[siteID]Parts{}},
 		blamer:    blamer{clock: &m.clock, known: m.sites},
 	}
 	beside := cmp.Or(o.Beside, &cpuwatch.Beside{})

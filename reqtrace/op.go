@@ -299,15 +299,15 @@ func (x *blamer) busy(p *piece, s *segment, a, b int64) (until int64) {
 		return a
 	}
 	until = min(b, c.at)
-	next := *p
-	next.g, next.b, next.held, next.holder = c.g, until, true, c.site
-	next.a, next.holderWait, next.writer, next.acquireSite = a, 0, 0, 0
+	ended, cause := *s, p.cause
+	ended.waker, ended.release = c.g, c.site
+	if cause == CauseRunning {
+		cause = CauseSleep
+	}
+	next := x.known.follow(p, &ended, a, until, cause, true)
 	next.hold = c.at - x.napsSince(p.g, s, c.began)
 	if p.cause == CauseRunning {
-		next.cause, next.site, next.inside = CauseSleep, x.known.better(s.site, p.site), s.inside
-		if p.from == 0 {
-			next.from = s.site
-		}
+		next.inside = s.inside
 	}
 	x.todo = append(x.todo, next)
 	return until

@@ -86,10 +86,6 @@ type holding struct {
 
 func (s *sites) noteHolder(at siteID, g *goroutine, a, b int64) {
 	h := s.holds[at]
-	if h == nil {
-		h = &holding{}
-		s.holds[at] = h
-	}
 	if a = max(a, h.until); a >= b {
 		return
 	}
@@ -100,15 +96,13 @@ func (s *sites) noteHolder(at siteID, g *goroutine, a, b int64) {
 			h.samples++
 		}
 	}
+	s.holds[at] = h
 }
 
 const samplePeriod = 10 * time.Millisecond
 
 // descheduled holds for more than half of the time, within two standard deviations.
-func (h *holding) descheduled() bool {
-	if h == nil {
-		return false
-	}
+func (h holding) descheduled() bool {
 	n := float64(h.samples)
 	return 2*float64(samplePeriod)*(n+2*math.Sqrt(n+1)) < float64(h.ran)
 }

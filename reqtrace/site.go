@@ -27,7 +27,7 @@ type sites struct {
 	roles   map[string]role // of functions
 	calls   map[line]call   // of what may be middleware
 	forWork map[siteID]int  // by candidate
-	holds   map[siteID]*holding
+	holds   map[siteID]holding
 }
 
 type knownStack struct {
@@ -59,7 +59,7 @@ func newSites() *sites {
 	s := &sites{
 		places: []place{{}}, byPlace: map[place]siteID{{}: 0}, byWait: map[wait]waitID{},
 		waits: make([]wait, numCauses), longest: make([]int64, numCauses),
-		holds: map[siteID]*holding{}, forWork: map[siteID]int{},
+		holds: map[siteID]holding{}, forWork: map[siteID]int{},
 		cache: map[trace.Stack]*knownStack{}, roles: map[string]role{}, calls: map[line]call{},
 	}
 	for c := range numCauses {
