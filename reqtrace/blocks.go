@@ -97,12 +97,6 @@ func (a *analysis) blocks(m *model) []Block {
 		classes: map[siteID]string{}, places: map[BlockPart]bool{},
 	}
 	x.slow, _ = a.edges(.99, 1)
-	x.nameClasses()
-	x.choosePlaces()
-	return x.divide(max(m.now-m.origin, 1))
-}
-
-func (x *blocker) nameClasses() {
 	count := x.sites.countClasses(x.requests)
 	for i, id := range x.sites.mostClasses(count, count) {
 		x.classes[id] = OtherClasses
@@ -110,6 +104,8 @@ func (x *blocker) nameClasses() {
 			x.classes[id] = x.sites.name(id)
 		}
 	}
+	x.choosePlaces()
+	return x.divide(max(m.now-m.origin, 1))
 }
 
 // choosePlaces chooses those of the slowest requests and of all that take most.

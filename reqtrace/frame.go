@@ -63,7 +63,7 @@ const cFunction = "._Cfunc_"
 // moduleOf returns a library's module, or its package under vendor.
 func moduleOf(f *trace.StackFrame) string {
 	if before, _, ok := strings.Cut(f.File, "@v"); ok {
-		before = unescape(before)
+		before = escaped.ReplaceAllStringFunc(before, func(s string) string { return strings.ToUpper(s[1:]) })
 		for pkg := plainName(packageOf(f.Func)); pkg != "."; pkg = path.Dir(pkg) {
 			if before == pkg || strings.HasSuffix(before, "/"+pkg) {
 				return pkg
@@ -80,11 +80,7 @@ func moduleOf(f *trace.StackFrame) string {
 	return ""
 }
 
-// unescape restores capital letters, which the module cache writes as !a.
-func unescape(module string) string {
-	return escaped.ReplaceAllStringFunc(module, func(s string) string { return strings.ToUpper(s[1:]) })
-}
-
+// The module cache writes a capital letter as !a.
 var escaped = regexp.MustCompile("![a-z]")
 
 // placeOf returns a stack's place, and the index of the library's frame that sleeps, or -1.

@@ -94,15 +94,6 @@ func (k *kernel) during(a, b int64) (first, last int) {
 	return first, sort.Search(last, func(i int) bool { return k.at[i] >= b })
 }
 
-// delay leaves out what is the quota's or descheduled.
-func (k *kernel) delay(first, last int) time.Duration {
-	sum := -k.lost
-	for i := first + 1; i <= last; i++ {
-		sum += k.sums[i]
-	}
-	return max(dur(sum)-k.report.Time, 0)
-}
-
 // sync relates the clocks by the trace's first snapshot.
 func (k *kernel) sync(s *trace.ClockSnapshot) {
 	if k.at != nil {
@@ -193,7 +184,11 @@ func (k *kernel) finish(r *Report, a, b int64) {
 	if k.cpu.Grouped {
 		r.Quota = q
 	}
-	r.Machine.RunDelay = k.delay(first, last)
+	delay := -dur(k.lost) - q.Time // without what is the quota's or descheduled
+	for _, waited := range k.sums[first+1 : last+1] {
+		delay += dur(waited)
+	}
+	r.Machine.RunDelay = max(delay, 0)
 	if k.at != nil {
 		r.Machine.Threads = len(k.waits)
 	}

@@ -232,8 +232,11 @@ func (t *changeTable) sum() {
 	for _, tr := range slices.Concat(t.sides[0], t.sides[1]) {
 		maps.Copy(all, tr.lines)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(all), compareLines) {
-		// in order, because floating point depends on it
+	inOrder := slices.SortedFunc(maps.Keys(all), func(p, q lineKey) int {
+		return cmp.Or(cmp.Compare(p.class, q.class), cmp.Compare(p.cause, q.cause),
+			cmp.Compare(p.function, q.function), cmp.Compare(p.holder, q.holder))
+	})
+	for _, k := range inOrder { // because floating point depends on it
 		line := t.newGroup(groupKey{k.cause, k.function})
 		mix := t.newGroup(groupKey{})
 		for stat := range numStats {
@@ -249,11 +252,6 @@ func (t *changeTable) sum() {
 		mix.stats[statSlow].raw, mix.stats[statAll].raw = [2]float64{}, [2]float64{} // its line has it
 		t.whole.add(mix)
 	}
-}
-
-func compareLines(p, q lineKey) int {
-	return cmp.Or(cmp.Compare(p.class, q.class), cmp.Compare(p.cause, q.cause), cmp.Compare(p.function, q.function),
-		cmp.Compare(p.holder, q.holder))
 }
 
 // estimate works out a line of each trace, and what the mix of classes does to it.
