@@ -73,11 +73,10 @@ func newKernel(cpu *cpuwatch.CPU, c *clock) *kernel {
 			if k.waits[t.ID] == nil {
 				k.waits[t.ID] = make([]threadWindow, len(cpu.Moments))
 			}
-			if p, ok := before[t.ID]; ok && i > 0 {
-				w := &k.waits[t.ID][i]
-				w.ran, w.waited = int64(t.Ran-p.Ran), int64(t.Waited-p.Waited)
-				w.left = w.waited
-				k.sums[i] += w.waited
+			if p, ok := before[t.ID]; ok {
+				waited := int64(t.Waited - p.Waited)
+				k.waits[t.ID][i] = threadWindow{ran: int64(t.Ran - p.Ran), waited: waited, left: waited}
+				k.sums[i] += waited
 			}
 			before[t.ID] = t
 		}

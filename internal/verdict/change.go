@@ -114,11 +114,11 @@ func Compare(older, newer []*reqtrace.Report, oldName, newName string) (*Change,
 		}
 	}
 	t := newChangeTable(sides)
-	c := &Change{Causes: []CauseChange{}, Classes: []ClassChange{}, Caveats: []string{}, table: t}
-	c.Old, c.New = newSide(oldName, older), newSide(newName, newer)
-	c.Alone = alone
 	t.level = 1 - (1-confidence)/float64(max(t.tested(), 1))
-	c.Level = t.level
+	c := &Change{
+		Causes: []CauseChange{}, Classes: []ClassChange{}, Caveats: []string{},
+		Old: newSide(oldName, older), New: newSide(newName, newer), Alone: alone, Level: t.level, table: t,
+	}
 	c.Slow, c.All = t.difference(t.whole)
 	c.Slow.Old, c.Slow.New = time.Duration(math.Round(t.slowness.tails[0])),
 		time.Duration(math.Round(t.slowness.tails[1]))

@@ -371,17 +371,15 @@ func (g *group) add(x *group) {
 // tested returns how many differences are tested. It does not depend on how much they differ,
 // because results must not choose their tests.
 func (t *changeTable) tested() (n int) {
-	weighs := func(g *group) bool {
-		raw := g.stats[statSlow].raw
-		return ofProgram(g.key.cause) && max(raw[0], raw[1]) >= changeShare*t.slowness.tails[0]
-	}
-	for _, g := range t.byCause {
-		if weighs(g) {
-			n++
+	groups := slices.Collect(maps.Values(t.byCause))
+	for k, g := range t.rows {
+		if k.function != "" {
+			groups = append(groups, g)
 		}
 	}
-	for k, g := range t.rows {
-		if k.function != "" && weighs(g) {
+	for _, g := range groups {
+		raw := g.stats[statSlow].raw
+		if ofProgram(g.key.cause) && max(raw[0], raw[1]) >= changeShare*t.slowness.tails[0] {
 			n++
 		}
 	}
