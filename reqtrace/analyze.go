@@ -106,6 +106,7 @@ type analysis struct {
 	scratch  details
 	slowest  int
 	each     func(Request) // or nil
+	lent     Request       // to each
 	cut      bool
 	floor    time.Duration // the slowest take longer than this
 
@@ -137,7 +138,9 @@ func (a *analysis) add(r *served, m *model) {
 	}
 	a.seen++
 	if a.each != nil {
-		a.each(r.out(m))
+		r.Sites, r.Path = a.lent.Sites[:0], a.lent.Path[:0]
+		a.lent = r.fill(m)
+		a.each(a.lent)
 	}
 	if r.own() <= a.floor {
 		return

@@ -65,10 +65,17 @@ type blocker struct {
 	places  map[BlockPart]bool
 }
 
-// partSums has sums by all the other fields of a part.
-type partSums map[BlockPart]struct{ all, slow time.Duration }
+// partSums has sums of waits, because names take long to compare.
+type partSums map[partKey]partSum
 
-func (s partSums) add(at BlockPart, d time.Duration, slow bool) {
+type partKey struct {
+	class siteID
+	wait  waitID
+}
+
+type partSum struct{ all, slow time.Duration }
+
+func (s partSums) add(at partKey, d time.Duration, slow bool) {
 	sum := s[at]
 	sum.all += d
 	if slow {
@@ -77,9 +84,15 @@ func (s partSums) add(at BlockPart, d time.Duration, slow bool) {
 	s[at] = sum
 }
 
-func (s partSums) list() []BlockPart {
-	list := make([]BlockPart, 0, len(s))
-	for p, sum := range s {
+// list adds up those with the same name.
+func (s partSums) list(name func(partKey) BlockPart) []BlockPart {
+	sums := map[BlockPart]partSum{}
+	for k, x := range s {
+		p := name(k)
+		sums[p] = partSum{sums[p].all + x.all, sums[p].slow + x.slow}
+	}
+	list := make([]BlockPart, 0, len(sums))
+	for p, sum := range sums {
 		if p.All, p.Slow = sum.all, sum.slow; p.All != 0 {
 			list = append(list, p)
 		}
@@ -114,12 +127,10 @@ func (x *blocker) choosePlaces() {
 	for i := range x.requests {
 		r := &x.requests[i]
 		for _, s := range x.detailsOf(r).waits {
-			if p := x.part(r, s.wait); p.Site != "" || p.Holder != "" {
-				sums.add(p, dur(s.ns), i >= x.slow)
-			}
+			sums.add(partKey{r.class, s.wait}, dur(s.ns), i >= x.slow)
 		}
 	}
-	parts := sums.list()
+	parts := slices.DeleteFunc(sums.list(x.part), func(p BlockPart) bool { return p.Site == "" && p.Holder == "" })
 	for _, by := range []func(BlockPart) time.Duration{
 		func(p BlockPart) time.Duration { return p.Slow },
 		func(p BlockPart) time.Duration { return p.All },
@@ -134,11 +145,20 @@ func (x *blocker) choosePlaces() {
 	}
 }
 
-func (x *blocker) part(r *record, id waitID) BlockPart {
-	w := &x.sites.waits[id]
+func (x *blocker) part(k partKey) BlockPart {
+	w := &x.sites.waits[k.wait]
 	return BlockPart{
-		Class: x.classes[r.class], Cause: w.cause, Site: x.sites.name(w.site), Holder: x.sites.name(w.holder),
+		Class: x.classes[k.class], Cause: w.cause, Site: x.sites.name(w.site), Holder: x.sites.name(w.holder),
 	}
+}
+
+// kept is part, without a place that was not chosen.
+func (x *blocker) kept(k partKey) BlockPart {
+	p := x.part(k)
+	if !x.places[p] {
+		p.Site, p.Holder = "", ""
+	}
+	return p
 }
 
 func (x *blocker) divide(length int64) []Block {
@@ -160,11 +180,7 @@ func (x *blocker) divide(length int64) []Block {
 		b, class, slow := &blocks[at], x.classes[r.class], i >= x.slow
 		b.count(class, x.weight, slow)
 		for _, s := range d.waits {
-			part := x.part(r, s.wait)
-			if !x.places[part] {
-				part.Site, part.Holder = "", ""
-			}
-			sums[at].add(part, dur(s.ns*int64(x.weight)), slow)
+			sums[at].add(partKey{r.class, s.wait}, dur(s.ns*int64(x.weight)), slow)
 		}
 		if i >= kept && (n-1-i)%step == 0 {
 			b.Slow = append(b.Slow, Request{
@@ -174,7 +190,7 @@ func (x *blocker) divide(length int64) []Block {
 	}
 	for i := range blocks {
 		b := &blocks[i]
-		b.Parts = sums[i].list()
+		b.Parts = sums[i].list(x.kept)
 		slices.SortFunc(b.Classes, func(p, q BlockClass) int { return cmp.Compare(p.Class, q.Class) })
 	}
 	return blocks

@@ -29,7 +29,7 @@ type Options struct {
 	Slowest int
 
 	// Each is called with each whole request of Class, in the order of their ends, while [Analyze]
-	// reads. Default: nil.
+	// reads. Its Sites and Path are valid until Each returns. Default: nil.
 	Each func(Request)
 
 	// Beside is what the commands of this module see of the machine during the trace. Default: nil.
@@ -185,8 +185,13 @@ type tileOf struct {
 }
 
 func (r *served) out(m *model) Request {
-	sites, origin := m.sites, m.origin
 	r.Sites, r.Path = nil, nil
+	return r.fill(m)
+}
+
+// fill appends to Sites and Path.
+func (r *served) fill(m *model) Request {
+	sites, origin := m.sites, m.origin
 	r.Clock, r.Began = origin+int64(r.End), m.wall(origin+int64(r.Start))
 	for _, s := range r.sites {
 		r.Sites = append(r.Sites, sites.blame(&s.wait, s.time, s.longest))
