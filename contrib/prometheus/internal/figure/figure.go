@@ -2,29 +2,34 @@
 package figure
 
 import (
-	"math"
+	"reflect"
+	"strings"
 	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
 )
 
-// Figure is a metric without labels, as a function of statistics of type S.
-type Figure[S any] struct {
-	desc  *prom.Desc
-	kind  prom.ValueType
-	value func(*S) float64
+// Figure is a metric without labels, of a field of statistics, such as "Turn.Held.Max". A duration
+// is in seconds, a time in seconds since 1970, a text 1 unless it is empty, and a slice its length.
+type Figure struct {
+	desc     *prom.Desc
+	kind     prom.ValueType
+	field    string
+	positive bool // 0 is not known
 }
-
-// Unknown is a value that is not known. It has no sample.
-var Unknown = math.NaN()
 
 // Counter returns a figure that only rises.
-func Counter[S any](name, help string, value func(*S) float64) Figure[S] {
-	return Figure[S]{Describe(name, help), prom.CounterValue, value}
+func Counter(name, field, help string) Figure {
+	return Figure{Describe(name, help), prom.CounterValue, field, false}
 }
 
-func Gauge[S any](name, help string, value func(*S) float64) Figure[S] {
-	return Figure[S]{Describe(name, help), prom.GaugeValue, value}
+func Gauge(name, field, help string) Figure {
+	return Figure{Describe(name, help), prom.GaugeValue, field, false}
+}
+
+// Positive returns a gauge that has no sample while the field is not above 0, because it is not known.
+func Positive(name, field, help string) Figure {
+	return Figure{Describe(name, help), prom.GaugeValue, field, true}
 }
 
 func Describe(name, help string, labels ...string) *prom.Desc {
@@ -34,7 +39,7 @@ func Describe(name, help string, labels ...string) *prom.Desc {
 // Collector is a prometheus.Collector that reads the statistics once for each scrape.
 type Collector[S any] struct {
 	Stats   func() S // nil: no samples
-	Figures []Figure[S]
+	Figures []Figure
 	Others  []*prom.Desc                      // of metrics with labels, and of summaries
 	Put     func(s *S, to chan<- prom.Metric) // sends Others
 }
@@ -54,30 +59,32 @@ func (c *Collector[S]) Collect(to chan<- prom.Metric) {
 	}
 	s := c.Stats()
 	for _, f := range c.Figures {
-		if v := f.value(&s); !math.IsNaN(v) {
+		if v := number(s, f.field); v > 0 || !f.positive {
 			to <- prom.MustNewConstMetric(f.desc, f.kind, v)
 		}
 	}
 	c.Put(&s, to)
 }
 
-// Positive returns v, or Unknown if it is 0.
-func Positive[T ~int | ~int64 | ~float64](v T) float64 {
-	if v <= 0 {
-		return Unknown
+// number panics if there is no such field.
+func number(stats any, field string) float64 {
+	v := reflect.ValueOf(stats)
+	for name := range strings.SplitSeq(field, ".") {
+		v = v.FieldByName(name)
 	}
-	return float64(v)
-}
-
-// Seconds returns d in seconds, or Unknown if it is 0.
-func Seconds(d time.Duration) float64 { return Positive(d.Seconds()) }
-
-// Timestamp returns t in seconds since 1970, or Unknown if it is zero.
-func Timestamp(t time.Time) float64 {
-	if t.IsZero() {
-		return Unknown
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		return x.Seconds()
+	case time.Time:
+		return float64(x.UnixMilli()) / 1000
+	case bool:
+		return Flag(x)
+	case string:
+		return Flag(x != "")
+	case []uint64:
+		return float64(len(x))
 	}
-	return float64(t.UnixMilli()) / 1000
+	return v.Convert(reflect.TypeFor[float64]()).Float()
 }
 
 // Flag returns 1 for true.
