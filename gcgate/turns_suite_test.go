@@ -24,10 +24,8 @@ func TestFileTurnsSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []int{1, 2} {
-		if err := turnsuite.Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
-			return gcgate.FileTurns{Path: filepath.Join(dir, fmt.Sprint(group, k)), K: k}, nil
-		}); err != nil {
-			t.Error(err)
-		}
+		turnsuite.Check(t, k, func(group string) gcgate.Turns {
+			return gcgate.FileTurns{Path: filepath.Join(dir, fmt.Sprint(group, k)), K: k}
+		})
 	}
 }

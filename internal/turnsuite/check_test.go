@@ -3,6 +3,9 @@ package turnsuite
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,30 +65,63 @@ func (l *brokenLease) Release(context.Context) error {
 	return nil
 }
 
+// failures are those of a test. A fatal one ends the goroutine.
+type failures struct {
+	testing.TB
+	mu   sync.Mutex
+	text string // guarded by mu
+}
+
+func (f *failures) Error(args ...any) { f.Errorf("%s", fmt.Sprint(args...)) }
+
+func (f *failures) Errorf(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.text += fmt.Sprintf(format, args...) + "\n"
+}
+
+func (f *failures) Fatal(args ...any) { f.Fatalf("%s", fmt.Sprint(args...)) }
+
+func (f *failures) Fatalf(format string, args ...any) {
+	f.Errorf(format, args...)
+	runtime.Goexit()
+}
+
 // TestCheck tests that each defect is found.
 func TestCheck(t *testing.T) {
-	for want, b := range map[string]broken{
-		"":                                  {most: 2, count: 2},
-		"TurnCount is 1, want 2":            {most: 2, count: 1},
-		"3 turns were held at once":         {most: 3, count: 2},
-		"while all turns are held":          {most: 3, count: 2},
-		"with a context that is over":       {most: 2, count: 2, deaf: true},
-		"was lost although nothing took it": {most: 2, count: 2, loses: true},
-		"a turn is not released: no":        {most: 2, count: 2, fails: true},
-		"after a second Release":            {most: 2, count: 2, forget: true},
+	const first, second = "error <nil> of TryAcquire, want", "3 turns were held at once"
+	for _, c := range []struct {
+		broken
+		ordered, random string // failures
+	}{
+		{broken{most: 2, count: 2}, "", ""},
+		{broken{most: 2, count: 1}, "TurnCount is 1, want 2", ""},
+		{broken{most: 3, count: 2}, first, second},
+		{broken{most: 2, count: 2, deaf: true}, "with a context that is over", ""},
+		{broken{most: 2, count: 2, loses: true}, "was lost although nothing", "was lost although nothing"},
+		{broken{most: 2, count: 2, fails: true}, "a turn is not released: no", ""},
+		{broken{most: 2, count: 2, forget: true}, first, ""},
 	} {
-		groups := map[string]broken{}
-		err := Check(t.Context(), 2, func(group string) (gcgate.Turns, error) {
-			g, ok := groups[group]
-			if !ok {
-				g = b
-				g.mu, g.held = new(sync.Mutex), new(int)
-				groups[group] = g
-			}
-			return g, nil
-		})
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%v, want %q", err, want)
+		group := func(n int) []gcgate.Turns {
+			b := c.broken
+			b.mu, b.held = new(sync.Mutex), new(int)
+			return slices.Repeat([]gcgate.Turns{b}, n)
 		}
+		found := func(check func(testing.TB)) string {
+			f := &failures{TB: t}
+			var running sync.WaitGroup
+			running.Go(func() { check(f) })
+			running.Wait()
+			return f.text
+		}
+		want := func(is, want string) {
+			if (is == "") != (want == "") || !strings.Contains(is, want) {
+				t.Errorf("%+v: failures %q, want %q", c.broken, is, want)
+			}
+		}
+		ordered := found(func(t testing.TB) { checkOrdered(t, 2, group(3), group(1)[0]) })
+		random := found(func(t testing.TB) { checkRandom(t, 2, group(6)) })
+		want(ordered, c.ordered)
+		want(random, c.random)
 	}
 }

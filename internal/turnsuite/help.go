@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,21 @@ const Patience = 30 * time.Second
 const lookTick = 10 * time.Millisecond
 
 func TryAcquire(turns gcgate.Turns) (gcgate.Lease, error) {
-	return ask(context.Background(), turns, Patience, false)
+	return ask(turns, Patience, false)
+}
+
+// ask tries for a turn, or waits for it in the queue.
+func ask(turns gcgate.Turns, wait time.Duration, queue bool) (gcgate.Lease, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	if q, ok := turns.(gcgate.Queue); ok && queue {
+		l, err := q.Acquire(ctx)
+		if errors.Is(err, gcgate.ErrHeld) {
+			err = fmt.Errorf("error %v of Acquire, which only TryAcquire may return", err)
+		}
+		return l, err
+	}
+	return turns.TryAcquire(ctx)
 }
 
 // Take takes the turn, and fails the test if that takes too long.
@@ -26,21 +41,16 @@ func Take(t testing.TB, turns gcgate.Turns) gcgate.Lease {
 	return TakeWithin(t, turns, Patience)
 }
 
+// TakeWithin takes a turn that is free, or will be when others have heard of it.
 func TakeWithin(t testing.TB, turns gcgate.Turns, bound time.Duration) gcgate.Lease {
 	t.Helper()
-	l, err := take(context.Background(), turns, bound)
-	if err != nil {
-		t.Fatalf("no turn after %v: %v", bound, err)
-	}
-	return l
-}
-
-// take takes a turn that is free, or will be when others have heard of it.
-func take(ctx context.Context, t gcgate.Turns, bound time.Duration) (gcgate.Lease, error) {
 	for end := time.Now().Add(bound); ; time.Sleep(lookTick) {
-		l, err := ask(ctx, t, Patience, false)
-		if err == nil || ctx.Err() != nil || time.Now().After(end) {
-			return l, err
+		l, err := TryAcquire(turns)
+		if err == nil {
+			return l
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no turn after %v: %v", bound, err)
 		}
 	}
 }
@@ -48,40 +58,26 @@ func take(ctx context.Context, t gcgate.Turns, bound time.Duration) (gcgate.Leas
 // Release releases the turn, or fails the test.
 func Release(t testing.TB, l gcgate.Lease) {
 	t.Helper()
-	if err := release(context.Background(), l); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func release(ctx context.Context, l gcgate.Lease) error {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	if err := l.Release(ctx); err != nil {
-		return fmt.Errorf("a turn is not released: %w", err)
+		t.Fatalf("a turn is not released: %v", err)
 	}
-	return nil
 }
 
-// WantHeld fails the test unless TryAcquire returns ErrHeld.
+// WantHeld fails the test unless TryAcquire returns ErrHeld. It asks again if an answer was too slow.
 func WantHeld(t testing.TB, turns gcgate.Turns) {
 	t.Helper()
-	if err := wantHeld(context.Background(), turns); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// wantHeld asks again if an answer was too slow.
-func wantHeld(ctx context.Context, turns gcgate.Turns) error {
 	for end := time.Now().Add(Patience); ; time.Sleep(lookTick) {
-		l, err := ask(ctx, turns, Patience, false)
+		l, err := TryAcquire(turns)
 		if errors.Is(err, gcgate.ErrHeld) {
-			return nil
+			return
 		}
 		if err == nil {
-			_ = l.Release(ctx)
+			_ = l.Release(t.Context())
 		}
 		if err == nil || time.Now().After(end) {
-			return fmt.Errorf("error %v of TryAcquire, want gcgate.ErrHeld", err)
+			t.Fatalf("error %v of TryAcquire, want gcgate.ErrHeld", err)
 		}
 	}
 }
@@ -96,13 +92,20 @@ func WantLost(t testing.TB, l gcgate.Lease) {
 	}
 }
 
-// WantNotLost fails the test if the turn is lost.
-func WantNotLost(t testing.TB, l gcgate.Lease) {
+// WantNotLost fails the test if one of the turns is lost.
+func WantNotLost(t testing.TB, turns ...gcgate.Lease) {
 	t.Helper()
+	if slices.ContainsFunc(turns, isLost) {
+		t.Fatal("a turn was lost although nothing took it")
+	}
+}
+
+func isLost(l gcgate.Lease) bool {
 	select {
-	case <-l.Lost():
-		t.Fatal("lost")
+	case <-l.Lost(): // never, where it is nil
+		return true
 	default:
+		return false
 	}
 }
 
