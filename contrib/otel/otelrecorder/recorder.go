@@ -84,7 +84,7 @@ var figures = []figure.Figure[recorder.Stats]{
 type Recorder struct {
 	meter  metric.Meter
 	tracer trace.Tracer
-	spans  *spans
+	spans  spans
 
 	explained, lost metric.Float64Counter
 	fresh           metric.Float64Counter
@@ -103,7 +103,7 @@ func New(o Options) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{
-		meter: o.MeterProvider.Meter(scope), tracer: o.TracerProvider.Tracer(scope), spans: newSpans(),
+		meter: o.MeterProvider.Meter(scope), tracer: o.TracerProvider.Tracer(scope),
 		classes: classes{max: o.MaxClasses, known: map[string]bool{}},
 	}
 	for _, c := range []struct {

@@ -1,8 +1,6 @@
 package otelrecorder
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,54 +12,45 @@ const maxSpans = 4096
 
 // spans remembers the spans of slow requests until their cause is known, the newest ones.
 type spans struct {
-	mu    sync.Mutex
-	of    map[trace.TraceID][]ended // the oldest first; guarded by mu
-	order [maxSpans]trace.TraceID   // a ring, of those that were added; guarded by mu
-	next  int                       // in order; guarded by mu
+	mu   sync.Mutex
+	kept []ended // a ring once it is full; guarded by mu
+	next int     // in kept; guarded by mu
 }
 
 type ended struct {
-	span   trace.SpanContext
-	at     time.Time
-	number int // in order
+	span trace.SpanContext // zero: taken
+	at   time.Time
 }
-
-func newSpans() *spans { return &spans{of: map[trace.TraceID][]ended{}} }
 
 func (s *spans) add(span trace.SpanContext, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	number := s.next % maxSpans
-	if old := s.order[number]; old.IsValid() {
-		s.remove(old, func(e ended) bool { return e.number == number })
+	if len(s.kept) < maxSpans {
+		s.kept = append(s.kept, ended{})
 	}
-	s.order[number] = span.TraceID()
-	s.of[span.TraceID()] = append(s.of[span.TraceID()], ended{span, at, number})
-	s.next++
+	s.kept[s.next] = ended{span, at}
+	s.next = (s.next + 1) % maxSpans
 }
 
 // take returns the span of the request that ended nearest to at, and forgets it.
-func (s *spans) take(traceID string, at time.Time) (trace.SpanContext, bool) {
+func (s *spans) take(traceID string, at time.Time) (span trace.SpanContext, ok bool) {
 	id, err := trace.TraceIDFromHex(traceID)
 	if err != nil {
-		return trace.SpanContext{}, false
+		return span, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := s.of[id]
-	if len(list) == 0 {
-		return trace.SpanContext{}, false
+	var nearest *ended
+	for i := range s.kept {
+		e := &s.kept[i]
+		if e.span.TraceID() == id && (nearest == nil || e.at.Sub(at).Abs() < nearest.at.Sub(at).Abs()) {
+			nearest = e
+		}
 	}
-	nearest := slices.MinFunc(list, func(a, b ended) int {
-		return cmp.Compare(a.at.Sub(at).Abs(), b.at.Sub(at).Abs())
-	})
-	s.order[nearest.number] = trace.TraceID{}
-	s.remove(id, func(e ended) bool { return e.number == nearest.number })
-	return nearest.span, true
-}
-
-func (s *spans) remove(id trace.TraceID, is func(ended) bool) {
-	if s.of[id] = slices.DeleteFunc(s.of[id], is); len(s.of[id]) == 0 {
-		delete(s.of, id)
+	if nearest == nil {
+		return span, false
 	}
+	span = nearest.span
+	*nearest = ended{}
+	return span, true
 }
