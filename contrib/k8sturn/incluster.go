@@ -9,14 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 )
 
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 const (
-	tokenAge    = time.Minute // the kubelet replaces the token
 	dialTimeout = 2 * time.Second
 	pingEvery   = 10 * time.Second
 	pingTimeout = 5 * time.Second
@@ -64,47 +62,24 @@ func transport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
-// account adds the token of a file to requests.
+// account adds the token of a file to requests. The kubelet replaces the token, so each request
+// reads it.
 type account struct {
 	file string
 	next http.RoundTripper
-
-	mu    sync.Mutex
-	token string    // guarded by mu
-	read  time.Time // guarded by mu
 }
 
 func (a *account) RoundTrip(r *http.Request) (*http.Response, error) {
-	token, err := a.current()
+	token, err := os.ReadFile(a.file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the pod's token: %w", err)
 	}
 	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+token)
-	resp, err := a.next.RoundTrip(r)
-	if err == nil && resp.StatusCode == http.StatusUnauthorized {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.read = time.Time{} // there may be a newer one
-	}
-	return resp, err
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	return a.next.RoundTrip(r)
 }
 
 // CloseIdleConnections is called by that of http.Client.
 func (a *account) CloseIdleConnections() {
 	(&http.Client{Transport: a.next}).CloseIdleConnections()
-}
-
-func (a *account) current() (string, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.token != "" && time.Since(a.read) < tokenAge {
-		return a.token, nil
-	}
-	text, err := os.ReadFile(a.file)
-	if err != nil {
-		return "", fmt.Errorf("the pod's token: %w", err)
-	}
-	a.token, a.read = strings.TrimSpace(string(text)), time.Now()
-	return a.token, nil
 }

@@ -53,7 +53,7 @@ func pod(t *testing.T, server *httptest.Server) (dir string) {
 	return dir
 }
 
-// TestInCluster tests that the token's file is read again when the server refuses the token.
+// TestInCluster tests that a request has the token that the file has then.
 func TestInCluster(t *testing.T) {
 	var valid atomic.Value // the token
 	valid.Store("first")
@@ -83,11 +83,11 @@ func TestInCluster(t *testing.T) {
 		t.Fatalf("%+v, %v", l, err)
 	}
 	valid.Store("second")
-	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("second"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := a.list(ctx); !isCode(err, http.StatusUnauthorized) {
 		t.Errorf("an old token: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("second"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := a.list(ctx); err != nil {
 		t.Errorf("a new token: %v", err)
