@@ -36,17 +36,14 @@ func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	m.mu.Lock()
 	turn := m.holds
 	m.mu.Unlock()
-	if turn {
-		return m.handOver(ctx)
-	}
-	if m.readHeap().collects {
-		return m.handOverWithoutTurn(ctx) // the gate did not wait
+	if turn || m.readHeap().collects { // the gate did not wait
+		return m.handOver(ctx, turn)
 	}
 	for {
 		if err := m.awaitOthers(ctx); err != nil {
 			return err
 		}
-		if err := m.handOverWithoutTurn(ctx); err != nil {
+		if err := m.handOver(ctx, false); err != nil {
 			return err
 		}
 		if m.goes() {
@@ -107,26 +104,9 @@ func (m *Member) awaitOthers(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (m *Member) handOver(ctx context.Context) error {
-	var failed error
-	for tried := map[string]bool{}; ; {
-		st := m.options.Raft.Status()
-		if !st.leads() {
-			return nil
-		}
-		best, _ := m.successor(ctx, st, tried)
-		if best.ID == "" {
-			m.count(func(s *Stats) { s.KeptLeading++ })
-			return errors.Join(ErrNoSuccessor, failed)
-		}
-		tried[best.ID] = true
-		failed = errors.Join(failed, m.transfer(ctx, best))
-	}
-}
-
-// handOverWithoutTurn hands over to a member whose heap is not full. If there is none, it has one
-// collect first.
-func (m *Member) handOverWithoutTurn(ctx context.Context) error {
+// handOver hands over to the best successor. Without the turn that is a member whose heap is not
+// full. If there is none, handOver has one collect first.
+func (m *Member) handOver(ctx context.Context, withTurn bool) error {
 	var failed error
 	var asked string // to collect
 	var since time.Time
@@ -137,12 +117,12 @@ func (m *Member) handOverWithoutTurn(ctx context.Context) error {
 		}
 		best, busy := m.successor(ctx, st, tried)
 		switch {
-		case best.ID != "" && !best.full:
+		case best.ID != "" && (withTurn || !best.full):
 			tried[best.ID] = true
 			failed = errors.Join(failed, m.transfer(ctx, best))
-		case ctx.Err() != nil || m.readHeap().collects || best.ID == "" && !busy:
+		case withTurn || ctx.Err() != nil || m.readHeap().collects || best.ID == "" && !busy:
 			m.count(func(s *Stats) { s.KeptLeading++ })
-			if failed == nil {
+			if failed == nil && !withTurn {
 				return ctx.Err() // nil: this member collects while it leads
 			}
 			return errors.Join(ErrNoSuccessor, failed)
