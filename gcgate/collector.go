@@ -182,13 +182,14 @@ type memory struct {
 
 // readMemory asks Linux. Missing files mean not known.
 func readMemory(root fs.FS) memory {
-	const machine = "proc/meminfo"
+	const kibi = 1 << 10
+	machine := numbers(root, "proc/meminfo")
 	m := memory{
-		available: kibibytes(root, machine, "MemAvailable"),
-		resident:  kibibytes(root, "proc/self/status", "RssAnon"),
+		available: kibi * machine["MemAvailable:"],
+		resident:  kibi * numbers(root, "proc/self/status")["RssAnon:"],
 	}
 	m.group, m.whole, m.file = groupLimit(root, m.resident)
-	if total := kibibytes(root, machine, "MemTotal"); total > 0 && uint64(m.group) > total {
+	if total := kibi * machine["MemTotal:"]; total > 0 && uint64(m.group) > total {
 		m.group, m.whole, m.file = math.MaxInt64, math.MaxInt64, "" // cgroup v1 has no "none"
 	}
 	return m
@@ -243,19 +244,9 @@ func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 	if resident == 0 {
 		return 0
 	}
-	var anon, shmem int64
-	text, _ := fs.ReadFile(root, path.Join(dir, "memory.stat"))
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, _ := strconv.ParseInt(value, 10, 64)
-		switch name {
-		case anonymous:
-			anon = max(n-int64(resident), 0)
-		case shared:
-			shmem = max(n, 0)
-		}
-	}
-	return anon + min(shmem, math.MaxInt64-anon)
+	stat := numbers(root, path.Join(dir, "memory.stat"))
+	anon := max(stat[anonymous], resident) - resident
+	return int64(anon + stat[shared])
 }
 
 // goGroup deducts what this process has from C or mmap. mapped is Go's memory.
@@ -266,15 +257,17 @@ func (m memory) goGroup(mapped uint64) int64 {
 	return max(m.group-int64(m.resident-mapped), 1)
 }
 
-func kibibytes(root fs.FS, file, name string) uint64 {
+// numbers reads lines such as "anon 4096" or "MemTotal: 16 kB", without the unit. A line may have a
+// text instead. No number is above 2^52.
+func numbers(root fs.FS, file string) map[string]uint64 {
+	read := make(map[string]uint64)
 	text, _ := fs.ReadFile(root, file)
 	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			kib, _ := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 54)
-			return kib << 10
+		if f := strings.Fields(line); len(f) > 1 {
+			read[f[0]], _ = strconv.ParseUint(f[1], 10, 52)
 		}
 	}
-	return 0
+	return read
 }
 
 func limitAttr(key string, limit int64) slog.Attr {

@@ -140,10 +140,8 @@ func (g *Gate) Stop(ctx context.Context) error {
 	case <-g.done:
 		return nil
 	case <-ctx.Done():
-		select {
-		case <-g.done:
+		if isClosed(g.done) {
 			return nil
-		default:
 		}
 	}
 	g.free()
