@@ -3,12 +3,14 @@ package leaks
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"net"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -23,15 +25,11 @@ func Main(m *testing.M) {
 	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
 		_ = l.Close() // makes the runtime's poller open its files
 	}
-	opened := Files()
+	left := lookFor()
 	code := m.Run()
 	if f := flag.Lookup("test.fuzz"); code == 0 && (f == nil || f.Value.String() == "") {
-		if err := Goroutines(); err != nil {
-			fmt.Fprintln(os.Stderr, "goroutines left:", err)
-			code = 1
-		}
-		if left := opened(); left != "" {
-			fmt.Fprintln(os.Stderr, "files left open:", left)
+		if err := left(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
 	}
@@ -41,15 +39,23 @@ func Main(m *testing.M) {
 // Test is Main for one test. Call it before you register other clean-ups.
 func Test(t testing.TB) {
 	t.Helper()
-	opened, running := Files(), goleak.IgnoreCurrent()
+	left := lookFor(goleak.IgnoreCurrent())
 	t.Cleanup(func() {
-		if err := Goroutines(running); err != nil {
+		if err := left(); err != nil {
 			t.Error(err)
 		}
-		if left := opened(); left != "" {
-			t.Error("files left open:", left)
-		}
 	})
+}
+
+func lookFor(known ...goleak.Option) (left func() error) {
+	opened := Files()
+	return func() error {
+		err := Goroutines(known...)
+		if left := opened(); left != "" {
+			err = errors.Join(err, fmt.Errorf("files left open:%s", left))
+		}
+		return err
+	}
 }
 
 // Goroutines returns an error that lists the goroutines that do not end within some 20 s.
@@ -122,15 +128,10 @@ func Started() func() int {
 
 // running returns the numbers of all goroutines, which are never reused.
 func running() map[string]bool {
-	stacks := make([]byte, 1<<20)
-	for n := 0; ; stacks = make([]byte, 2*len(stacks)) {
-		if n = runtime.Stack(stacks, true); n < len(stacks) {
-			stacks = stacks[:n]
-			break
-		}
-	}
+	var stacks bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2)
 	ids := map[string]bool{}
-	for line := range bytes.Lines(stacks) {
+	for line := range bytes.Lines(stacks.Bytes()) {
 		if rest, ok := bytes.CutPrefix(line, []byte("goroutine ")); ok {
 			id, _, _ := bytes.Cut(rest, []byte(" "))
 			ids[string(id)] = true
