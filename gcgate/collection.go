@@ -195,28 +195,24 @@ func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 }
 
 func (rs *rounds) awaitActed(r *round) {
-	timer := time.NewTimer(max(rs.options.AnnounceTimeout, r.patience))
-	defer timer.Stop()
-	look := time.NewTicker(heapLook)
+	end := time.Now().Add(max(rs.options.AnnounceTimeout, r.patience))
+	awaitAll(r.drains, func() bool {
+		return rs.isUrgent(r) || isLost(r.lease) || isClosed(rs.stop) || !time.Now().Before(end)
+	})
+}
+
+// awaitAll waits until all peers have acted, or over returns true.
+func awaitAll(notices []*notice, over func() bool) {
+	look := time.NewTicker(tick)
 	defer look.Stop()
-	var lost <-chan struct{}
-	if r.lease != nil {
-		lost = r.lease.Lost()
-	}
-	for left := r.drains; len(left) > 0; {
+	for len(notices) > 0 {
 		select {
-		case <-left[0].done:
-			left = left[1:]
+		case <-notices[0].done:
+			notices = notices[1:]
 		case <-look.C:
-			if rs.isUrgent(r) {
+			if over() {
 				return
 			}
-		case <-timer.C:
-			return
-		case <-lost:
-			return
-		case <-rs.stop:
-			return
 		}
 	}
 }
@@ -306,18 +302,11 @@ func (rs *rounds) ready(r *round) {
 			wait = append(wait, n)
 		}
 	}
-	look := time.NewTicker(tick)
-	defer look.Stop()
-	for end := time.Now().Add(readyTimeout); len(wait) > 0; {
-		select {
-		case <-wait[0].done:
-			wait = wait[1:]
-		case <-look.C:
-			if rs.heap.sample(); rs.heap.pastHard() || !time.Now().Before(end) {
-				return
-			}
-		}
-	}
+	end := time.Now().Add(readyTimeout)
+	awaitAll(wait, func() bool {
+		rs.heap.sample()
+		return rs.heap.pastHard() || !time.Now().Before(end)
+	})
 }
 
 // releaseTurn does not wait. Only a gate that stops does.
