@@ -128,10 +128,7 @@ func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // keep has not noticed its end
 		l, err = try(ctx)
 	}
-	switch {
-	case errors.Is(err, gcgate.ErrHeld):
-		return nil, err
-	case err != nil:
+	if err != nil {
 		return nil, t.explain(err)
 	}
 	return l, nil

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"evenkeel.dev"
+	"evenkeel.dev/gcgate"
 )
 
 const (
@@ -137,6 +138,8 @@ func (t *Turns) explain(err error) error {
 	}
 	code := codeOf(err)
 	switch {
+	case errors.Is(err, gcgate.ErrHeld):
+		return err
 	case errors.Is(err, errEnded):
 		return fmt.Errorf("etcdturn: group %q: %w: try again", t.options.Group, err)
 	case errors.Is(err, context.Canceled), code == codes.Canceled:
@@ -151,7 +154,7 @@ func (t *Turns) explain(err error) error {
 }
 
 func codeOf(err error) codes.Code {
-	if refusal := (rpctypes.EtcdError{}); errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[rpctypes.EtcdError](err); ok {
 		return refusal.Code()
 	}
 	return status.Code(err)

@@ -121,13 +121,10 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 		return nil, t.explain(err)
 	}
 	l, err := t.take(ctx)
-	if err == nil {
-		return l, nil
+	if err != nil {
+		return nil, t.explain(err)
 	}
-	if !errors.Is(err, gcgate.ErrHeld) {
-		err = t.explain(err)
-	}
-	return nil, err
+	return l, nil
 }
 
 // begin starts the observer. synced is closed when slots is what the server has.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"evenkeel.dev"
+	"evenkeel.dev/gcgate"
 )
 
 const (
@@ -116,14 +117,14 @@ var (
 )
 
 func isCode(err error, code int) bool {
-	var refusal *statusError
-	return errors.As(err, &refusal) && refusal.Code == code
+	refusal, refused := errors.AsType[*statusError](err)
+	return refused && refusal.Code == code
 }
 
 // inDoubt reports whether the request that returned err may have been carried out.
 func inDoubt(err error) bool {
-	var refusal *statusError
-	return !errors.As(err, &refusal) || refusal.Code >= http.StatusInternalServerError
+	refusal, refused := errors.AsType[*statusError](err)
+	return !refused || refusal.Code >= http.StatusInternalServerError
 }
 
 func (t *Turns) explain(err error) error {
@@ -132,13 +133,15 @@ func (t *Turns) explain(err error) error {
 		return errClosed
 	default:
 	}
-	var refusal *statusError
+	refusal, refused := errors.AsType[*statusError](err)
 	switch {
+	case errors.Is(err, gcgate.ErrHeld):
+		return err
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("k8sturn: group %q: given up: %w", t.options.Group, err)
 	case errors.Is(err, errUnwatched):
 		return fmt.Errorf("k8sturn: the API server at %s: %w", t.options.URL, err)
-	case !errors.As(err, &refusal):
+	case !refused:
 		return fmt.Errorf("k8sturn: no answer from the API server at %s: check that it runs and can be reached: %w",
 			t.options.URL, err)
 	case refusal.Code == http.StatusUnauthorized, refusal.Code == http.StatusForbidden:

@@ -222,15 +222,14 @@ func isIdempotent(req *http.Request) bool {
 }
 
 func isDial(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // isBroken reports whether the connection ended before the answer's header. A target that times out
 // is slow, and another request would make it slower.
 func isBroken(err error) bool {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return !op.Timeout()
 	}
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)

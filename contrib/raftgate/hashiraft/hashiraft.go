@@ -95,8 +95,6 @@ func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args
 	if timeout <= 0 {
 		timeout = 15 * time.Millisecond
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
 	answer := new(raft.TimeoutNowResponse) // resp is the caller's after the return
 	done := make(chan error, 1)
 	// Ends with the connection's own deadline.
@@ -105,7 +103,7 @@ func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args
 	case err := <-done:
 		*resp = *answer
 		return err
-	case <-ctx.Done():
+	case <-time.After(timeout):
 		return fmt.Errorf("%w within %v: %s", errStalls, timeout, id)
 	}
 }
