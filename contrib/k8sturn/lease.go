@@ -17,12 +17,11 @@ const (
 
 // A lease is a turn that is held.
 type lease struct {
-	turns    *Turns
-	name     string
-	stop     context.CancelFunc
-	lost     chan struct{}
-	once     sync.Once
-	released bool // guarded by turns.mu
+	turns *Turns
+	name  string
+	stop  context.CancelFunc
+	lost  chan struct{}
+	over  bool // released or lost; guarded by turns.mu
 
 	mu      sync.Mutex
 	version string // of the last write; guarded by mu
@@ -35,10 +34,10 @@ func (l *lease) Lost() <-chan struct{} { return l.lost }
 func (l *lease) Release(ctx context.Context) error {
 	t := l.turns
 	t.mu.Lock()
-	held := t.held == l && !l.released
-	l.released = true
+	over := l.over
+	l.over = true
 	t.mu.Unlock()
-	if !held { // lost, or released before
+	if over {
 		return nil
 	}
 	l.stop()
@@ -68,23 +67,21 @@ func (l *lease) Release(ctx context.Context) error {
 
 // lose closes lost, unless the turn was released.
 func (l *lease) lose(why error) {
-	l.once.Do(func() {
-		l.stop()
-		l.turns.mu.Lock()
-		released := l.released
-		if !released {
-			l.turns.held = nil
-		}
-		l.turns.mu.Unlock()
-		if released {
-			return
-		}
-		if why != errClosed {
-			l.turns.log().Warn("k8sturn: turn lost, another replica may collect at the same time",
-				"lease", l.name, "reason", why)
-		}
-		close(l.lost)
-	})
+	l.stop()
+	l.turns.mu.Lock()
+	over := l.over
+	if !over {
+		l.over, l.turns.held = true, nil
+	}
+	l.turns.mu.Unlock()
+	if over {
+		return
+	}
+	if why != errClosed {
+		l.turns.log().Warn("k8sturn: turn lost, another replica may collect at the same time",
+			"lease", l.name, "reason", why)
+	}
+	close(l.lost)
 }
 
 // keep renews the Lease. The duration runs from asked, when the request was sent.
@@ -93,17 +90,15 @@ func (l *lease) keep(ctx context.Context, asked time.Time) {
 	duration := l.turns.options.Duration
 	pause := duration / renewDivisor
 	for {
-		timer := time.NewTimer(min(pause, time.Until(asked.Add(duration))))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			select {
 			case <-l.turns.closing:
 				l.lose(errClosed)
 			default:
 			}
 			return
-		case <-timer.C:
+		case <-time.After(min(pause, time.Until(asked.Add(duration)))):
 		}
 		if time.Since(asked) >= duration {
 			l.lose(errExpired)
