@@ -158,14 +158,10 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := s.acquire
-	if w != nil {
-		if w.session != s {
-			return nil, rpctypes.ErrLeaseNotFound // with its place
-		}
-		op = t.acquisition(s.id, w)
+	if w != nil && w.session != s {
+		return nil, rpctypes.ErrLeaseNotFound // with its place
 	}
-	done, err := t.client.Do(ctx, op)
+	done, err := t.client.Do(ctx, t.acquisition(s.id, w))
 	if err != nil {
 		t.retire(s, err)
 		return nil, err

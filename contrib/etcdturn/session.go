@@ -16,10 +16,9 @@ const retryPause = 250 * time.Millisecond
 
 // A session is an etcd lease that is kept alive.
 type session struct {
-	id      clientv3.LeaseID
-	acquire clientv3.Op // takes a slot for id if no replica waits
-	ctx     context.Context
-	stop    context.CancelFunc
+	id   clientv3.LeaseID
+	ctx  context.Context
+	stop context.CancelFunc
 }
 
 func (t *Turns) open(ctx context.Context) (*session, error) {
@@ -43,7 +42,7 @@ func (t *Turns) open(ctx context.Context) (*session, error) {
 		stop()
 		return nil, err
 	}
-	s = &session{id: grant.ID, acquire: t.acquisition(grant.ID, nil), ctx: keep, stop: stop}
+	s = &session{id: grant.ID, ctx: keep, stop: stop}
 	t.mu.Lock()
 	t.session = s
 	t.mu.Unlock()
