@@ -84,12 +84,12 @@ func (m *Member) answer(q question) report {
 	defer m.mu.Unlock()
 	busy := m.holds || m.going
 	r := report{Busy: h.busy || busy, Collects: h.collects || busy, Fill: h.fill}
-	mine, wants := m.wishLocked(st, h)
+	mine := m.wishLocked(st, h)
 	switch {
 	case q.Since == 0:
 	case r.Busy:
 		r.Why = "it has the turn"
-	case wants && mine.before(st.ID, q.wish, q.From):
+	case mine.Since != 0 && mine.before(st.ID, q.wish, q.From):
 		r.Why = "it comes first"
 	case q.Last && h.fill > yieldFill && !st.leads():
 		r.Why = "it collects before the leader does"
@@ -108,11 +108,11 @@ func (m *Member) answer(q question) report {
 }
 
 // mu is held.
-func (m *Member) wishLocked(st Status, h heap) (w wish, wants bool) {
+func (m *Member) wishLocked(st Status, h heap) wish {
 	if m.wanted.IsZero() || time.Since(m.tried) > wantFor || m.wantedAt != h.collected {
-		return wish{}, false
+		return wish{}
 	}
-	return wish{Since: m.wanted.UnixNano(), Last: st.leads() && !h.pressed}, true
+	return wish{Since: m.wanted.UnixNano(), Last: st.leads() && !h.pressed}
 }
 
 // hurryLocked has this member collect now. mu is held.

@@ -175,11 +175,11 @@ func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 		return nil, fmt.Errorf("raftgate: %w: this process itself", gcgate.ErrHeld)
 	}
 	now := time.Now()
-	if _, wants := m.wishLocked(st, h); !wants {
+	if m.wishLocked(st, h).Since == 0 {
 		m.wanted, m.wantedAt = now, h.collected
 	}
 	m.tried = now
-	mine, _ := m.wishLocked(st, h)
+	mine := m.wishLocked(st, h)
 	promised := m.promised
 	m.mu.Unlock()
 
