@@ -48,11 +48,10 @@ type watch struct {
 	flip   chan struct{} // full: the signal has flipped
 	over   chan struct{}
 
-	mu     sync.Mutex
-	own    grpc_health_v1.HealthCheckResponse_ServingStatus // the service's health; guarded by mu
-	sent   grpc_health_v1.HealthCheckResponse_ServingStatus // guarded by mu
-	hasOwn bool                                             // guarded by mu
-	ended  bool                                             // guarded by mu
+	mu    sync.Mutex
+	own   grpc_health_v1.HealthCheckResponse_ServingStatus // the service's health, or none; guarded by mu
+	sent  grpc_health_v1.HealthCheckResponse_ServingStatus // or none; guarded by mu
+	ended bool                                             // guarded by mu
 
 	// Guarded by signal.mu.
 	begun  bool      // own was sent
@@ -65,6 +64,9 @@ type watch struct {
 	base   uint64    // calls by then
 }
 
+// none is not yet a health.
+const none grpc_health_v1.HealthCheckResponse_ServingStatus = -1
+
 // open begins a Watch, or returns nil if there are too many.
 func (s *Signal) open(stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) *watch {
 	s.mu.Lock()
@@ -74,7 +76,7 @@ func (s *Signal) open(stream grpc.ServerStreamingServer[grpc_health_v1.HealthChe
 	}
 	w := &watch{
 		ServerStreamingServer: stream, signal: s, conn: s.callers.connect(stream.Context()),
-		flip: make(chan struct{}, 1), over: make(chan struct{}),
+		flip: make(chan struct{}, 1), over: make(chan struct{}), own: none, sent: none,
 	}
 	w.serveFrom(time.Now())
 	s.watches[w] = struct{}{}
@@ -128,16 +130,13 @@ func (w *watch) follow() {
 func (w *watch) Send(r *grpc_health_v1.HealthCheckResponse) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.hasOwn {
-		w.hasOwn, w.sent = true, -1
-	}
 	w.own = r.GetStatus()
 	return w.send()
 }
 
 // send sends the health if it has changed. mu is held.
 func (w *watch) send() error {
-	if w.ended || !w.hasOwn {
+	if w.ended || w.own == none {
 		return nil
 	}
 	flips, says := w.signal.flips.Load(), w.own

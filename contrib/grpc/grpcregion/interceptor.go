@@ -25,12 +25,7 @@ func UnaryServer(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler 
 	if !trace.IsEnabled() {
 		return handler(ctx, req)
 	}
-	get := func(name string) string {
-		if v := metadata.ValueFromIncomingContext(ctx, name); len(v) > 0 {
-			return v[0]
-		}
-		return ""
-	}
+	get := func(name string) string { return first(metadata.ValueFromIncomingContext(ctx, name)) }
 	defer region.Start(ctx, get("x-request-id")).End()
 	region.MarkCaller(ctx, get)
 	return handler(ctx, req)
@@ -45,16 +40,18 @@ func UnaryClient(
 		return invoke(ctx, method, req, reply, conn, options...)
 	}
 	sent, _ := metadata.FromOutgoingContext(ctx)
-	name, value := region.MarkCall(ctx, func(name string) string {
-		if v := sent.Get(name); len(v) > 0 {
-			return v[0]
-		}
-		return ""
-	})
+	name, value := region.MarkCall(ctx, func(name string) string { return first(sent.Get(name)) })
 	if name != "" {
 		sent = metadata.Join(sent) // it may be nil
 		sent.Set(name, value)
 		ctx = metadata.NewOutgoingContext(ctx, sent)
 	}
 	return invoke(ctx, method, req, reply, conn, options...)
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
