@@ -106,7 +106,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 		return nil, false, !isClosed(t.stop)
 	}
 	w := &turnWait{taker: t, reason: *reason, cycles: t.heap.last.cycles, pause: turnPause}
-	defer w.end()
+	defer t.heldUp.clear()
 	for ; !isClosed(t.stop); w.pause = min(2*w.pause, turnPauseMax) {
 		lease := w.ask()
 		switch {

@@ -19,7 +19,6 @@ type turnWait struct {
 	looked time.Time
 	holder string    // "": not known
 	since  time.Time // it has held the turn since
-	named  bool
 }
 
 func (w *turnWait) ask() Lease {
@@ -93,19 +92,12 @@ func (w *turnWait) look(err error) {
 	}
 	by := cmp.Or(w.holder, "another replica")
 	t.heldUp.set(by, w.since)
-	w.named = true
 	if err == nil || errors.Is(err, ErrHeld) {
 		h := t.heap
 		t.warnings.ongoing("waits",
 			"gcgate: this replica cannot collect because another one has held the turn for long; look at its log",
 			"holder", by, "held", waited.Round(time.Second),
 			"heap", h.used, "trigger", h.thresholds.trigger, "hard", h.thresholds.hard)
-	}
-}
-
-func (w *turnWait) end() {
-	if w.named {
-		w.taker.heldUp.clear()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -174,10 +175,6 @@ func isTimeout(req *http.Request, err error) bool {
 	if d, ok := req.Context().Deadline(); ok && time.Until(d) <= 0 {
 		return true
 	}
-	// net.Error also has Temporary, which is deprecated.
-	t, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err)
+	t, ok := errors.AsType[net.Error](err)
 	return ok && t.Timeout()
 }
