@@ -88,9 +88,9 @@ func (rs *rounds) run(reason Reason) {
 	rs.ready(r)
 	rs.releaseTurn(r)
 	rs.to(StateServing, r)
-	if collected { // the next round or Stop answers the others
+	if collected { // the next round answers the others
 		rs.heap.turns.assumed /= 2
-		rs.waiters.answer(waiting, nil)
+		rs.waiters.answer(waiting)
 	}
 }
 

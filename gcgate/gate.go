@@ -69,8 +69,8 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		return nil, err
 	}
 	g := &Gate{
-		requests: newCounter(), status: newStatus(), waiters: &waiters{}, signals: slices.Clone(o.Signals),
-		log: o.Logger, stop: make(chan struct{}), done: make(chan struct{}),
+		requests: newCounter(), status: newStatus(), waiters: &waiters{calls: make(map[chan struct{}]bool)},
+		signals: slices.Clone(o.Signals), log: o.Logger, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	c := newControl(o, limit, g)
 	g.control = c
@@ -122,7 +122,6 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	g.control.awaitPeers()
 	endAnnouncers()
 	g.control.others.Wait()
-	g.waiters.answer(g.waiters.now(), ErrStopped)
 	g.free()
 	close(g.done)
 }
@@ -225,16 +224,15 @@ func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {
 	if g.stopping.Load() {
 		return ErrStopped
 	}
-	call := &waitingCall{make(chan error, 1), withoutTurn}
-	g.waiters.add(call)
-	defer g.waiters.remove(call)
+	ended := g.waiters.add(withoutTurn)
+	defer g.waiters.remove(ended)
 	signal(g.control.wake)
 	if withoutTurn {
 		signal(g.requests.wake)
 	}
 	select {
-	case err := <-call.ended:
-		return err
+	case <-ended:
+		return nil
 	case <-g.stop:
 		return ErrStopped
 	case <-ctx.Done():

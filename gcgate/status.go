@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -139,45 +140,42 @@ func (s *status) remaining() time.Duration {
 
 // waiters are the callers of Gate.Collect.
 type waiters struct {
-	mu   sync.Mutex // guards what follows
-	list []*waitingCall
+	mu sync.Mutex
+
+	// By the channel that ends a call: whether it goes without the turn. Guarded by mu.
+	calls map[chan struct{}]bool
 }
 
-type waitingCall struct {
-	ended       chan error // capacity 1
-	withoutTurn bool
-}
-
-func (w *waiters) add(c *waitingCall) {
+func (w *waiters) add(withoutTurn bool) (ended chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.list = append(w.list, c)
+	ended = make(chan struct{})
+	w.calls[ended] = withoutTurn
+	return ended
 }
 
-func (w *waiters) remove(c *waitingCall) {
+func (w *waiters) remove(call chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.list = slices.DeleteFunc(w.list, func(x *waitingCall) bool { return x == c })
+	delete(w.calls, call)
 }
 
-func (w *waiters) now() []*waitingCall {
+func (w *waiters) now() []chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.list)
+	return slices.Collect(maps.Keys(w.calls))
 }
 
 func (w *waiters) withoutTurn() bool {
-	return slices.ContainsFunc(w.now(), func(c *waitingCall) bool { return c.withoutTurn })
-}
-
-func (w *waiters) answer(calls []*waitingCall, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return slices.Contains(slices.Collect(maps.Values(w.calls)), true)
+}
+
+func (w *waiters) answer(calls []chan struct{}) {
 	for _, c := range calls {
-		if i := slices.Index(w.list, c); i >= 0 {
-			w.list = slices.Delete(w.list, i, i+1)
-			c.ended <- err
-		}
+		w.remove(c)
+		close(c)
 	}
 }
 
