@@ -69,8 +69,6 @@ type api struct {
 	client *http.Client
 	base   string
 	group  string
-
-	resends bool
 }
 
 func newAPI(o Options) *api {
@@ -121,13 +119,6 @@ func (a *api) patch(ctx context.Context, name, version string, s spec) (o object
 	return o, err
 }
 
-// resending returns an api that sends a request again if the connection ends without an answer, as
-// at a restart of the server. If the first patch was carried out, the second one is a conflict.
-func (a api) resending() *api {
-	a.resends = true
-	return &a
-}
-
 type event struct {
 	Type   string          `json:"type"`
 	Object json.RawMessage `json:"object"`
@@ -167,7 +158,9 @@ func (a *api) do(ctx context.Context, method, path, contentType string, in, out 
 	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out)
 }
 
-// send returns the answer, or a refusal as a [*statusError].
+// send returns the answer, or a refusal as a [*statusError]. It sends a request again if the
+// connection ends without an answer, as at a restart of the server. If the first patch or create
+// was carried out, the second one is a conflict.
 func (a *api) send(ctx context.Context, method, path, contentType string, in any) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
@@ -183,14 +176,12 @@ func (a *api) send(ctx context.Context, method, path, contentType string, in any
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "evenkeel-k8sturn")
-	if a.resends {
-		req.Header["X-Idempotency-Key"] = nil // not sent: has net/http send again
-	}
+	req.Header["X-Idempotency-Key"] = nil // not sent: has net/http send again
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := a.client.Do(req)
-	if err != nil && a.resends && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		again := req.Clone(ctx)
 		if req.GetBody != nil {
 			again.Body, _ = req.GetBody()

@@ -46,7 +46,7 @@ func (l *lease) Release(ctx context.Context) error {
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
 	defer cancel()
-	o, err := t.api.resending().patch(ctx, l.name, version, spec{})
+	o, err := t.api.patch(ctx, l.name, version, spec{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.held = nil // only now, or this process may have taken the slot again
@@ -132,7 +132,7 @@ func (l *lease) renew(ctx context.Context, expires time.Time) error {
 	defer l.mu.Unlock()
 	ctx, cancel := context.WithDeadline(ctx, expires)
 	defer cancel()
-	o, err := l.turns.api.resending().patch(ctx, l.name, l.version, spec{
+	o, err := l.turns.api.patch(ctx, l.name, l.version, spec{
 		HolderIdentity: &l.turns.options.Holder, RenewTime: time.Now().UTC().Format(microTime),
 	})
 	if err == nil {
