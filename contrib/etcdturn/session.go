@@ -9,7 +9,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc/codes"
 )
 
 const retryPause = 250 * time.Millisecond
@@ -51,48 +50,31 @@ func (t *Turns) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// keep retires s when its lease may have expired. The client alone tells up to a second late.
+// keep retires s when its lease may have expired. The client alone tells up to a second late, and
+// stops if the first answer takes three seconds.
 func (t *Turns) keep(s *session, alive <-chan *clientv3.LeaseKeepAliveResponse, expires time.Time) {
 	timer := time.NewTimer(time.Until(expires))
 	defer timer.Stop()
+	var again <-chan time.Time
 	for {
 		select {
 		case answer, ok := <-alive:
 			if !ok {
-				var err error
-				if alive, err = t.keepOn(s, expires); err != nil {
-					t.retire(s, err)
-					return
-				}
+				alive, again = nil, time.After(retryPause)
 				continue
 			}
-			expires = time.Now().Add(seconds(answer.TTL))
-			timer.Reset(time.Until(expires))
+			timer.Reset(seconds(answer.TTL))
+		case <-again:
+			var err error
+			if alive, err = t.client.KeepAlive(s.ctx, s.id); err != nil {
+				t.retire(s, err)
+				return
+			}
 		case <-timer.C:
 			t.retire(s, context.DeadlineExceeded)
 			return
-		}
-	}
-}
-
-// keepOn has the client keep s alive again, which stops if the first answer takes three seconds. It
-// fails if s has ended, or expires before etcd answers.
-func (t *Turns) keepOn(s *session, expires time.Time) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
-	ctx, cancel := context.WithDeadline(s.ctx, expires)
-	defer cancel()
-	for {
-		left, err := t.client.TimeToLive(ctx, s.id)
-		switch {
-		case err == nil && left.TTL < 0:
-			return nil, errEnded
-		case err == nil:
-			return t.client.KeepAlive(s.ctx, s.id)
-		case ctx.Err() != nil || codeOf(err) != codes.Unavailable && codeOf(err) != codes.DeadlineExceeded:
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryPause):
+		case <-s.ctx.Done():
+			return
 		}
 	}
 }
