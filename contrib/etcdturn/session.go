@@ -190,13 +190,24 @@ func (l *lease) drop() {
 // watch waits until the slot is lost, or ctx ends.
 func (l *lease) watch(ctx context.Context) {
 	defer l.stop()
-	why := errEnded
-	if changed, err := l.changed(ctx); changed {
-		why = errChanged
+	why := errUnwatched
+	for answer := range l.turns.client.Watch(ctx, l.key, clientv3.WithRev(l.revision+1)) {
+		if err := answer.Err(); err != nil {
+			why = fmt.Errorf("the key cannot be watched: %w", err)
+			break
+		}
+		if len(answer.Events) > 0 { // else a progress message
+			why = errChanged
+			break
+		}
+	}
+	switch {
+	case why == errChanged:
 		l.drop()
-	} else if ctx.Err() == nil { // the key may be ours, but no watch would tell
-		why = err
-		l.turns.retire(l.session, err)
+	case ctx.Err() != nil:
+		why = errEnded
+	default: // the key may be ours, but no watch would tell
+		l.turns.retire(l.session, why)
 	}
 	if l.released.Load() {
 		return
@@ -204,17 +215,4 @@ func (l *lease) watch(ctx context.Context) {
 	l.turns.log().Warn("etcdturn: turn lost, another replica may collect at the same time",
 		"key", l.key, "reason", why)
 	close(l.lost)
-}
-
-// changed reports whether the key was deleted or changed.
-func (l *lease) changed(ctx context.Context) (bool, error) {
-	for answer := range l.turns.client.Watch(ctx, l.key, clientv3.WithRev(l.revision+1)) {
-		if err := answer.Err(); err != nil {
-			return false, fmt.Errorf("the key cannot be watched: %w", err)
-		}
-		if len(answer.Events) > 0 { // else a progress message
-			return true, nil
-		}
-	}
-	return false, errUnwatched
 }

@@ -118,7 +118,7 @@ func (m *Member) wishLocked(st Status, h heap) wish {
 // hurryLocked has this member collect now. mu is held.
 func (m *Member) hurryLocked(hurried *bool, collect func(*gcgate.Gate, context.Context) error) {
 	g := m.gate.Load()
-	if g == nil || *hurried || m.closed {
+	if g == nil || *hurried || m.ctx.Err() != nil {
 		return
 	}
 	*hurried = true

@@ -51,9 +51,8 @@ type Member struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
-	closed bool
-	stats  Stats
+	mu    sync.Mutex // guards what follows
+	stats Stats
 
 	// The turn.
 	holds    bool
@@ -110,9 +109,8 @@ func New(o Options) (*Member, error) {
 // Close ends the goroutines of the Member.
 func (m *Member) Close() {
 	m.mu.Lock()
-	m.closed = true
+	m.end() // so that nothing new begins
 	m.mu.Unlock()
-	m.end()
 	m.running.Wait()
 }
 
