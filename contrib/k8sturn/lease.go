@@ -92,11 +92,7 @@ func (l *lease) keep(ctx context.Context, asked time.Time) {
 	for {
 		select {
 		case <-ctx.Done():
-			select {
-			case <-l.turns.closing:
-				l.lose(errClosed)
-			default:
-			}
+			l.lose(errClosed) // unless it was released
 			return
 		case <-time.After(min(pause, time.Until(asked.Add(duration)))):
 		}
