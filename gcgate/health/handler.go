@@ -175,7 +175,7 @@ func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error
 	}
 	return h.access.Explain(do(polled.Demand{
 		Answers: cmp.Or(answers, initial), Assumed: answers == 0,
-		Pollers: h.Pollers, Prove: true, InAnswers: h.InAnswers,
+		Pollers: h.Pollers, InAnswers: h.InAnswers,
 	}), &advice)
 }
 

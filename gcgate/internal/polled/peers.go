@@ -56,9 +56,6 @@ type Demand struct {
 	// Pollers poll from one address by turns. Default: 0, which is 1.
 	Pollers int
 
-	// Prove has [Peers.Ready] look for a proof. Default: false.
-	Prove bool
-
 	// Assumed says that Answers is a guess, so Ready waits for 30 without a proof. Default: false.
 	Assumed bool
 
@@ -181,8 +178,8 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 }
 
 // Ready makes Begin say "ready", and waits until every peer that was asked to drain has expired, or
-// has this process back. A peer may say so. Otherwise it takes enough answers, and with
-// [Demand].Prove and a [Counter] one of these after them:
+// has this process back. A peer may say so. Otherwise it takes enough answers, and with a [Counter]
+// one of these after them:
 //
 //   - At least eight requests, four times as often as while the peer had this process out. This needs
 //     a single address with one poller.
@@ -296,7 +293,7 @@ func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
 		return q.says == SaysUp && q.agree >= d.agreeing()
 	case q.acted < d.answers():
 		return false
-	case !d.Prove || p.proof.counter == nil:
+	case p.proof.counter == nil:
 		return true
 	}
 	_, entered := p.proof.counter.Requests()

@@ -211,7 +211,7 @@ func TestWaitAtItsDeadlineSaysWhoIsMissing(t *testing.T) {
 func TestCanConfirm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Peers
-		fall3 := Demand{Answers: 3, Pollers: 1, Prove: true}
+		fall3 := Demand{Answers: 3, Pollers: 1}
 		want := func(says string) {
 			t.Helper()
 			err := p.CanConfirm(100*time.Millisecond, fall3)
@@ -258,7 +258,7 @@ func TestPeerThatSaysWhereItStands(t *testing.T) {
 	from := netip.MustParseAddr("10.0.0.1")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	d := Demand{Answers: 1, Pollers: 1, Prove: true}
+	d := Demand{Answers: 1, Pollers: 1}
 	step := func(says Says) { p.Answered(from, p.Begin(from, says)) }
 	step(SaysUp)
 	step(SaysUp)
@@ -411,7 +411,6 @@ func TestStrayPoll(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				c.d.Prove = true
 				var p Peers
 				g := new(counter)
 				p.Attach(g)

@@ -137,7 +137,7 @@ func TestReadyWantsAProof(t *testing.T) {
 					}
 				}
 				serving, drained := context.WithCancel(ctx)
-				d := Demand{Answers: 1, Pollers: c.each, Prove: true}
+				d := Demand{Answers: 1, Pollers: c.each}
 				var p Peers
 				p.Attach(g)
 				for _, addr := range c.addrs {
@@ -176,7 +176,7 @@ func TestAssumedAnswers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			d := Demand{Answers: 2, Prove: true, Assumed: assumed}
+			d := Demand{Answers: 2, Assumed: assumed}
 			var p Peers
 			p.Attach(new(counter))
 			go poll(ctx, &p, "10.0.0.1", time.Second)
@@ -205,7 +205,7 @@ func TestUnprovenIsOfAllPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		d := Demand{Answers: 1, Pollers: 1, Prove: true}
+		d := Demand{Answers: 1, Pollers: 1}
 		var p Peers
 		p.Attach(new(counter))
 		silent, stop := context.WithCancel(ctx)
@@ -247,7 +247,7 @@ func TestUnprovenIsOfAllPeers(t *testing.T) {
 // anybody had this process out.
 func TestLookEndsWithItsDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := Demand{Answers: 1, Pollers: 1, Prove: true}
+		d := Demand{Answers: 1, Pollers: 1}
 		var p Peers
 		p.Attach(new(counter))
 		for _, expired := range []bool{true, false} {
@@ -282,7 +282,7 @@ func TestProofIsOfOneGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		d := Demand{Answers: 1, Pollers: 1, Prove: true}
+		d := Demand{Answers: 1, Pollers: 1}
 		old := new(counter)
 		for range 1000 {
 			old.enter()
