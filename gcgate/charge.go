@@ -2,7 +2,6 @@ package gcgate
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -143,10 +142,8 @@ type growth struct {
 }
 
 func (g *growth) see(r reading) {
-	if len(g.seen) == growthCycles {
-		g.seen = slices.Delete(g.seen, 0, 1)
-	}
 	g.seen = append(g.seen, r)
+	g.seen = g.seen[max(len(g.seen)-growthCycles, 0):]
 }
 
 func (g *growth) known() bool { return len(g.seen) > 1 }

@@ -32,12 +32,6 @@ type quietWatch struct {
 	looked  time.Time
 }
 
-func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) *quietWatch {
-	_, entered := read()
-	now := time.Now()
-	return &quietWatch{read: read, wanted: wanted, since: now, entered: entered, looked: now}
-}
-
 // look reports whether the pause is long enough. After a stall other goroutines have yet to read
 // their sockets, so it looks again.
 func (q *quietWatch) look() bool {
@@ -57,7 +51,9 @@ func (q *quietWatch) look() bool {
 }
 
 func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quietWatch {
-	q := newQuiet(read, rs.quietFor(rate))
+	_, entered := read()
+	now := time.Now()
+	q := &quietWatch{read: read, wanted: rs.quietFor(rate), since: now, entered: entered, looked: now}
 	if !r.refused && divertsRequests(r.asked) {
 		q.wanted = max(q.wanted, min(rs.heap.turns.longestDrain/quietGrows, quietMax))
 		q.grows = r.announced

@@ -253,7 +253,9 @@ func TestOneLookIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, wanted := range []time.Duration{quietMin, quietMax} {
 			entered := uint32(0)
-			q := newQuiet(func() (int, uint32) { return 0, entered }, wanted)
+			now := time.Now()
+			read := func() (int, uint32) { return 0, entered }
+			q := &quietWatch{read: read, wanted: wanted, since: now, entered: entered, looked: now}
 			for range 5 {
 				time.Sleep(tick)
 				entered++

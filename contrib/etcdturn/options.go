@@ -136,7 +136,10 @@ func (t *Turns) explain(err error) error {
 		return errClosed
 	default:
 	}
-	code := codeOf(err)
+	code := status.Code(err)
+	if refusal, ok := errors.AsType[rpctypes.EtcdError](err); ok {
+		code = refusal.Code()
+	}
 	switch {
 	case errors.Is(err, gcgate.ErrHeld):
 		return err
@@ -151,11 +154,4 @@ func (t *Turns) explain(err error) error {
 	}
 	return fmt.Errorf("etcdturn: etcd at %v refused: check its alarms, and the user's rights below %s: %w",
 		t.client.Endpoints(), t.prefix, err)
-}
-
-func codeOf(err error) codes.Code {
-	if refusal, ok := errors.AsType[rpctypes.EtcdError](err); ok {
-		return refusal.Code()
-	}
-	return status.Code(err)
 }

@@ -49,7 +49,9 @@ func (t *Turns) wait(ctx context.Context) (*lease, error) {
 		return nil, err
 	}
 	for {
-		l, err := t.tryNext(ctx, w)
+		asking, cancel := context.WithTimeout(ctx, t.options.TTL)
+		l, err := t.tryOnce(asking, w)
+		cancel()
 		switch {
 		case err == nil:
 			return l, nil
@@ -81,12 +83,6 @@ func (t *Turns) enlist(ctx context.Context) (*place, error) {
 	}
 	w.revision = done.Header.Revision
 	return w, nil
-}
-
-func (t *Turns) tryNext(ctx context.Context, w *place) (*lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
-	defer cancel()
-	return t.tryOnce(ctx, w)
 }
 
 // awaitChange returns nil when a key was deleted since the last attempt, or after lookAgain.
