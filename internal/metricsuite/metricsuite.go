@@ -71,17 +71,15 @@ func fill(v reflect.Value, path string, f func(path string)) {
 	defer v.Set(old)
 	switch v.Kind() {
 	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(time.Unix(1e9, 0)))
-			f(path)
+		if v.Type() != reflect.TypeFor[time.Time]() {
+			for i := range v.NumField() {
+				fill(v.Field(i), path+"."+v.Type().Field(i).Name, f)
+			}
 			return
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i), path+"."+v.Type().Field(i).Name, f)
-		}
+		v.Set(reflect.ValueOf(time.Unix(1e9, 0)))
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 7, 7))
-		f(path)
 	case reflect.Map:
 		key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 		if key.Kind() == reflect.String {
@@ -94,22 +92,19 @@ func fill(v reflect.Value, path string, f func(path string)) {
 			v.SetMapIndex(key, elem)
 			f(path)
 		})
+		return
 	case reflect.String:
 		v.SetString("words")
-		f(path)
 	case reflect.Bool:
 		v.SetBool(true)
-		f(path)
 	case reflect.Float64:
 		v.SetFloat(7)
-		f(path)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(7e6)
-		f(path)
 	default:
 		v.SetUint(7)
-		f(path)
 	}
+	f(path)
 }
 
 // GateStats returns statistics with a value of each kind, and some unknown ones.
