@@ -44,9 +44,9 @@ type Collector interface {
 	// Roots are stacks and globals, which raise the goal by GOGC percent.
 	Roots() uint64
 
-	// Memory returns what the control group leaves to Go, and its limit, math.MaxInt64 if there is
-	// none. available is what the machine can give, 0 if not known.
-	Memory() (groupLeft, groupLimit int64, available uint64)
+	// Memory returns what the control group leaves to Go, its limit, and the limit's file for the log.
+	// math.MaxInt64 is no limit. available is what the machine can give, 0 if not known.
+	Memory() (groupLeft, groupLimit int64, groupFile string, available uint64)
 
 	// Marked returns about how long all ended mark phases took.
 	Marked() time.Duration
@@ -65,9 +65,8 @@ const (
 )
 
 type goRuntime struct {
-	samples   []metrics.Sample // of Read
-	marked    markTime
-	groupFile string
+	samples []metrics.Sample // of Read
+	marked  markTime
 }
 
 // newGoRuntime leaves out /memory/classes/heap/objects, which counts dead objects until they are
@@ -129,17 +128,13 @@ func (r *goRuntime) Roots() uint64 {
 }
 
 // Memory deducts what this process has from C or mmap, and other processes.
-func (r *goRuntime) Memory() (groupLeft, groupLimit int64, available uint64) {
+func (r *goRuntime) Memory() (groupLeft, groupLimit int64, groupFile string, available uint64) {
 	m := readMemory(os.DirFS("/"))
-	r.groupFile = m.file
-	return m.goGroup(r.Mapped()), m.whole, m.available
+	return m.goGroup(r.Mapped()), m.whole, m.file, m.available
 }
 
 func memoryOf(c Collector) (m memory) {
-	m.group, m.whole, m.available = c.Memory()
-	if r, ok := c.(*goRuntime); ok {
-		m.file = r.groupFile
-	}
+	m.group, m.whole, m.file, m.available = c.Memory()
 	return m
 }
 

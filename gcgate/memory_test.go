@@ -125,7 +125,7 @@ func TestReadMemory(t *testing.T) {
 // TestReadThisMachine: on Linux there is something to read.
 func TestReadThisMachine(t *testing.T) {
 	var m memory
-	m.group, m.whole, m.available = newGoRuntime().Memory()
+	m.group, m.whole, m.file, m.available = newGoRuntime().Memory()
 	if runtime.GOOS == "linux" && (m.available == 0 || m.available > 1<<50) || m.group <= 0 || m.whole < m.group {
 		t.Errorf("%+v", m)
 	}

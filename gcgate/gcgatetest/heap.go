@@ -174,13 +174,13 @@ func (h *Heap) Overhead() uint64 {
 
 func (h *Heap) Roots() uint64 { return 0 }
 
-func (h *Heap) Memory() (groupLeft, groupLimit int64, available uint64) {
+func (h *Heap) Memory() (groupLeft, groupLimit int64, groupFile string, available uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if groupLeft = h.Group; groupLeft != math.MaxInt64 {
 		groupLeft = max(groupLeft-h.Others, 1)
 	}
-	return groupLeft, h.Group, h.Available
+	return groupLeft, h.Group, "", h.Available
 }
 
 func (h *Heap) Marked() time.Duration {
