@@ -44,8 +44,8 @@ type Collector interface {
 	// Roots are stacks and globals, which raise the goal by GOGC percent.
 	Roots() uint64
 
-	// Memory returns what the control group leaves to Go, its limit, and the limit's file for the log.
-	// math.MaxInt64 is no limit. available is what the machine can give, 0 if not known.
+	// Memory returns what the control group leaves to Go, its limit, and the limit's file for the
+	// log. math.MaxInt64 is no limit. available is what the machine can give, 0 if not known.
 	Memory() (groupLeft, groupLimit int64, groupFile string, available uint64)
 
 	// Marked returns about how long all ended mark phases took.

@@ -65,7 +65,8 @@ func Release(t testing.TB, l gcgate.Lease) {
 	}
 }
 
-// WantHeld fails the test unless TryAcquire returns ErrHeld. It asks again if an answer was too slow.
+// WantHeld fails the test unless TryAcquire returns ErrHeld. It asks again if an answer was too
+// slow.
 func WantHeld(t testing.TB, turns gcgate.Turns) {
 	t.Helper()
 	for end := time.Now().Add(Patience); ; time.Sleep(lookTick) {

@@ -27,7 +27,7 @@ func Gauge(name, field, help string) Figure {
 	return Figure{Describe(name, help), prom.GaugeValue, field, false}
 }
 
-// Positive returns a gauge that has no sample while the field is not above 0, because it is not known.
+// Positive returns a gauge of a field that is not known while it is 0. Then it has no sample.
 func Positive(name, field, help string) Figure {
 	return Figure{Describe(name, help), prom.GaugeValue, field, true}
 }
