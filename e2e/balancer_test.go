@@ -45,7 +45,7 @@ func startServer(t *testing.T, addr string, env []string, bin string, args ...st
 	p, _ := start(t, regexp.MustCompile("^(starting)"), "/bin/sh", args...)
 	eventually(t, addr+" accepts", func() bool {
 		select {
-		case <-p.Exited():
+		case <-p.Done():
 			t.Fatalf("%s left: %v", bin, p.State())
 		default:
 		}

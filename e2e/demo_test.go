@@ -104,7 +104,7 @@ func TestDemoInterrupted(t *testing.T) {
 func waitExit(t *testing.T, c *child.Child) {
 	t.Helper()
 	select {
-	case <-c.Exited():
+	case <-c.Done():
 	case <-time.After(stopTimeout):
 		t.Fatal("it goes on")
 	}

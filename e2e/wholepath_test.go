@@ -119,7 +119,7 @@ func TestWholePath(t *testing.T) {
 				t.Fatal(err)
 			}
 			select {
-			case <-script.Exited():
+			case <-script.Done():
 			case <-time.After(stopTimeout):
 				t.Fatal("the script goes on after an interrupt")
 			}

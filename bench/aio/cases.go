@@ -327,15 +327,10 @@ func (g *group) run(ctx context.Context, r *harness.Run) error {
 	return measure(ctx, r, l)
 }
 
-func command(ctx context.Context, r *harness.Run, l load) ([]string, error) {
+func command(r *harness.Run, l load) []string {
 	if r.Way == cepoll {
-		program, err := r.Program(ctx, "bench/aio/cepoll")
-		if err != nil {
-			err = harness.NotHere(err) // it needs cgo
-		}
-		return []string{program}, err
+		return []string{"bench/aio/cepoll"}
 	}
-	program, err := r.Program(ctx, "bench/aio/server")
 	if r.Way == control {
 		l.buf = cmp.Or(l.buf, own) // package net shares none
 	}
@@ -344,28 +339,23 @@ func command(ctx context.Context, r *harness.Run, l load) ([]string, error) {
 		way = []string{"-way", r.Way}
 	}
 	return slices.Concat([]string{
-		program, "-do", cmp.Or(l.do, "echo"), "-buf", strconv.Itoa(l.buf), "-size", strconv.Itoa(l.size),
+		"bench/aio/server", "-do", cmp.Or(l.do, "echo"), "-buf", strconv.Itoa(l.buf), "-size", strconv.Itoa(l.size),
 		"-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
-	}, way, l.more), err
+	}, way, l.more)
 }
 
 func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Child, err error) {
-	argv, err := command(ctx, r, l)
-	if err != nil {
-		return nil, nil, err
-	}
-	program, err := r.Program(ctx, "bench/aio/client")
-	if err != nil {
-		return nil, nil, err
-	}
 	oneP := []string{"GOMAXPROCS=1"}
-	if srv, err = r.Start(ctx, 0, oneP, argv...); err != nil {
+	if srv, err = r.Start(ctx, 0, oneP, command(r, l)...); err != nil {
+		if r.Way == cepoll {
+			err = harness.NotHere(err) // it needs cgo
+		}
 		return nil, nil, err
 	}
 	addr, err := srv.Line(0)
 	if err == nil {
 		client, err = r.Start(
-			ctx, 1, oneP, program, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.client,
+			ctx, 1, oneP, "bench/aio/client", "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.client,
 			"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
 			"-length", r.Length.String(), "-warmup", r.Warmup.String(), "-trace="+strconv.FormatBool(l.trace),
 		)

@@ -44,11 +44,7 @@ func searchCase() harness.Case {
 		Run: func(ctx context.Context, r *harness.Run) error {
 			feeds := httptest.NewServer(http.HandlerFunc(feed))
 			defer feeds.Close()
-			path, err := r.Program(ctx, "examples/search")
-			if err != nil {
-				return err
-			}
-			c, err := r.Start(ctx, harness.AnyCore, nil, path, "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=2s",
+			c, err := r.Start(ctx, harness.AnyCore, nil, "examples/search", "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=2s",
 				"-refresh="+r.Way,
 				fmt.Sprintf("-feeds=cnn=%[1]s/cnn,bbc=%[1]s/bbc,nyt=%[1]s/nyt", feeds.URL))
 			if err != nil {
@@ -59,7 +55,6 @@ func searchCase() harness.Case {
 			if err != nil {
 				return err
 			}
-			c.Drain()
 			return refreshed(ctx, r, url)
 		},
 	}
@@ -186,11 +181,7 @@ func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]by
 }
 
 func takeTrace(ctx context.Context, r *harness.Run, length time.Duration) ([]byte, error) {
-	path, err := r.Program(ctx, "bench/explain/traced")
-	if err != nil {
-		return nil, err
-	}
-	c, err := r.Start(ctx, harness.AnyCore, nil, path, fmt.Sprintf("-many=%v", r.Load != service))
+	c, err := r.Start(ctx, harness.AnyCore, nil, "bench/explain/traced", fmt.Sprintf("-many=%v", r.Load != service))
 	if err != nil {
 		return nil, err
 	}

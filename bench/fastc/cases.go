@@ -55,11 +55,9 @@ func needCgo(context.Context, *harness.Run) (end func(), err error) {
 func notHere(way, _ string) bool { return way == technique && runtime.GOARCH != "amd64" }
 
 func probe(ctx context.Context, r *harness.Run, env []string, args ...string) error {
-	program, err := r.Program(ctx, "bench/fastc/probe")
-	if err != nil {
-		return err
-	}
-	args = append([]string{program, "-way", r.Way, "-length", r.Length.String(), "-warmup", r.Warmup.String()}, args...)
+	args = append([]string{
+		"bench/fastc/probe", "-way", r.Way, "-length", r.Length.String(), "-warmup", r.Warmup.String(),
+	}, args...)
 	c, err := r.Start(ctx, harness.AnyCore, env, args...)
 	if err != nil {
 		return err
@@ -220,9 +218,8 @@ func serve(ctx context.Context, r *harness.Run) error {
 		return err
 	}
 	defer cl.Stop()
-	cl.Drain()
 	select {
-	case <-cl.Exited():
+	case <-cl.Done():
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

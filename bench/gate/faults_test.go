@@ -211,7 +211,7 @@ func (f *faulty) restartReplica(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-f.replicas[i].Exited():
+	case <-f.replicas[i].Done():
 	case <-time.After(20 * time.Second):
 		return errors.New("the replica does not end")
 	}
@@ -288,7 +288,6 @@ func (f *faulty) startEtcd(ctx context.Context, r *harness.Run) (*harness.Child,
 	if err != nil {
 		return nil, err
 	}
-	c.Drain()
 	if err := c.Listens(ctx, f.etcd); err != nil {
 		c.Stop()
 		return nil, fmt.Errorf("etcd: %w", err)

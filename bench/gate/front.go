@@ -54,7 +54,6 @@ func (s *system) startFront(ctx context.Context) (*harness.Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Drain()
 	if err := c.Listens(ctx, s.listen); err != nil {
 		c.Stop()
 		_, complaint := c.Output()

@@ -174,7 +174,6 @@ func (s *system) startReplica(ctx context.Context, i int) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Drain()
 	r := &replica{c, s.addrs[i]}
 	if err := r.Until(ctx, "answer", func(ctx context.Context) bool {
 		_, err := r.stats(ctx)

@@ -3,7 +3,6 @@
 package harness
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -110,50 +109,35 @@ const AnyCore = -1
 // Child is a program that a run has started.
 type Child struct {
 	*child.Child
-	name string
-	said *io.PipeReader
-	read *bufio.Reader
+	ctx context.Context // of the run, which ends waits for lines
 }
 
-// Start starts a program on one of the cores that may be used, counted from 0, or on [AnyCore].
+// Start starts a program on one of the cores that may be used, counted from 0, or on [AnyCore]. It
+// builds what has a name as [Run.Program] takes it.
 func (r *Run) Start(ctx context.Context, core int, env []string, args ...string) (*Child, error) {
-	out, w := io.Pipe()
-	o := child.Options{Args: args, Env: env, Input: true, Stdout: w, StopTimeout: 5 * time.Second}
+	if strings.Contains(args[0], "/") && !filepath.IsAbs(args[0]) {
+		program, err := r.Program(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		args = append([]string{program}, args[1:]...)
+	}
+	o := child.Options{Args: args, Env: env, StopTimeout: 5 * time.Second}
 	if core != AnyCore {
 		o.Launch = func(start func() error) error { return machine.Pinned(core, start) }
 	}
 	p, err := child.Start(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	c := &Child{Child: p, name: filepath.Base(args[0]), said: out, read: bufio.NewReader(out)}
-	go func() {
-		<-p.Exited()
-		_ = w.Close()
-	}()
-	context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) })
-	return c, nil
-}
-
-func (c *Child) Stop() {
-	_ = c.said.Close()
-	_ = c.Child.Stop()
+	return &Child{p, ctx}, err
 }
 
 const stuck = time.Minute
 
 // Line returns the next line of standard output. It waits for a minute more than within.
 func (c *Child) Line(within time.Duration) (string, error) {
-	late := time.AfterFunc(within+stuck, func() {
-		_ = c.said.CloseWithError(fmt.Errorf("it said nothing for %v", within+stuck))
-	})
-	defer late.Stop()
-	s, err := c.read.ReadString('\n')
-	if err != nil {
-		_, complaint := c.Output()
-		return "", fmt.Errorf("%s: %w: %s", c.name, err, strings.TrimSpace(complaint))
-	}
-	return strings.TrimSpace(s), nil
+	ctx, cancel := context.WithTimeoutCause(c.ctx, within+stuck, fmt.Errorf("it said nothing for %v", within+stuck))
+	defer cancel()
+	s, err := c.Child.Line(ctx)
+	return strings.TrimSpace(s), err
 }
 
 // Take sets the values that the next line of a child has in JSON. It waits as [Child.Line] does.
@@ -164,7 +148,7 @@ func (r *Run) Take(c *Child, within time.Duration) error {
 	}
 	var values map[string]float64
 	if err := json.Unmarshal([]byte(text), &values); err != nil {
-		return fmt.Errorf("%s says %q: %w", c.name, text, err)
+		return fmt.Errorf("%s says %q: %w", c.Name, text, err)
 	}
 	for name, x := range values {
 		r.Set(name, x)
@@ -191,9 +175,6 @@ func (c *Child) AwaitURL(text string) (string, error) {
 	url, _, _ := strings.Cut(rest, " ")
 	return url, err
 }
-
-// Drain discards what the child prints from now on.
-func (c *Child) Drain() { go func() { _, _ = io.Copy(io.Discard, c.read) }() }
 
 func (c *Child) Say(line string) error {
 	_, err := io.WriteString(c.Input, line+"\n")
@@ -295,7 +276,7 @@ func (c *Child) Until(ctx context.Context, what string, does func(context.Contex
 	defer cancel()
 	for !does(ctx) {
 		select {
-		case <-c.Exited():
+		case <-c.Done():
 			return errors.New("it ended, and did not " + what)
 		default:
 		}

@@ -255,14 +255,6 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 	if err := harness.Files(conns + 512); err != nil {
 		return err
 	}
-	server, err := r.Program(ctx, "bench/httpd/server")
-	if err != nil {
-		return err
-	}
-	client, err := r.Program(ctx, "bench/httpd/client")
-	if err != nil {
-		return err
-	}
 	kind, loops := r.Way, "1"
 	if n, ok := strings.CutSuffix(strings.TrimSuffix(r.Way, "s"), " loop"); ok {
 		kind, loops = uring, n
@@ -288,7 +280,7 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 	}
 	speaks := []string{"-tls=" + strconv.FormatBool(l.tls), "-h2=" + strconv.FormatBool(l.h2)}
 	srv, err := r.Start(ctx, serverCore, env,
-		slices.Concat([]string{server, "-kind", kind, "-loops", loops, "-unix", socket}, speaks)...)
+		slices.Concat([]string{"bench/httpd/server", "-kind", kind, "-loops", loops, "-unix", socket}, speaks)...)
 	if err != nil {
 		return err
 	}
@@ -306,7 +298,7 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 		}
 	}
 	cl, err := r.Start(ctx, clientCore, nil, slices.Concat([]string{
-		client, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", cmp.Or(l.kind, "closed"),
+		"bench/httpd/client", "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", cmp.Or(l.kind, "closed"),
 		"-path", cmp.Or(l.path, "/hello"),
 		"-classic=" + strconv.FormatBool(l.classic), "-crowd", l.crowd, "-conns", strconv.Itoa(conns),
 		"-warmup", warmup.String(), "-length", r.Length.String(), "-rests", l.rests.String(),

@@ -98,29 +98,17 @@ func with(set func(t *target)) func(context.Context, *harness.Run) error {
 		if set != nil {
 			set(t)
 		}
-		stop, err := t.serve(ctx, r.Way == "ghz" || r.Way == loadgenCalls)
+		rpc := r.Way == "ghz" || r.Way == loadgenCalls
+		c, err := t.Start(ctx, harness.AnyCore, nil, "bench/load/server", fmt.Sprintf("-grpc=%v", rpc))
 		if err != nil {
 			return err
 		}
-		defer stop()
+		defer c.Stop()
+		if t.at, err = c.Line(0); err != nil {
+			return err
+		}
 		return tools[r.Way](t, ctx)
 	}
-}
-
-func (t *target) serve(ctx context.Context, rpc bool) (stop func(), err error) {
-	server, err := t.Program(ctx, "bench/load/server")
-	if err != nil {
-		return nil, err
-	}
-	c, err := t.Start(ctx, harness.AnyCore, nil, server, fmt.Sprintf("-grpc=%v", rpc))
-	if err != nil {
-		return nil, err
-	}
-	if t.at, err = c.Line(0); err != nil {
-		c.Stop()
-		return nil, err
-	}
-	return c.Stop, nil
 }
 
 // The less a service does, the more a tool measures its own load on the machine.

@@ -63,15 +63,7 @@ func start(ctx context.Context, r *harness.Run, path string, recorded bool, args
 const plant = "bench/recorder/plant"
 
 func planted(ctx context.Context, r *harness.Run, args ...string) (*service, error) {
-	path, err := r.Program(ctx, plant)
-	if err != nil {
-		return nil, err
-	}
-	s, err := start(ctx, r, path, true, args...)
-	if err == nil {
-		s.Drain()
-	}
-	return s, err
+	return start(ctx, r, plant, true, args...)
 }
 
 func (s *service) load(path string, rate float64, length time.Duration) loadgen.Options {
@@ -174,16 +166,11 @@ func costCase() harness.Case {
 		}, sameLatency("hello", always, without), sameLatency("hello", budgeted, without),
 			sameLatency("msgpush", always, without)),
 		Run: func(ctx context.Context, r *harness.Run) error {
-			path, err := r.Program(ctx, "examples/"+r.Load)
-			if err != nil {
-				return err
-			}
-			s, err := start(ctx, r, path, r.Way != without, args[r.Way]...)
+			s, err := start(ctx, r, "examples/"+r.Load, r.Way != without, args[r.Way]...)
 			if err != nil {
 				return err
 			}
 			defer s.Stop()
-			s.Drain()
 			return s.measure(ctx, r, loads[r.Load].path, loads[r.Load].rate)
 		},
 	}
@@ -245,11 +232,7 @@ func snapshotsCase() harness.Case {
 			if r.Way != most {
 				args = append(args, "-recorder-cpu", "1")
 			}
-			path, err := r.Program(ctx, plant)
-			if err != nil {
-				return err
-			}
-			s, err := start(ctx, r, path, true, args...)
+			s, err := planted(ctx, r, args...)
 			if err != nil {
 				return err
 			}

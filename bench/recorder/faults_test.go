@@ -77,7 +77,6 @@ func faultsCase() harness.Case {
 			return err
 		}
 		defer s.Stop()
-		s.Drain()
 		during, end := context.WithCancel(ctx)
 		defer end()
 		removed := make(chan int, 1)

@@ -73,11 +73,8 @@ func runsCase() harness.Case {
 
 func record(ctx context.Context, r *harness.Run) error {
 	s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.way == r.Way })]
-	path, err := r.Program(ctx, "examples/"+s.program)
-	if err != nil {
-		return err
-	}
-	c, err := r.Start(ctx, harness.AnyCore, nil, append([]string{path, "-addr", "127.0.0.1:0"}, s.args...)...)
+	c, err := r.Start(ctx, harness.AnyCore, nil, append([]string{"examples/" + s.program, "-addr", "127.0.0.1:0"},
+		s.args...)...)
 	if err != nil {
 		return err
 	}
@@ -86,7 +83,6 @@ func record(ctx context.Context, r *harness.Run) error {
 	if err != nil {
 		return err
 	}
-	c.Drain()
 	if r.Load == neighbour {
 		ctx, end := context.WithCancel(ctx)
 		defer end()

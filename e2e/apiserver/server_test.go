@@ -89,7 +89,7 @@ func (c *cluster) up() {
 	}}
 	for until := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		select {
-		case <-c.server.Exited():
+		case <-c.server.Done():
 			t.Fatalf("kube-apiserver left: %v", c.server.State())
 		default:
 		}

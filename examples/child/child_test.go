@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/proc"
 
 	"evenkeel.dev/examples/child"
 )
@@ -40,13 +40,13 @@ func TestReady(t *testing.T) {
 			"sh", "-c",
 			"echo first; echo $WHAT now; echo $WHAT 7; echo complaint >&2; read line; echo $line",
 		},
-		Env: []string{"WHAT=ready"}, Ready: regexp.MustCompile(`^ready ([0-9])$`), Input: true,
+		Env: []string{"WHAT=ready"}, Ready: regexp.MustCompile(`^ready ([0-9])$`),
 	})
-	if c.Match != "7" || c.State() != nil {
-		t.Errorf("match %q, state %v", c.Match, c.State())
+	if out, _ := c.Output(); c.Match != "7" || c.State() != nil || !strings.Contains(out, "ready 7\n") {
+		t.Errorf("match %q, state %v, output %q", c.Match, c.State(), out)
 	}
 	fmt.Fprintln(c.Input, "last")
-	<-c.Exited()
+	<-c.Done()
 	stdout, stderr := c.Output()
 	if stdout != "first\nready now\nready 7\nlast\n" || stderr != "complaint\n" || c.State().ExitCode() != 0 {
 		t.Errorf("%v\nstdout:\n%s\nstderr:\n%s", c.State(), stdout, stderr)
@@ -85,29 +85,61 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestGroup ends a child that leaves another one behind, and one that ignores SIGTERM.
-func TestGroup(t *testing.T) {
-	c := start(t, child.Options{Args: []string{
-		"sh", "-c",
-		"sleep 1000 >/dev/null 2>&1 & echo ready $!; exec sleep 1000",
-	}, Ready: ready})
+// TestStop stops a child gently, and one that ignores SIGTERM.
+func TestStop(t *testing.T) {
+	c := start(t, child.Options{Args: []string{"sh", "-c", "echo ready x; exec sleep 1000"}, Ready: ready})
 	if err := c.Stop(); err != nil || c.State().Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
 		t.Errorf("stop: %v, %v", err, c.State())
-	}
-	for left := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		stat, err := os.ReadFile(filepath.Join("/proc", c.Match, "stat"))
-		if err != nil || strings.Contains(string(stat), ") Z ") { // or there is no /proc
-			break
-		}
-		if time.Now().After(left) {
-			t.Fatalf("what the child had started is left: %s", stat)
-		}
 	}
 	deaf := start(t, child.Options{Args: []string{
 		"sh", "-c",
 		"trap '' TERM; echo ready x; while :; do sleep 1000; done",
 	}, Ready: ready, StopTimeout: time.Millisecond})
-	if err := deaf.Stop(); err == nil || err.Error() != "sh was killed: it had not ended 1ms after SIGTERM" {
+	if err := deaf.Stop(); !errors.Is(err, proc.ErrKilled) || !strings.HasPrefix(err.Error(), "sh: ") {
 		t.Errorf("stop: %v", err)
+	}
+}
+
+// TestLine reads lines while they come, and the last one after the end.
+func TestLine(t *testing.T) {
+	c := start(t, child.Options{Args: []string{"sh", "-c", "echo one; read line; echo $line; echo last"}})
+	want := func(ctx context.Context, want string) {
+		t.Helper()
+		line, err := c.Line(ctx)
+		if err != nil {
+			line = err.Error()
+		}
+		if line != want {
+			t.Errorf("%q, want %q", line, want)
+		}
+	}
+	want(t.Context(), "one")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errors.New("enough"))
+	defer cancel()
+	want(ctx, "sh: enough")
+	fmt.Fprintln(c.Input, "two")
+	want(t.Context(), "two")
+	<-c.Done()
+	want(t.Context(), "last")
+	want(t.Context(), "sh: ended early: exit status 0")
+}
+
+// TestOutput has the end of more than is kept, and whole lines of it.
+func TestOutput(t *testing.T) {
+	c := start(t, child.Options{Args: []string{"sh", "-c", "yes 1234567 | head -n 200000; echo last"}})
+	<-c.Done()
+	out, _ := c.Output()
+	if len(out) != 1<<20 || !strings.HasSuffix(out, "1234567\nlast\n") {
+		t.Errorf("%d bytes that end with %q", len(out), out[max(0, len(out)-20):])
+	}
+	n := 0
+	for line := ""; line != "last"; n++ {
+		var err error
+		if line, err = c.Line(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := strings.Count(out, "\n"); n != want {
+		t.Errorf("%d lines, want %d", n, want)
 	}
 }

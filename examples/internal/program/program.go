@@ -90,7 +90,7 @@ func (p *Program) Stop(sig syscall.Signal) string {
 		p.t.Fatal(err)
 	}
 	select {
-	case <-p.child.Exited():
+	case <-p.child.Done():
 	case <-time.After(patience):
 		p.t.Fatalf("it runs on after %v", sig)
 	}

@@ -16,7 +16,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
-	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/run"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/cpuwatch"

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
-	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/listeners"

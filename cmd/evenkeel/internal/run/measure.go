@@ -15,7 +15,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
-	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/internal/textfmt"

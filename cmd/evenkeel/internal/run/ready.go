@@ -13,7 +13,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
-	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/proc"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
-	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/internal/across"
 	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/verdict"

@@ -20,6 +20,10 @@ type Options struct {
 	Env  []string // NAME=VALUE, added to this process's
 	// Stderr reads to the end in its own goroutine. Default nil: discarded.
 	Stderr func(io.Reader)
+	// Setup changes the command before it starts. Default nil.
+	Setup func(*exec.Cmd) error
+	// Launch calls start on a thread from which the child inherits. Default nil: any thread.
+	Launch func(start func() error) error
 }
 
 // outputTimeout is how long to read output after the group ended. A process that left the group may
@@ -51,6 +55,15 @@ func Start(o Options) (*Process, error) {
 	cmd := exec.Command(o.Args[0], o.Args[1:]...)
 	cmd.Env = append(os.Environ(), o.Env...)
 	cmd.SysProcAttr = attributes()
+	if o.Setup != nil {
+		if err := o.Setup(cmd); err != nil {
+			return nil, err
+		}
+	}
+	launch := cmd.Start
+	if o.Launch != nil {
+		launch = func() error { return o.Launch(cmd.Start) }
+	}
 	var readers sync.WaitGroup
 	var pipe *os.File
 	if o.Stderr != nil {
@@ -73,7 +86,7 @@ func Start(o Options) (*Process, error) {
 	go func() {
 		defer end()
 		lockToParent() // the child dies with this thread
-		err := cmd.Start()
+		err := launch()
 		started <- err
 		if err != nil {
 			return
@@ -126,6 +139,14 @@ func (p *Process) Until(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, cancel
 }
 
+// State returns nil until the process has ended.
+func (p *Process) State() *os.ProcessState {
+	if !p.Ended() {
+		return nil
+	}
+	return p.cmd.ProcessState
+}
+
 // Exit returns "exit status 1", for example. Call it after Done.
 func (p *Process) Exit() string {
 	if s := p.cmd.ProcessState; s != nil {
@@ -140,6 +161,15 @@ func (p *Process) CPU() time.Duration {
 		return s.UserTime() + s.SystemTime()
 	}
 	return 0
+}
+
+// Signal signals the process, not its group.
+func (p *Process) Signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
+
+// Kill kills the group, and returns when it has ended.
+func (p *Process) Kill() {
+	p.kill()
+	<-p.Done()
 }
 
 // ErrKilled says that the process did not end by itself.
@@ -166,7 +196,6 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	case <-ctx.Done():
 		why = fmt.Errorf("%w: %w", ErrKilled, context.Cause(ctx))
 	}
-	p.kill()
-	<-p.Done()
+	p.Kill()
 	return why
 }
