@@ -4,6 +4,7 @@ package main
 
 import (
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,7 +29,7 @@ func needs(t *testing.T, backend aio.Backend) {
 }
 
 func TestEchoserver(t *testing.T) {
-	path := program.Path(t)
+	path := os.Args[0]
 	for _, tt := range []struct {
 		backend aio.Backend
 		loops   string

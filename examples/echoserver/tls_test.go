@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -22,7 +23,7 @@ import (
 // TestServesTLS tests lines and more than a record, in pieces, on each backend and in each way of
 // waiting.
 func TestServesTLS(t *testing.T) {
-	path := program.Path(t)
+	path := os.Args[0]
 	for _, backend := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 		for _, wait := range waits {
 			t.Run(backend.String()+"/"+wait, func(t *testing.T) {
@@ -84,7 +85,7 @@ var says = regexp.MustCompile(`msg=idle connections=100 goroutines=(\d+) rss_byt
 
 // TestSays tests what the program says, and which ways keep a goroutine.
 func TestSays(t *testing.T) {
-	path := program.Path(t)
+	path := os.Args[0]
 	for _, wait := range waits {
 		t.Run(wait, func(t *testing.T) {
 			out, err := exec.Command(path, "-addr", "127.0.0.1:0", "-n", "100", "-tls", wait).CombinedOutput()
@@ -100,7 +101,7 @@ func TestSays(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	program.Start(t, program.Path(t), "-n", "5000", "-tls", waitParked).Stop(syscall.SIGINT)
+	program.Start(t, os.Args[0], "-n", "5000", "-tls", waitParked).Stop(syscall.SIGINT)
 }
 
 func TestWaitFailsTLS(t *testing.T) {

@@ -31,7 +31,7 @@ func main() {
 				return err
 			}
 			defer ln.Close()
-			return command.Serve(ctx, ln, handler, log, "fastc", source)
+			return command.Server{}.Serve(ctx, ln, handler, log, "fastc", source)
 		},
 	}.Main()
 }

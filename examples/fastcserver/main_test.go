@@ -34,7 +34,7 @@ func fetch(t *testing.T, p *program.Program, path string) string {
 func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
 
 func TestFastcserver(t *testing.T) {
-	path := program.Path(t)
+	path := os.Args[0]
 	t.Run("answers", func(t *testing.T) { testAnswers(t, path) })
 	t.Run("refuses", func(t *testing.T) { testRefuses(t, path) })
 	t.Run("run_once.sh", func(t *testing.T) { testRunOnce(t, path) })

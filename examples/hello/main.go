@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -26,11 +27,10 @@ import (
 
 func main() {
 	s := &service{}
-	command.Command{Name: "hello", Flags: s.flags, Check: s.check, Run: s.run}.Main()
+	command.Command{Name: "hello", Addr: "127.0.0.1:5050", Flags: s.flags, Check: s.check, Listen: s.serve}.Main()
 }
 
 type service struct {
-	addr     string
 	policy   gcgate.Policy
 	turns    string // file; "": no replicas
 	live     int    // MiB
@@ -38,7 +38,6 @@ type service struct {
 }
 
 func (s *service) flags(fs *flag.FlagSet) {
-	command.AddrFlag(fs, &s.addr, "127.0.0.1:5050")
 	fs.TextVar(&s.policy, "policy", gcgate.PolicyAuto,
 		"the gate's `policy`: auto, or through, which collects under live traffic")
 	fs.StringVar(&s.turns, "turns", "",
@@ -57,12 +56,7 @@ func (s *service) check() error {
 	return s.recorder.Check()
 }
 
-func (s *service) run(ctx context.Context, _ io.Writer, log *slog.Logger) error {
-	ln, err := command.Listen(s.addr)
-	if err != nil {
-		return err
-	}
-	defer ln.Close()
+func (s *service) serve(ctx context.Context, ln net.Listener, _ io.Writer, log *slog.Logger) error {
 	gated := httpgate.Guard(s.handler(), s.options(log))
 	stopGate := sync.OnceFunc(func() {
 		end, cancel := context.WithTimeout(context.Background(), 5*time.Second)

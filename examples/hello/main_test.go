@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) { program.Main(main, func() { leaks.Main(m) }) }
 
 // TestHello runs the program as its user does.
 func TestHello(t *testing.T) {
-	path := program.Path(t)
+	path := os.Args[0]
 	p := program.Start(t, path, "-admin", "127.0.0.1:0", "-slow", "1ms")
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	res, err := http.Get("http://" + p.Addr)
@@ -70,7 +71,7 @@ func TestHello(t *testing.T) {
 
 // TestReplica tests in-band headers, -live, and the gate's page.
 func TestReplica(t *testing.T) {
-	p := program.Start(t, program.Path(t), "-live", "1", "-turns", filepath.Join(t.TempDir(), "turn"))
+	p := program.Start(t, os.Args[0], "-live", "1", "-turns", filepath.Join(t.TempDir(), "turn"))
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	for path, want := range map[string]string{"/": "hello, world\n", "/debug/gate?json": `"Policy":"drain"`} {
 		res, err := http.Get("http://" + p.Addr + path)

@@ -64,7 +64,7 @@ func TestTune(t *testing.T) {
 
 func TestRaftkv(t *testing.T) {
 	testutil.Slow(t, "starts a cluster")
-	path := program.Path(t)
+	path := os.Args[0]
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, path) })
 	t.Run("a follower is stopped", func(t *testing.T) { testStoppedFollower(t, path) })
 	t.Run("the successor is stopped", func(t *testing.T) { testStoppedSuccessor(t, path) })

@@ -11,11 +11,8 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
 	"time"
 
 	"evenkeel.dev/examples/internal/command"
@@ -27,20 +24,11 @@ func main() { newCommand(new(config)).Main() }
 
 func newCommand(cfg *config) command.Command {
 	return command.Command{
-		Name: "search", Flags: cfg.register, Check: cfg.check,
-		Run: func(ctx context.Context, _ io.Writer, log *slog.Logger) error {
-			ln, err := command.Listen(cfg.addr)
-			if err != nil {
-				return err
-			}
-			defer ln.Close()
-			return serve(ctx, ln, cfg, log)
-		},
+		Name: "search", Addr: "127.0.0.1:5000", Flags: cfg.register, Check: cfg.check, Listen: cfg.serve,
 	}
 }
 
 type config struct {
-	addr     string
 	mode     string
 	ttl      time.Duration // of a feed's copy
 	refresh  string
@@ -53,7 +41,6 @@ type config struct {
 }
 
 func (c *config) register(fs *flag.FlagSet) {
-	command.AddrFlag(fs, &c.addr, "127.0.0.1:5000")
 	fs.StringVar(&c.mode, "alloc", "extra", "`mode` of matching: "+match.Modes)
 	fs.DurationVar(&c.ttl, "ttl", 15*time.Minute, "`age` at which a feed is fetched again, at least 1ms")
 	fs.StringVar(&c.refresh, "refresh", "free",

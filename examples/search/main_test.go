@@ -50,16 +50,15 @@ func TestParseArgs(t *testing.T) {
 	tests := []struct {
 		name  string
 		args  []string
-		addr  string
 		mode  string
 		feeds map[string]string
 	}{
-		{"defaults", nil, "127.0.0.1:5000", "extra", nil},
-		{"lean", []string{"-alloc=lean", "-addr", "127.0.0.1:0"}, "127.0.0.1:0", "lean", nil},
+		{"defaults", nil, "extra", nil},
+		{"lean", []string{"-alloc=lean"}, "lean", nil},
 		{
 			"feeds",
 			[]string{"-feeds", "nyt=https://a.example/x?a=b=c, cnn=http://b.example"},
-			"127.0.0.1:5000", "extra",
+			"extra",
 			map[string]string{"nyt": "https://a.example/x?a=b=c", "cnn": "http://b.example"},
 		},
 	}
@@ -71,7 +70,7 @@ func TestParseArgs(t *testing.T) {
 			if err := errors.Join(fs.Parse(tt.args), cfg.check()); err != nil {
 				t.Fatal(err)
 			}
-			if cfg.addr != tt.addr || cfg.mode != tt.mode || cfg.match == nil {
+			if cfg.mode != tt.mode || cfg.match == nil {
 				t.Errorf("got %+v", cfg)
 			}
 			if diff := cmp.Diff(tt.feeds, cfg.feeds); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -90,8 +91,8 @@ func checkURL(raw string) error {
 	return nil
 }
 
-func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) error {
-	urls, options := cfg.feeds, feed.Options{TTL: cfg.ttl, HoldLock: cfg.locked, Logger: log}
+func (c *config) serve(ctx context.Context, ln net.Listener, _ io.Writer, log *slog.Logger) error {
+	urls, options := c.feeds, feed.Options{TTL: c.ttl, HoldLock: c.locked, Logger: log}
 	if urls == nil {
 		options.Timeout = time.Minute // without a network, only a busy machine is slow
 		var stop func()
@@ -106,8 +107,8 @@ func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) 
 	defer transport.CloseIdleConnections()
 	s := &searcher{
 		sources: newSources(urls, &http.Client{Transport: transport}, options),
-		match:   cfg.match,
-		sample:  cfg.feeds == nil,
+		match:   c.match,
+		sample:  c.feeds == nil,
 		log:     log,
 	}
 	defer func() {
@@ -116,11 +117,11 @@ func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) 
 		}
 	}()
 
-	if err := cfg.recorder.Start(log); err != nil {
+	if err := c.recorder.Start(log); err != nil {
 		return err
 	}
-	defer cfg.recorder.Close()
-	return command.Serve(ctx, ln, cfg.recorder.Around(s.routes()), log, "alloc", cfg.mode)
+	defer c.recorder.Close()
+	return command.Server{}.Serve(ctx, ln, c.recorder.Around(s.routes()), log, "alloc", c.mode)
 }
 
 func serveSamples(log *slog.Logger) (urls map[string]string, stop func(), err error) {

@@ -31,6 +31,10 @@ type Command struct {
 
 	// Run runs until ctx is done. The log goes to stdout.
 	Run func(ctx context.Context, stdout io.Writer, log *slog.Logger) error
+
+	// Listen is Run with a listener at -addr, whose default is Addr.
+	Listen func(ctx context.Context, ln net.Listener, stdout io.Writer, log *slog.Logger) error
+	Addr   string
 }
 
 // Main runs c until SIGINT or SIGTERM. A second signal kills.
@@ -45,6 +49,9 @@ func (c Command) Exec(ctx context.Context, args []string, stdout, stderr io.Writ
 	fs := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	c.Flags(fs)
+	if c.Listen != nil {
+		c.listen(fs)
+	}
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return OK
 	} else if err != nil {
@@ -70,6 +77,19 @@ func (c Command) check(fs *flag.FlagSet) error {
 		return nil
 	}
 	return c.Check()
+}
+
+func (c *Command) listen(fs *flag.FlagSet) {
+	var addr string
+	AddrFlag(fs, &addr, c.Addr)
+	c.Run = func(ctx context.Context, stdout io.Writer, log *slog.Logger) error {
+		ln, err := Listen(addr)
+		if err != nil {
+			return err
+		}
+		defer ln.Close()
+		return c.Listen(ctx, ln, stdout, log)
+	}
 }
 
 func AddrFlag(fs *flag.FlagSet, addr *string, byDefault string) {
@@ -104,13 +124,7 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// Serve answers on ln until ctx is done, then finishes what is under way. It logs where it listens,
-// with attrs.
-func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
-	return Server{}.Serve(ctx, ln, h, log, attrs...)
-}
-
-// Server is for [Serve] in another way. Each field may be nil.
+// Server is an HTTP server. Each field may be nil.
 type Server struct {
 	By func(*http.Server, net.Listener) error // default: net/http
 
@@ -119,6 +133,8 @@ type Server struct {
 	First func()
 }
 
+// Serve answers on ln until ctx is done, then finishes what is under way. It logs where it listens,
+// with attrs.
 func (s Server) Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
 	serve := s.By
 	if serve == nil {

@@ -34,16 +34,6 @@ func Main(main, tests func()) {
 	tests()
 }
 
-// Path returns the command's path, where TestMain calls Main.
-func Path(t *testing.T) string {
-	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 type Program struct {
 	Addr  string
 	t     *testing.T
@@ -52,7 +42,8 @@ type Program struct {
 
 var listening = regexp.MustCompile(`msg=listening (?:addr=|url=http://)(\S+)`)
 
-// Start starts it on a free port and waits until it listens.
+// Start starts it on a free port and waits until it listens. path is os.Args[0] if TestMain calls
+// Main.
 func Start(t *testing.T, path string, args ...string) *Program {
 	t.Helper()
 	c, err := child.Start(t.Context(),

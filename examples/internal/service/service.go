@@ -32,12 +32,10 @@ type Service struct {
 }
 
 func (s Service) Command() command.Command {
-	var addr string
 	var gate gateflags.Flags
 	return command.Command{
-		Name: s.Name,
+		Name: s.Name, Addr: s.Addr,
 		Flags: func(fs *flag.FlagSet) {
-			command.AddrFlag(fs, &addr, s.Addr)
 			s.Flags(fs)
 			gate.Register(fs)
 		},
@@ -47,12 +45,7 @@ func (s Service) Command() command.Command {
 			}
 			return gate.Check()
 		},
-		Run: func(ctx context.Context, _ io.Writer, log *slog.Logger) error {
-			ln, err := command.Listen(addr)
-			if err != nil {
-				return err
-			}
-			defer ln.Close()
+		Listen: func(ctx context.Context, ln net.Listener, _ io.Writer, log *slog.Logger) error {
 			return s.serve(ctx, ln, &gate, log)
 		},
 	}
