@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -132,12 +133,15 @@ func (r *Run) Start(ctx context.Context, core int, env []string, args ...string)
 
 const stuck = time.Minute
 
+func (c *Child) within(limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(c.ctx, limit, fmt.Errorf("it said nothing for %v", limit))
+}
+
 // Line returns the next line of standard output. It waits for a minute more than within.
 func (c *Child) Line(within time.Duration) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(c.ctx, within+stuck, fmt.Errorf("it said nothing for %v", within+stuck))
+	ctx, cancel := c.within(within + stuck)
 	defer cancel()
-	s, err := c.Child.Line(ctx)
-	return strings.TrimSpace(s), err
+	return c.Child.Line(ctx)
 }
 
 // Take sets the values that the next line of a child has in JSON. It waits as [Child.Line] does.
@@ -156,25 +160,15 @@ func (r *Run) Take(c *Child, within time.Duration) error {
 	return nil
 }
 
-// Await reads until a line has a text, and returns the rest of that line.
-func (c *Child) Await(text string) (rest string, err error) {
-	for {
-		s, err := c.Line(0)
-		if err != nil {
-			return "", err
-		}
-		if _, rest, ok := strings.Cut(s, text); ok {
-			return strings.TrimSpace(rest), nil
-		}
-	}
+// Await waits for a minute for a line that matches, and returns the match of the last group.
+func (c *Child) Await(pattern string) (match string, err error) {
+	ctx, cancel := c.within(stuck)
+	defer cancel()
+	return c.Child.Await(ctx, regexp.MustCompile(pattern))
 }
 
 // AwaitURL is Await for the url after a text such as msg=listening.
-func (c *Child) AwaitURL(text string) (string, error) {
-	rest, err := c.Await(text + " url=")
-	url, _, _ := strings.Cut(rest, " ")
-	return url, err
-}
+func (c *Child) AwaitURL(text string) (string, error) { return c.Await(text + ` url=(\S+)`) }
 
 func (c *Child) Say(line string) error {
 	_, err := io.WriteString(c.Input, line+"\n")

@@ -20,31 +20,44 @@ import (
 	"time"
 )
 
+// set is a file of results.
 type set struct {
-	Benchmark string         `json:"benchmark"`
-	Started   time.Time      `json:"started"`
-	Machine   any            `json:"machine"`
-	Versions  map[string]any `json:"versions"`
-	Figures   []figure       `json:"figures"`
-	Raw       map[string]any `json:"raw"`
+	Benchmark string          `json:"benchmark"`
+	Started   time.Time       `json:"started"`
+	Machine   json.RawMessage `json:"machine"` // as evenkeel writes it to run.json
+	Versions  versions        `json:"versions"`
+	Figures   []figure        `json:"figures"`
+	Raw       struct {
+		Runs []*Run `json:"runs"`
+	} `json:"raw"`
 
-	out io.Writer
+	name string
+	out  io.Writer
 }
 
-func newSet(name string, started time.Time, out io.Writer) *set {
-	return &set{
-		Benchmark: name, Started: started, Machine: thisMachine(), Raw: map[string]any{}, out: out,
-		Versions: map[string]any{"go": runtime.Version(), "revision": revision(), "modules": modules()},
-	}
+type versions struct {
+	Go       string            `json:"go"`
+	Modules  map[string]string `json:"modules"`
+	Revision string            `json:"revision"`
 }
 
-// revision names the commit, with -dirty if the work tree differs.
-func revision() string {
-	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()
+func newSet(res *Result, started time.Time) *set {
+	revision, err := describe(".")
 	if err != nil {
-		return "not known: " + err.Error()
+		revision = "not known: " + err.Error()
 	}
-	return strings.TrimSpace(string(out))
+	s := &set{
+		Benchmark: res.Case.Name, Started: started, Machine: thisMachine(), out: res.Out,
+		Versions: versions{runtime.Version(), modules(), revision},
+	}
+	s.Raw.Runs = res.Runs
+	return s
+}
+
+// describe names the commit, with -dirty if the work tree differs.
+func describe(dir string) (string, error) {
+	out, err := exec.Command("git", "-C", dir, "describe", "--always", "--dirty", "--abbrev=12").Output()
+	return strings.TrimSpace(string(out)), err
 }
 
 func modules() map[string]string {
@@ -57,8 +70,8 @@ func modules() map[string]string {
 	return versions
 }
 
-// thisMachine returns the machine as evenkeel writes it to run.json.
-func thisMachine() any {
+// thisMachine returns a string of JSON if the machine is not known.
+func thisMachine() json.RawMessage {
 	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
 	cmd.Dir = Root()
 	cmd.Stderr = os.Stderr
@@ -68,7 +81,7 @@ func thisMachine() any {
 		err = json.Unmarshal(out, &said)
 	}
 	if err != nil {
-		return "not known: evenkeel version: " + err.Error()
+		said.Machine, _ = json.Marshal("not known: evenkeel version: " + err.Error())
 	}
 	return said.Machine
 }
@@ -80,26 +93,31 @@ func checkSave(dir string) error {
 		if _, err := os.Stat(at); err != nil && at != filepath.Dir(at) {
 			continue // save makes it
 		}
-		out, err := exec.Command("git", "-C", at, "describe", "--always", "--dirty", "--abbrev=12").Output()
-		if err != nil || !strings.Contains(string(out), "-dirty") {
+		revision, err := describe(at)
+		if err != nil || !strings.HasSuffix(revision, "-dirty") {
 			return nil // dir is in no work tree, or nothing has changed there
 		}
 		return fmt.Errorf("no results go to %s, because the work tree differs from its commit (%s); "+
-			"commit the changes first, or keep the results elsewhere with -results", dir,
-			strings.TrimSpace(string(out)))
+			"commit the changes first, or keep the results elsewhere with -results", dir, revision)
 	}
 	return nil
 }
 
+type machineOf struct {
+	CPU   string
+	Cores int
+	Go    string
+}
+
+// machine returns no names for one that is not known.
+func (s *set) machine() (m machineOf) {
+	_ = json.Unmarshal(s.Machine, &m)
+	return m
+}
+
 // A case has one file for each kind of machine.
 func (s *set) file() string {
-	var m struct {
-		CPU   string `json:"cpu"`
-		Cores int    `json:"cores"`
-	}
-	if text, ok := s.Machine.(json.RawMessage); ok {
-		_ = json.Unmarshal(text, &m) // a machine that is not known has no name
-	}
+	m := s.machine()
 	words := strings.FieldsFunc(strings.ToLower(cmp.Or(m.CPU, "unknown")), func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9')
 	})
@@ -110,13 +128,9 @@ func (s *set) save(dir string) error {
 	if err := checkSave(dir); err != nil {
 		return err
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := z.Write(append(text, '\n')); err != nil {
+	if err := json.NewEncoder(z).Encode(s); err != nil {
 		return err
 	}
 	name := filepath.Join(dir, s.file())
@@ -129,38 +143,24 @@ func (s *set) save(dir string) error {
 
 // Judge prints the tables and claims of a file of results.
 func (h *Harness) Judge(name string) error {
-	saved, err := readSaved(name)
+	s, err := readSaved(name)
 	if err != nil {
 		return err
 	}
-	s := &set{out: h.Out}
-	if c := h.caseOf(saved); c != nil {
-		res := &Result{Case: c, Runs: saved.Raw.Runs, Out: h.Out}
+	s.out = h.Out
+	if c := h.caseOf(s); c != nil {
+		res := &Result{Case: c, Runs: s.Raw.Runs, Out: h.Out}
 		res.table()
 		s.judge(res)
 		return nil
 	}
-	for _, f := range saved.Figures { // of a case of a test
+	for _, f := range s.Figures { // of a case of a test
 		s.add(f)
 	}
 	return nil
 }
 
-type saved struct {
-	name      string
-	Benchmark string
-	Started   time.Time
-	Machine   struct {
-		CPU   string
-		Cores int
-		Go    string
-	}
-	Versions struct{ Revision string }
-	Figures  []figure
-	Raw      struct{ Runs []*Run }
-}
-
-func readSaved(name string) (*saved, error) {
+func readSaved(name string) (*set, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func readSaved(name string) (*saved, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; write the name of a file of bench/results that ends in .json.gz", name, err)
 	}
-	s := &saved{}
+	s := &set{name: filepath.Base(name)}
 	if err := json.NewDecoder(z).Decode(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -178,7 +178,7 @@ func readSaved(name string) (*saved, error) {
 }
 
 // caseOf returns nil if a test has the case.
-func (h *Harness) caseOf(s *saved) *Case {
+func (h *Harness) caseOf(s *set) *Case {
 	at := slices.IndexFunc(h.Cases, func(c Case) bool { return c.Name == s.Benchmark })
 	if at < 0 {
 		return nil
@@ -203,14 +203,13 @@ func (h *Harness) Page(dir string) error {
 	if err != nil {
 		return err
 	}
-	results := map[string][]*saved{}
-	var tests []*saved
+	results := map[string][]*set{}
+	var tests []*set
 	for _, name := range names {
 		s, err := readSaved(name)
 		if err != nil {
 			return err
 		}
-		s.name = filepath.Base(name)
 		if h.caseOf(s) == nil && len(s.Figures) > 0 {
 			tests = append(tests, s)
 		}
@@ -230,9 +229,8 @@ func (h *Harness) Page(dir string) error {
 			if n == 0 {
 				fmt.Fprintf(h.Out, "\n## %s\n", c.Name)
 			}
-			judged := set{out: io.Discard}
-			judged.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: io.Discard})
-			s.Figures = judged.Figures
+			s.Figures, s.out = nil, io.Discard
+			s.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: io.Discard})
 			s.page(h.Out)
 		}
 	}
@@ -243,9 +241,10 @@ func (h *Harness) Page(dir string) error {
 	return nil
 }
 
-func (s *saved) page(out io.Writer) {
+func (s *set) page(out io.Writer) {
+	m := s.machine()
 	fmt.Fprintf(out, "\n%s, %d cores, Go %s, %s, commit %s ([raw](../bench/results/%s)):\n\n",
-		s.Machine.CPU, s.Machine.Cores, strings.TrimPrefix(s.Machine.Go, "go"),
+		m.CPU, m.Cores, strings.TrimPrefix(m.Go, "go"),
 		s.Started.Format(time.DateOnly), s.Versions.Revision, s.name)
 	fmt.Fprint(out, "| claim | figure | target | |\n|---|---|---|---|\n")
 	for _, f := range s.Figures {

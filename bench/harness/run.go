@@ -92,8 +92,7 @@ func (h *Harness) run(ctx context.Context, c *Case) error {
 	if h.Quick {
 		return err
 	}
-	s := newSet(c.Name, started, h.Out)
-	s.Raw["runs"] = res.Runs
+	s := newSet(res, started)
 	s.judge(res)
 	for _, f := range s.Figures {
 		if f.Verdict == missed {

@@ -33,11 +33,12 @@ type Options struct {
 	Launch func(start func() error) error
 }
 
-// Child is a program that was started. Any goroutine may call its methods, and one at a time Line.
+// Child is a program that was started. Any goroutine may call its methods, and one at a time Line
+// and Await.
 type Child struct {
 	*proc.Process
 	Name  string         // of the program
-	Match string         // of the first group of Options.Ready
+	Match string         // of the last group of Options.Ready
 	Input io.WriteCloser // Stop closes it
 
 	stop           time.Duration
@@ -67,15 +68,22 @@ func Start(ctx context.Context, o Options) (*Child, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
 		fmt.Errorf("not ready after %v: it has said no line like %v", limit, o.Ready))
 	defer cancel()
+	if c.Match, err = c.Await(ctx, o.Ready); err != nil {
+		_ = c.Stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Await reads until a line matches, and returns the match of the last group.
+func (c *Child) Await(ctx context.Context, ready *regexp.Regexp) (match string, err error) {
 	for {
 		line, err := c.Line(ctx)
 		if err != nil {
-			_ = c.Stop()
-			return nil, err
+			return "", err
 		}
-		if m := o.Ready.FindStringSubmatch(line); m != nil {
-			c.Match = m[len(m)-1]
-			return c, nil
+		if m := ready.FindStringSubmatch(line); m != nil {
+			return m[len(m)-1], nil
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (p *plant) start(ctx context.Context, r *harness.Run, env []string) (c *pro
 	}
 	end = func() { child.Stop(); _ = os.RemoveAll(dir) }
 	c = &program{Child: child, dir: dir}
-	text, err := child.Await("listening on ")
+	text, err := child.Await("listening on (.*)")
 	if err == nil {
 		_, err = fmt.Sscan(text, &c.addr, &c.admin)
 	}

@@ -3,7 +3,6 @@ package kv
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -112,14 +111,9 @@ func (n *Node) put(w http.ResponseWriter, r *http.Request) {
 			maxValue, err), http.StatusBadRequest)
 		return
 	}
-	data, err := json.Marshal(command{Client: client, Seq: seq, Key: r.PathValue("key"), Value: string(value)})
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 	defer cancel()
-	err = n.write(ctx, data, request{client, seq})
+	err = n.write(ctx, command{Client: client, Seq: seq, Key: r.PathValue("key"), Value: string(value)})
 	var other elsewhere
 	switch {
 	case err == nil:

@@ -5,6 +5,7 @@ package kv
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -182,19 +183,16 @@ func (e elsewhere) Error() string { return fmt.Sprintf("member %d leads", e.lead
 
 // write returns when the write is applied here. A transfer of the leadership refuses proposals,
 // which are made again.
-func (n *Node) write(ctx context.Context, data []byte, r request) error {
-	done := n.store.await(r)
-	defer n.store.forget(r)
+func (n *Node) write(ctx context.Context, c command) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
 	for {
 		err := n.raft.Propose(ctx, data) // waits until a leader is known
 		switch {
 		case err == nil:
-			select {
-			case <-done:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+			return n.store.await(ctx, c.Client, c.Seq)
 		case !errors.Is(err, raft.ErrProposalDropped):
 			return err
 		}

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"io"
 	"strings"
 	"testing"
@@ -71,23 +72,34 @@ func TestStreamGivenUp(t *testing.T) {
 }
 
 // TestSentAgainBeforeTheFirstHasEnded tests that an attempt that was given up does not take the
-// news from the second.
+// news from the second, and that an earlier write ends neither.
 func TestSentAgainBeforeTheFirstHasEnded(t *testing.T) {
-	s, r := newStore(), request{"a", 1}
-	first, second := s.await(r), s.await(r)
-	s.forget(r)
-	if err := s.apply([]byte(`{"c":"a","s":1,"k":"x","v":"y"}`)); err != nil {
-		t.Fatal(err)
-	}
-	for _, done := range []<-chan struct{}{first, second} {
-		select {
-		case <-done:
-		default:
-			t.Error("it is not told that the write was made")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		ended := make(chan error, 2)
+		first, giveUp := context.WithCancel(t.Context())
+		for _, ctx := range []context.Context{first, t.Context()} {
+			go func() { ended <- s.await(ctx, "a", 2) }()
 		}
-	}
-	s.forget(r)
-	if len(s.waiting) > 0 {
-		t.Errorf("%v is left", s.waiting)
-	}
+		synctest.Wait()
+		giveUp()
+		if err := <-ended; err != context.Canceled {
+			t.Errorf("the first ends with %v", err)
+		}
+		for _, write := range []string{`{"c":"a","s":1,"k":"x","v":"y"}`, `{"c":"a","s":2,"k":"x","v":"z"}`} {
+			synctest.Wait()
+			if len(ended) > 0 {
+				t.Error("it ended before the write was applied")
+			}
+			if err := s.apply([]byte(write)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the second ends with %v", err)
+		}
+		if len(s.waiting) > 0 {
+			t.Errorf("%v is left", s.waiting)
+		}
+	})
 }

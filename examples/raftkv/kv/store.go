@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"encoding/json"
 	"sync"
 )
@@ -13,11 +14,6 @@ type command struct {
 	Value  string `json:"v"`
 }
 
-type request struct {
-	client string
-	seq    uint64
-}
-
 type state struct {
 	Values map[string]string `json:"values"`
 	Last   map[string]uint64 `json:"last"` // the last write of each client
@@ -26,20 +22,14 @@ type state struct {
 // store is the state machine. Any goroutine may call its methods.
 type store struct {
 	mu      sync.Mutex
-	state   state                // guarded by mu
-	waiting map[request]*waiting // guarded by mu
-}
-
-// waiting is for a write, which may be sent again before the first attempt has ended.
-type waiting struct {
-	done     chan struct{}
-	attempts int
+	state   state                    // guarded by mu
+	waiting map[string]chan struct{} // of a client, closed when a write of its is applied; guarded by mu
 }
 
 func newStore() *store {
 	return &store{
 		state:   state{Values: map[string]string{}, Last: map[string]uint64{}},
-		waiting: map[request]*waiting{},
+		waiting: map[string]chan struct{}{},
 	}
 }
 
@@ -54,37 +44,31 @@ func (s *store) apply(data []byte) error {
 		s.state.Last[c.Client] = c.Seq
 		s.state.Values[c.Key] = c.Value
 	}
-	r := request{c.Client, c.Seq}
-	if w, ok := s.waiting[r]; ok {
-		close(w.done)
-		delete(s.waiting, r)
+	if w := s.waiting[c.Client]; w != nil {
+		close(w)
+		delete(s.waiting, c.Client)
 	}
 	return nil
 }
 
-// await returns a channel that is closed when the write is applied.
-func (s *store) await(r request) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w, ok := s.waiting[r]
-	if !ok {
-		w = &waiting{done: make(chan struct{})}
-		if s.state.Last[r.client] >= r.seq {
-			close(w.done)
-		} else {
-			s.waiting[r] = w
+// await returns when a client's write is applied.
+func (s *store) await(ctx context.Context, client string, seq uint64) error {
+	for {
+		s.mu.Lock()
+		if s.state.Last[client] >= seq {
+			s.mu.Unlock()
+			return nil
 		}
-	}
-	w.attempts++
-	return w.done
-}
-
-func (s *store) forget(r request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if w, ok := s.waiting[r]; ok {
-		if w.attempts--; w.attempts == 0 {
-			delete(s.waiting, r)
+		w := s.waiting[client]
+		if w == nil {
+			w = make(chan struct{})
+			s.waiting[client] = w
+		}
+		s.mu.Unlock()
+		select {
+		case <-w:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
