@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/examples/internal/record"
 	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
@@ -77,7 +76,7 @@ func (m *msgpush) handler() http.Handler {
 	return mux
 }
 
-func beside(mux *http.ServeMux, g *gateflags.Gate) {
+func beside(mux *http.ServeMux, g *service.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
 	mux.HandleFunc("POST /collect", g.ServeCollect)
 	mux.Handle("/debug/pprof/", http.DefaultServeMux) // where net/http/pprof puts them

@@ -20,7 +20,6 @@ import (
 
 	"evenkeel.dev/contrib/raftgate"
 	"evenkeel.dev/contrib/raftgate/etcdraft"
-	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/examples/raftkv/kv"
@@ -134,7 +133,7 @@ type taken struct{}
 
 func (taken) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
 
-func (r *raftkv) beside(mux *http.ServeMux, g *gateflags.Gate) {
+func (r *raftkv) beside(mux *http.ServeMux, g *service.Gate) {
 	mux.Handle("POST /raft", r.node.Messages())
 	mux.Handle("POST /raftgate", r.member)
 	mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) {

@@ -27,8 +27,7 @@ var known = []publisher{
 }
 
 type source struct {
-	name  string
-	label string
+	publisher
 	cache *feed.Cache
 }
 
@@ -46,7 +45,7 @@ func newSources(urls map[string]string, client *http.Client, o feed.Options) []s
 			return feed.Fetch(ctx, client, at)
 		}, each)
 		cache.Refresh()
-		sources = append(sources, source{name: k.name, label: k.label, cache: cache})
+		sources = append(sources, source{k, cache})
 	}
 	return sources
 }

@@ -26,7 +26,6 @@ import (
 	"evenkeel.dev/contrib/prometheus/promhttpd"
 	"evenkeel.dev/contrib/prometheus/promrecorder"
 	"evenkeel.dev/examples/fastcserver/matrix"
-	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/examples/internal/record"
 	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
@@ -105,9 +104,9 @@ func (p *program) serve(srv *http.Server, ln net.Listener) error {
 }
 
 // beside adds what only operators see, at an address of its own.
-func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
+func (p *program) beside(mux *http.ServeMux, g *service.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
-	if gate := g.Gate(); gate != nil {
+	if gate := g.Gate; gate != nil {
 		p.registry.MustRegister(promgate.New(gate))
 	}
 	p.record.Pages.Handle("GET /metrics",

@@ -57,7 +57,13 @@ func (c Command) Exec(ctx context.Context, args []string, stdout, stderr io.Writ
 	} else if err != nil {
 		return Usage
 	}
-	if err := c.check(fs); err != nil {
+	var err error
+	if fs.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	} else if c.Check != nil {
+		err = c.Check()
+	}
+	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", c.Name, err)
 		fs.Usage()
 		return Usage
@@ -67,16 +73,6 @@ func (c Command) Exec(ctx context.Context, args []string, stdout, stderr io.Writ
 		return Failed
 	}
 	return OK
-}
-
-func (c Command) check(fs *flag.FlagSet) error {
-	if fs.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	}
-	if c.Check == nil {
-		return nil
-	}
-	return c.Check()
 }
 
 func (c *Command) listen(fs *flag.FlagSet) {

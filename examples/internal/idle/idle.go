@@ -4,12 +4,11 @@ package idle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -36,19 +35,12 @@ func (m Memory) Each(after Memory, n int) (resident, heap, stack, goroutines flo
 		each(m.Stack, after.Stack), each(m.Goroutines, after.Goroutines)
 }
 
-// resident is VmRSS of proc(5).
+// resident returns 0 without proc(5).
 func resident() int64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(status), "VmRSS:")
-	fields := strings.Fields(after)
-	if len(fields) == 0 {
-		return 0
-	}
-	kilobytes, _ := strconv.ParseInt(fields[0], 10, 64)
-	return kilobytes << 10
+	var size, pages int64
+	text, _ := os.ReadFile("/proc/self/statm")
+	_, _ = fmt.Sscan(string(text), &size, &pages)
+	return pages * int64(os.Getpagesize())
 }
 
 // Open opens n connections by dial. With an error it returns those that it has.

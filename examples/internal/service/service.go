@@ -10,8 +10,8 @@ import (
 	"net/http"
 
 	"evenkeel.dev/examples/internal/command"
-	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/httpgate"
 )
 
 type Service struct {
@@ -20,10 +20,10 @@ type Service struct {
 
 	Flags   func(*flag.FlagSet)
 	Check   func() error
-	Prepare func(*slog.Logger) error              // before the gate starts
-	Handler func() http.Handler                   // requests that the gate counts
-	Beside  func(*http.ServeMux, *gateflags.Gate) // what the gate does not count
-	Close   func()                                // the end of what Prepare began
+	Prepare func(*slog.Logger) error    // before the gate starts
+	Handler func() http.Handler         // requests that the gate counts
+	Beside  func(*http.ServeMux, *Gate) // what the gate does not count
+	Close   func()                      // the end of what Prepare began
 
 	// These may be nil.
 	Tune   func(*gcgate.Options)                  // changes what the flags ask for
@@ -32,18 +32,18 @@ type Service struct {
 }
 
 func (s Service) Command() command.Command {
-	var gate gateflags.Flags
+	var gate gateFlags
 	return command.Command{
 		Name: s.Name, Addr: s.Addr,
 		Flags: func(fs *flag.FlagSet) {
 			s.Flags(fs)
-			gate.Register(fs)
+			gate.register(fs)
 		},
 		Check: func() error {
 			if err := s.Check(); err != nil {
 				return err
 			}
-			return gate.Check()
+			return gate.check()
 		},
 		Listen: func(ctx context.Context, ln net.Listener, _ io.Writer, log *slog.Logger) error {
 			return s.serve(ctx, ln, &gate, log)
@@ -51,24 +51,23 @@ func (s Service) Command() command.Command {
 	}
 }
 
-func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.Flags, log *slog.Logger) error {
+func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateFlags, log *slog.Logger) error {
 	if err := s.Prepare(log); err != nil {
 		return err
 	}
 	defer s.Close()
-	flags.Tune = s.Tune
-	g, err := flags.Start(ln.Addr().String(), log)
+	g, err := flags.start(ln.Addr().String(), log, s.Tune)
+	defer g.Close()
 	if err != nil {
 		return err
 	}
-	defer g.Close()
-	counted := g.Wrap(s.Handler())
+	counted := httpgate.Wrap(g.Gate, s.Handler())
 	if s.Around != nil {
 		counted = s.Around(counted)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", counted)
-	g.Register(mux)
+	g.register(mux)
 	s.Beside(mux, g)
 	return command.Server{By: s.Serve, First: g.Close}.Serve(ctx, ln, mux, log)
 }

@@ -19,7 +19,6 @@ import (
 	"evenkeel.dev/internal/leaks"
 
 	"evenkeel.dev/examples/internal/command"
-	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/gcgate"
 )
 
@@ -43,7 +42,7 @@ func example() (Service, *int) {
 			return nil
 		},
 		Handler: func() http.Handler { return http.HandlerFunc(ok) },
-		Beside:  func(*http.ServeMux, *gateflags.Gate) {},
+		Beside:  func(*http.ServeMux, *Gate) {},
 		Close:   func() {},
 	}, n
 }
@@ -140,14 +139,14 @@ func TestAnswersUntilItsPeersHaveItBack(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	peer := &leaving{stop: stop}
-	var gate *gateflags.Gate
+	var gate *Gate
 	s, _ := example()
 	s.Tune = func(o *gcgate.Options) { o.Signals = append(o.Signals, peer) }
-	s.Beside = func(_ *http.ServeMux, g *gateflags.Gate) { gate = g }
+	s.Beside = func(_ *http.ServeMux, g *Gate) { gate = g }
 	var stderr bytes.Buffer
 	url, code := run(ctx, t, s, []string{"-gate=drain", "-no-turns"}, &stderr)
 	peer.url = url
-	if err := gate.Gate().Collect(t.Context()); err != nil && !errors.Is(err, gcgate.ErrStopped) {
+	if err := gate.Gate.Collect(t.Context()); err != nil && !errors.Is(err, gcgate.ErrStopped) {
 		t.Error(err)
 	}
 	if got := <-code; got != command.OK || !peer.answered.Load() {

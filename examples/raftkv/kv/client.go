@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -53,10 +54,8 @@ func (c *Client) Put(ctx context.Context, key, value string) error {
 			g.Retried.Add(1)
 		} else {
 			g.Redirected.Add(1)
-			for i, m := range g.Members {
-				if m == leader {
-					next = int64(i)
-				}
+			if i := slices.Index(g.Members, leader); i >= 0 {
+				next = int64(i)
 			}
 		}
 		g.leader.CompareAndSwap(at, next)

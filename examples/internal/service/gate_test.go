@@ -1,4 +1,4 @@
-package gateflags
+package service
 
 import (
 	"bufio"
@@ -17,20 +17,17 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/haproxy"
-	"evenkeel.dev/internal/leaks"
 )
 
-func TestMain(m *testing.M) { leaks.Main(m) }
-
-func parse(args ...string) (*Flags, error) {
-	f := new(Flags)
+func parse(args ...string) (*gateFlags, error) {
+	f := new(gateFlags)
 	fs := flag.NewFlagSet("test", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	f.Register(fs)
+	f.register(fs)
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	return f, f.Check()
+	return f, f.check()
 }
 
 func TestFlags(t *testing.T) {
@@ -95,18 +92,19 @@ func TestTriggerFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := f.Start("", slog.New(slog.DiscardHandler))
+	g, err := f.start("", slog.New(slog.DiscardHandler), nil)
+	defer g.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Close()
 	if s := g.Stats().(gcgate.Stats); s.Hard < 3<<30 || s.Trigger < 57<<20 || s.Turn.Replicas != 3 ||
 		s.Turn.Turns != 1 {
 		t.Errorf("trigger %d, hard %d, turns %+v", s.Trigger, s.Hard, s.Turn)
 	}
 	f, _ = parse("-gate", "-min-trigger", "2GiB", "-max-trigger", "1GiB")
-	if g, err := f.Start("", slog.New(slog.DiscardHandler)); err == nil {
-		g.Close()
+	g, err = f.start("", slog.New(slog.DiscardHandler), nil)
+	g.Close()
+	if err == nil {
 		t.Error("a ceiling below the floor was accepted")
 	}
 }
@@ -120,7 +118,7 @@ func TestAllow(t *testing.T) {
 	}
 	var agent []netip.Prefix
 	log := slog.New(slog.DiscardHandler)
-	f.Tune = func(o *gcgate.Options) {
+	tune := func(o *gcgate.Options) {
 		for _, s := range o.Signals {
 			if s, ok := s.(*haproxy.AgentCheck); ok {
 				agent = s.Allow
@@ -131,16 +129,16 @@ func TestAllow(t *testing.T) {
 		}
 		o.Signals = o.Signals[1:] // without HAProxy
 	}
-	g, err := f.Start("", log)
+	g, err := f.start("", log, tune)
+	defer g.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Close()
 	if len(agent) != 3 || !slices.Equal(agent, g.health.Allow) {
 		t.Errorf("the agent-check allows %v, /health %v", agent, g.health.Allow)
 	}
 	mux := http.NewServeMux()
-	g.Register(mux)
+	g.register(mux)
 	for from, want := range map[string]int{
 		"10.244.3.4:5": http.StatusOK, "[fd00::1]:5": http.StatusOK, "192.0.2.7:5": http.StatusOK,
 		"127.0.0.1:5":  http.StatusOK,
@@ -160,11 +158,11 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := f.Start("replica 1", slog.New(slog.DiscardHandler))
+	g, err := f.start("replica 1", slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.gate.Collect(t.Context()); err != nil {
+	if err := g.Gate.Collect(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if s, ok := g.Stats().(gcgate.Stats); !ok || s.Policy != gcgate.PolicyThrough {
@@ -198,8 +196,8 @@ func TestWithoutGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := f.Start("", slog.Default())
-	if err != nil || g.Stats() != nil || g.Wrap(nil) != nil {
+	g, err := f.start("", slog.Default(), nil)
+	if err != nil || g.Stats() != nil {
 		t.Errorf("%+v, %v", g, err)
 	}
 	g.Close()

@@ -1,5 +1,4 @@
-// Package gateflags has the flags of a gate that the examples share.
-package gateflags
+package service
 
 import (
 	"context"
@@ -29,9 +28,7 @@ import (
 
 const stopTimeout = 5 * time.Second
 
-type Flags struct {
-	Tune func(*gcgate.Options) // changes what the flags ask for; may be nil
-
+type gateFlags struct {
 	set     *flag.FlagSet
 	on      bool
 	policy  gcgate.Policy
@@ -49,7 +46,7 @@ type Flags struct {
 	events                        string
 }
 
-func (f *Flags) Register(fs *flag.FlagSet) {
+func (f *gateFlags) register(fs *flag.FlagSet) {
 	f.set = fs
 	fs.BoolFunc("gate", "put a gate before the collector; -gate=`policy` chooses one of "+
 		"auto, drain, through, shed, memory", f.setPolicy)
@@ -92,8 +89,8 @@ var needGate = []string{
 	"min-trigger", "max-trigger", "events",
 }
 
-// Check says which flags do not go together.
-func (f *Flags) Check() (err error) {
+// check says which flags do not go together.
+func (f *gateFlags) check() (err error) {
 	if f.turns != "" && f.etcd != "" || f.leases && (f.turns != "" || f.etcd != "") {
 		return fmt.Errorf("two of -turns, -etcd and -leases say whose turn it is: leave one out")
 	}
@@ -111,7 +108,7 @@ func (f *Flags) Check() (err error) {
 	return err
 }
 
-func (f *Flags) setPolicy(s string) error {
+func (f *gateFlags) setPolicy(s string) error {
 	if on, err := strconv.ParseBool(s); err == nil {
 		f.on, f.policy = on, gcgate.PolicyAuto
 		return nil
@@ -120,7 +117,7 @@ func (f *Flags) setPolicy(s string) error {
 	return f.policy.UnmarshalText([]byte(s))
 }
 
-func (f *Flags) setAllow(s string) error {
+func (f *gateFlags) setAllow(s string) error {
 	for text := range strings.SplitSeq(s, ",") {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -151,26 +148,19 @@ func size(fs *flag.FlagSet, bytes *int64, name, usage string) {
 
 // Gate is what the flags ask for. Without -gate it does nothing.
 type Gate struct {
-	gate   *gcgate.Gate
+	Gate   *gcgate.Gate // nil without -gate
 	health *health.Handler
 	closes []func()
 	closed sync.Once
 }
 
-// Start starts what the flags ask for. source names this process in the events.
-func (f *Flags) Start(source string, log *slog.Logger) (*Gate, error) {
+// start starts what the flags ask for, and tune has changed, unless that is nil. source names this
+// process in the events. The caller closes the gate, also after an error.
+func (f *gateFlags) start(source string, log *slog.Logger, tune func(*gcgate.Options)) (*Gate, error) {
 	g := &Gate{}
 	if !f.on {
 		return g, nil
 	}
-	if err := g.start(f, source, log); err != nil {
-		g.Close()
-		return nil, err
-	}
-	return g, nil
-}
-
-func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	o := gcgate.Options{
 		Policy: f.policy, MemoryLimitBytes: f.limit,
 		Replicas: f.replicas, MinTriggerBytes: f.minTrigger, MaxTriggerBytes: f.maxTrigger, Logger: log,
@@ -182,7 +172,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	if f.agent != "" {
 		ln, err := net.Listen("tcp", f.agent)
 		if err != nil {
-			return fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
+			return g, fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
 		}
 		agent := &haproxy.AgentCheck{Allow: f.allow}
 		go agent.Serve(ln)
@@ -202,7 +192,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	if f.etcd != "" {
 		turns, err := etcdturn.New(etcdturn.Options{Endpoints: strings.Split(f.etcd, ","), Group: f.group})
 		if err != nil {
-			return fmt.Errorf("-etcd: %w", err)
+			return g, fmt.Errorf("-etcd: %w", err)
 		}
 		g.closes = append(g.closes, func() { turns.Close() })
 		o.Turns = turns
@@ -210,7 +200,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	if f.leases {
 		turns, err := k8sturn.New(k8sturn.Options{Group: f.group})
 		if err != nil {
-			return fmt.Errorf("-leases: %w", err)
+			return g, fmt.Errorf("-leases: %w", err)
 		}
 		g.closes = append(g.closes, func() { turns.Close() })
 		o.Turns = turns
@@ -218,17 +208,17 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	if f.events != "" {
 		var err error
 		if o.OnEvent, err = g.writeEvents(f.events, source); err != nil {
-			return fmt.Errorf("-events: %w", err)
+			return g, fmt.Errorf("-events: %w", err)
 		}
 	}
-	if f.Tune != nil {
-		f.Tune(&o)
+	if tune != nil {
+		tune(&o)
 	}
 	gate, err := gcgate.Start(context.Background(), o)
 	if err != nil {
-		return err
+		return g, err
 	}
-	g.gate = gate
+	g.Gate = gate
 	g.closes = append(g.closes, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
@@ -236,7 +226,7 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 			log.Warn("the gate does not stop in time; a peer may think that this process is away", "error", err)
 		}
 	})
-	return nil
+	return g, nil
 }
 
 // Close stops the gate, and then what it used. Any goroutine may call it again.
@@ -248,15 +238,10 @@ func (g *Gate) Close() {
 	})
 }
 
-// Wrap lets the gate count the requests of next.
-func (g *Gate) Wrap(next http.Handler) http.Handler {
-	return httpgate.Wrap(g.gate, next)
-}
-
-// Register serves /health if -health asks for it, and the gate's page.
-func (g *Gate) Register(mux *http.ServeMux) {
-	if g.gate != nil {
-		mux.Handle("GET /debug/gate", httpgate.Status(g.gate))
+// register serves /health if -health asks for it, and the gate's page.
+func (g *Gate) register(mux *http.ServeMux) {
+	if g.Gate != nil {
+		mux.Handle("GET /debug/gate", httpgate.Status(g.Gate))
 	}
 	if g.health != nil {
 		mux.Handle("GET /health", g.health)
@@ -265,24 +250,21 @@ func (g *Gate) Register(mux *http.ServeMux) {
 
 // ServeCollect answers once there has been a collection. Without a gate it is the runtime's own.
 func (g *Gate) ServeCollect(w http.ResponseWriter, r *http.Request) {
-	if g.gate == nil {
+	if g.Gate == nil {
 		runtime.GC()
 		return
 	}
-	if err := g.gate.Collect(r.Context()); err != nil {
+	if err := g.Gate.Collect(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
 }
 
-// Gate returns the gate itself, nil without one.
-func (g *Gate) Gate() *gcgate.Gate { return g.gate }
-
 // Stats returns the gate's [gcgate.Stats], nil without a gate.
 func (g *Gate) Stats() any {
-	if g.gate == nil {
+	if g.Gate == nil {
 		return nil
 	}
-	return g.gate.Stats()
+	return g.Gate.Stats()
 }
 
 // eventsAhead is how many events may wait for the disk.
