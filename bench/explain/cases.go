@@ -63,8 +63,8 @@ func searchCase() harness.Case {
 func feed(w http.ResponseWriter, _ *http.Request) {
 	time.Sleep(100 * time.Millisecond)
 	item := "<item><title>A president speaks</title><description>" +
-		strings.Repeat("Of ships and the president's keel. ",
-			40) + "</description><link>http://a.example/</link></item>"
+		strings.Repeat("Of ships and the president's keel. ", 40) +
+		"</description><link>http://a.example/</link></item>"
 	fmt.Fprintf(w, `<rss version="2.0"><channel><title>News</title>%s</channel></rss>`, strings.Repeat(item, 30))
 }
 
@@ -101,7 +101,7 @@ func refreshed(ctx context.Context, r *harness.Run, url string) error {
 		return err
 	}
 	v := verdict.Of(report)
-	r.Keep("said", v.Sentence)
+	r.Said = v.Sentence
 	r.Set("lock first", 0)
 	if v.Named && v.Causes[0].Cause == reqtrace.CauseLock {
 		r.Set("lock first", 1)

@@ -81,11 +81,9 @@ func calls() harness.Case {
 		},
 	}
 	for _, s := range signatures {
-		c.Claims = append(
-			c.Claims,
+		c.Claims = append(c.Claims,
 			harness.Claim{Way: fast, Over: cgo, Figure: s + ", added", Target: harness.AtMost(.22)},
-			harness.Claim{Way: fast, Over: technique, Figure: s, Target: harness.AtMost(2.5)},
-		)
+			harness.Claim{Way: fast, Over: technique, Figure: s, Target: harness.AtMost(2.5)})
 	}
 	return c
 }
@@ -110,17 +108,11 @@ func stop() harness.Case {
 			c.Loads = append(c.Loads, name)
 			ms := l.call.Seconds() * 1e3
 			for _, way := range c.Ways[1:] {
-				c.Claims = append(
-					c.Claims,
-					harness.Claim{
-						Load: name, Way: way, Figure: "longest stop", Target: harness.AtMost(1 + ms),
-						Unit: " ms",
-					},
-					harness.Claim{
-						Load: name, Way: way, Figure: "timer late", Target: harness.AtMost(10 + ms),
-						Unit: " ms",
-					},
-				)
+				stop := harness.Claim{Load: name, Way: way, Unit: " ms"}
+				late := stop
+				stop.Figure, stop.Target = "longest stop", harness.AtMost(1+ms)
+				late.Figure, late.Target = "timer late", harness.AtMost(10+ms)
+				c.Claims = append(c.Claims, stop, late)
 			}
 		}
 	}
@@ -247,10 +239,11 @@ func listening(ctx context.Context, srv *harness.Child, log string) (addr string
 }
 
 func take(r *harness.Run, log, result string) error {
-	client, err := harness.ReadLoad(result)
+	run, err := harness.ReadRun(result)
 	if err != nil {
 		return err
 	}
+	client := run.Load
 	if ok := client.Statuses[200]; ok != client.Requests() {
 		return fmt.Errorf("of %d requests %d were answered with 200", client.Requests(), ok)
 	}

@@ -136,6 +136,10 @@ func ratio(load, way, figure, over string, target harness.Target) harness.Claim 
 	return harness.Claim{Load: load, Way: way, Figure: figure, Over: over, Target: target}
 }
 
+func minus(load, way, figure, other string, target harness.Target, unit string) harness.Claim {
+	return harness.Claim{Load: load, Way: way, Figure: figure, Minus: other, Target: target, Unit: unit}
+}
+
 // kept claims that no request failed or overlapped a collection.
 func kept(load, way string) []harness.Claim {
 	return []harness.Claim{
@@ -367,10 +371,9 @@ func helloGroup() group {
 	}
 	for _, way := range []string{guard, auto} {
 		g.Claims = append(g.Claims,
-			ratio("hello", way, "p99", gcigo, harness.AtMost(1)), ratio("hello", way, "peak MB", gcigo,
-				harness.AtMost(1)),
-			// A refused request has failed.
-			harness.Claim{Load: "hello", Way: way, Figure: "failed", Minus: gcigo, Target: harness.AtMost(0)})
+			ratio("hello", way, "p99", gcigo, harness.AtMost(1)),
+			ratio("hello", way, "peak MB", gcigo, harness.AtMost(1)),
+			minus("hello", way, "failed", gcigo, harness.AtMost(0), "")) // a refused request has failed
 	}
 	return g
 }

@@ -63,9 +63,7 @@ func grpcGroup() group {
 			harness.Claim{Load: forced, Way: way, Figure: "last call ms", Target: harness.AtMost(5), Unit: " ms"})
 	}
 	g.Claims = append(g.Claims,
-		harness.Claim{
-			Load: forced, Way: withStreams, Figure: "drain ms", Minus: gated, Target: harness.AtMost(5), Unit: " ms",
-		},
+		minus(forced, withStreams, "drain ms", gated, harness.AtMost(5), " ms"),
 		harness.None(withStreams, forced, "broken streams"), harness.None(noTurns, forced, "failed"))
 	return g
 }

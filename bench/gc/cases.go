@@ -6,16 +6,12 @@ package gc
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 
 	"evenkeel.dev/bench/harness"
-	"evenkeel.dev/gctrace"
-	"evenkeel.dev/loadgen"
 )
 
 // The study removed one needless allocation per item and request.
@@ -53,13 +49,6 @@ func Cases() []harness.Case {
 	}
 }
 
-type runFile struct {
-	Runs []struct {
-		Load *loadgen.Result
-		GC   *struct{ Summary gctrace.Summary }
-	}
-}
-
 func search(ctx context.Context, r *harness.Run) error {
 	evenkeel, err := r.Program(ctx, "cmd/evenkeel")
 	if err != nil {
@@ -85,18 +74,14 @@ func search(ctx context.Context, r *harness.Run) error {
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("evenkeel run: %w\n%s", err, text)
 	}
-	text, err := os.ReadFile(out)
+	run, err := harness.ReadRun(out)
 	if err != nil {
 		return err
 	}
-	var f runFile
-	if err := json.Unmarshal(text, &f); err != nil {
-		return err
+	if run.GC == nil {
+		return fmt.Errorf("evenkeel run: %s has no collections", out)
 	}
-	if len(f.Runs) != 1 || f.Runs[0].Load == nil || f.Runs[0].GC == nil {
-		return fmt.Errorf("evenkeel run: %s has no run with a load and its collections", out)
-	}
-	load, gc := f.Runs[0].Load, f.Runs[0].GC.Summary
+	load, gc := run.Load, run.GC.Summary
 	r.Set(rate, load.Throughput())
 	r.Set(collections, float64(gc.Collections))
 	if gc.Collections > 0 {

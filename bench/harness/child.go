@@ -25,6 +25,7 @@ import (
 
 	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/examples/child"
+	"evenkeel.dev/gctrace"
 	"evenkeel.dev/loadgen"
 )
 
@@ -323,20 +324,24 @@ func (c *Child) settled(rest time.Duration) (int64, error) {
 	return machine.OwnBytes(c.Pid())
 }
 
-// ReadLoad reads the only run in a file that evenkeel load has written.
-func ReadLoad(file string) (*loadgen.Result, error) {
+// OwnRun is a run as evenkeel writes it.
+type OwnRun struct {
+	Load *loadgen.Result
+	GC   *struct{ Summary gctrace.Summary } // of evenkeel run
+}
+
+// ReadRun reads the only run in a file that evenkeel load or evenkeel run has written.
+func ReadRun(file string) (*OwnRun, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var f struct {
-		Runs []struct{ Load *loadgen.Result }
-	}
+	var f struct{ Runs []*OwnRun }
 	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, err
 	}
 	if len(f.Runs) != 1 || f.Runs[0].Load == nil {
 		return nil, fmt.Errorf("%s does not have one run with a load", file)
 	}
-	return f.Runs[0].Load, nil
+	return f.Runs[0], nil
 }

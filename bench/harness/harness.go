@@ -114,7 +114,7 @@ type Run struct {
 	Load      string             `json:"load,omitempty"`
 	Round     int                `json:"round"` // from 1
 	Values    map[string]float64 `json:"values,omitempty"`
-	Extra     map[string]any     `json:"extra,omitempty"`     // not for claims
+	Said      string             `json:"said,omitempty"`      // not for claims
 	Error     string             `json:"error,omitempty"`     // why it failed
 	Disturbed string             `json:"disturbed,omitempty"` // what else took the machine
 
@@ -130,13 +130,6 @@ func (r *Run) Set(figure string, value float64) {
 		r.Values = map[string]float64{}
 	}
 	r.Values[figure] = value
-}
-
-func (r *Run) Keep(name string, v any) {
-	if r.Extra == nil {
-		r.Extra = map[string]any{}
-	}
-	r.Extra[name] = v
 }
 
 // NotHere marks the error of a run that this machine cannot do. It is not a failure.

@@ -182,7 +182,7 @@ func TestRun(t *testing.T) {
 			}
 			r.Set("rate", r.Prepared["rate"])
 			r.Set("x", float64(r.Round))
-			r.Keep("note", r.Load)
+			r.Said = r.Load
 			return nil
 		},
 		Claims: []Claim{

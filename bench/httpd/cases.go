@@ -99,9 +99,7 @@ var groups = []group{
 	{
 		name: "tls", what: "CPU and latency of a small answer over TLS, 100 connections, next to net/http",
 		ways: ours, figures: latencies,
-		loads: []load{
-			{name: "hello", conns: 100, tls: true, claims: cpuAtMost(1)},
-		},
+		loads: []load{{name: "hello", conns: 100, tls: true, claims: cpuAtMost(1)}},
 	},
 	{
 		name: "burst", what: "8,192 connections at once, each with one request, next to net/http",
@@ -320,12 +318,10 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 			return err
 		}
 	}
-	if err := r.Take(cl, warmup+r.Length); err != nil {
-		return err
-	}
-	if r.Values["gone"] > 0 {
+	err = r.Take(cl, warmup+r.Length)
+	if srv.Ended() {
 		_, complaint := srv.Output()
 		return fmt.Errorf("the server ended under load: %s", strings.TrimSpace(complaint))
 	}
-	return nil
+	return err
 }

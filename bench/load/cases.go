@@ -82,11 +82,9 @@ func Cases() []harness.Case {
 		c := &cases[i]
 		c.Length = cmp.Or(c.Length, 5*time.Second)
 		for _, path := range c.Loads {
-			c.Claims = append(c.Claims,
-				harness.Claim{
-					Load: path, Way: evenkeel, Over: "vegeta", Figure: "p99",
-					Target: harness.Between(.85, 1.15),
-				})
+			near := harness.Between(.85, 1.15)
+			claim := harness.Claim{Load: path, Way: evenkeel, Over: "vegeta", Figure: "p99", Target: near}
+			c.Claims = append(c.Claims, claim)
 		}
 	}
 	return cases
@@ -159,10 +157,8 @@ func stallCase() harness.Case {
 	for _, q := range slices.Sorted(maps.Keys(quantiles)) {
 		c.Figures = append(c.Figures, off(q))
 		for _, way := range c.Ways[1:] {
-			c.Claims = append(c.Claims, harness.Claim{
-				Way: way, Figure: off(q), Target: harness.Between(-5, 5),
-				Unit: "%",
-			})
+			claim := harness.Claim{Way: way, Figure: off(q), Target: harness.Between(-5, 5), Unit: "%"}
+			c.Claims = append(c.Claims, claim)
 		}
 	}
 	run := with(func(t *target) {

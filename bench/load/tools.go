@@ -98,11 +98,11 @@ func (t *target) evenkeel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	res, err := harness.ReadLoad(file)
+	run, err := harness.ReadRun(file)
 	if err != nil {
 		return err
 	}
-	return t.takeResult(res, cpu)
+	return t.takeResult(run.Load, cpu)
 }
 
 var (
@@ -260,15 +260,10 @@ func (t *target) loadgen(ctx context.Context) error {
 		o.Connections, _ = strconv.Atoi(connections)
 	}
 	var before time.Duration
-	var err error
-	o.OnMeasure = func() { before, err = machine.CPUTime(os.Getpid()) }
-	res, merr := t.Measure(ctx, o)
-	if err := errors.Join(merr, err); err != nil {
-		return err
-	}
-	after, err := machine.CPUTime(os.Getpid())
+	o.OnMeasure = func() { before = machine.OwnTime() }
+	res, err := t.Measure(ctx, o)
 	if err != nil {
 		return err
 	}
-	return t.takeResult(res, after-before)
+	return t.takeResult(res, machine.OwnTime()-before)
 }

@@ -225,7 +225,7 @@ func assertsCase() harness.Case {
 				return noRequests(r, err)
 			}
 			named := v.Named && v.Causes[0].Cause == reqtrace.CauseLock
-			r.Keep("said", v.Sentence)
+			r.Said = v.Sentence
 			r.Set("wrong", number(named != (r.Way == "held long")))
 			return nil
 		},

@@ -115,7 +115,7 @@ func wrong(res *harness.Result) {
 	for _, r := range res.Runs {
 		v := r.Values
 		if v["planted"] > v["right"] || v["held"] > v["holder right"] || v["named"] > 0 {
-			fmt.Fprintf(res.Out, "%s %s: %v\n", r.Way, r.Load, r.Extra["said"])
+			fmt.Fprintf(res.Out, "%s %s: %v\n", r.Way, r.Load, r.Said)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (s *suite) run(ctx context.Context, r *harness.Run) error {
 	}
 	v := &verdict.Verdict{}
 	if err != nil {
-		r.Keep("said", err.Error())
+		r.Said = err.Error()
 	} else {
 		v = verdict.Of(report)
 	}
@@ -167,7 +167,7 @@ func (s *suite) run(ctx context.Context, r *harness.Run) error {
 func (p *plant) judge(r *harness.Run, v *verdict.Verdict, report *reqtrace.Report) {
 	t, said := &p.truth, strings.Join(append([]string{v.Sentence}, v.LeftOut...), " ")
 	if said != "" {
-		r.Keep("said", said)
+		r.Said = said
 	}
 	first := verdict.NamedCause{}
 	if v.Named {
@@ -342,7 +342,7 @@ func (s *suite) compare(ctx context.Context, r *harness.Run) error {
 	if err != nil {
 		return noRequests(r, err)
 	}
-	r.Keep("said", c.Sentence)
+	r.Said = c.Sentence
 	r.Set("pairs", 1)
 	r.Set("named", number(c.Named))
 	r.Set("right", number(c.Named && c.Causes[0].Slow.More > 0 && slices.Contains(p.truth.causes, c.Causes[0].Cause) &&

@@ -73,7 +73,7 @@ func (c *client) beside(crowd string, conns int, warmup, length time.Duration) (
 	if err != nil {
 		return nil, err
 	}
-	if v["MB"] = float64(memory) / 1e6; memory == 0 && v["gone"] == 0 {
+	if v["MB"] = float64(memory) / 1e6; memory == 0 {
 		return nil, errors.New("the server's memory was not seen")
 	}
 	return v, nil
@@ -200,10 +200,8 @@ func (c *client) burst(conns int) (values, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &burst{client: c, asked: map[int32][]byte{}, to: &syscall.SockaddrInet4{
-		Port: to.Port,
-		Addr: [4]byte(to.IP.To4()),
-	}, start: time.Now()}
+	addr := &syscall.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}
+	b := &burst{client: c, asked: map[int32][]byte{}, to: addr, start: time.Now()}
 	if b.epoll, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
 		return nil, err
 	}
@@ -223,8 +221,8 @@ func (c *client) burst(conns int) (values, error) {
 	passed := time.Since(b.start)
 	c.failed.Add(int64(b.open))
 	own = machine.OwnTime() - own
-	used, gone, err := c.used(before)
-	return result(b.took, passed, used, own, gone), err
+	after, err := machine.CPUTime(c.pid)
+	return result(b.took, passed, after-before, own), err
 }
 
 type burst struct {
@@ -248,11 +246,8 @@ func (b *burst) begin() error {
 		return err
 	}
 	b.open++
-	return syscall.EpollCtl(b.epoll,
-		syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{
-			Fd:     int32(fd),
-			Events: syscall.EPOLLIN | syscall.EPOLLOUT | edges,
-		})
+	e := syscall.EpollEvent{Fd: int32(fd), Events: syscall.EPOLLIN | syscall.EPOLLOUT | edges}
+	return syscall.EpollCtl(b.epoll, syscall.EPOLL_CTL_ADD, fd, &e)
 }
 
 const edges = 1 << 31 // EPOLLET, which is negative in package syscall

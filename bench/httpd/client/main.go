@@ -25,7 +25,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"evenkeel.dev/bench/machine"
@@ -213,19 +212,10 @@ func (c *client) closed(conns int, rests, warmup, length time.Duration) (values,
 	}
 	own := machine.OwnTime()
 	time.Sleep(time.Until(until))
-	used, gone, err := c.used(before)
+	after, err := machine.CPUTime(c.pid)
 	own = machine.OwnTime() - own
 	running.Wait()
-	return result(slices.Concat(took...), length, used, own, gone), err
-}
-
-// used returns the server's CPU time since before, and whether the server has ended.
-func (c *client) used(before time.Duration) (cpu time.Duration, gone bool, err error) {
-	after, err := machine.CPUTime(c.pid)
-	if errors.Is(err, syscall.EINVAL) {
-		return 0, true, nil
-	}
-	return after - before, false, err
+	return result(slices.Concat(took...), length, after-before, own), err
 }
 
 func (c *client) hold(conns int) (values, error) {
@@ -252,11 +242,8 @@ func (c *client) hold(conns int) (values, error) {
 	return values{}, err
 }
 
-func result(took []time.Duration, passed, cpu, own time.Duration, gone bool) values {
+func result(took []time.Duration, passed, cpu, own time.Duration) values {
 	v := values{"client cores": own.Seconds() / passed.Seconds()}
-	if gone {
-		v["gone"] = 1
-	}
 	if len(took) == 0 {
 		return v
 	}
