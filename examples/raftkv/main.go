@@ -104,16 +104,13 @@ func (r *raftkv) prepare(log *slog.Logger) error {
 		return err
 	}
 	r.node = node
+	urls := map[string]string{}
+	for i, m := range members {
+		urls[etcdraft.ID(uint64(i)+1)] = m + "/raftgate"
+	}
 	r.member, err = raftgate.New(raftgate.Options{
 		Raft: etcdraft.New(node.Raft()), TransferTimeout: r.transfer,
-		Ask: raftgate.AskHTTP(nil, func(id string) string {
-			for i, m := range members {
-				if etcdraft.ID(uint64(i)+1) == id {
-					return m + "/raftgate"
-				}
-			}
-			return ""
-		}),
+		Ask: raftgate.AskHTTP(nil, func(id string) string { return urls[id] }),
 	})
 	return err
 }

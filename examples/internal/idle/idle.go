@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 )
 
 const dialers = 16 // at once
@@ -46,15 +45,10 @@ func resident() int64 {
 // Open opens n connections by dial. With an error it returns those that it has.
 func Open(ctx context.Context, n int, dial func(context.Context) (net.Conn, error)) ([]net.Conn, error) {
 	conns, failed := make([]net.Conn, n), make([]error, dialers)
-	var next atomic.Int64
 	var all sync.WaitGroup
 	for d := range failed {
 		all.Go(func() {
-			for ctx.Err() == nil && failed[d] == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
+			for i := d; i < n && ctx.Err() == nil && failed[d] == nil; i += dialers {
 				conns[i], failed[d] = dial(ctx)
 			}
 		})

@@ -151,7 +151,6 @@ type Gate struct {
 	Gate   *gcgate.Gate // nil without -gate
 	health *health.Handler
 	closes []func()
-	closed sync.Once
 }
 
 // start starts what the flags ask for, and tune has changed, unless that is nil. source names this
@@ -229,13 +228,12 @@ func (f *gateFlags) start(source string, log *slog.Logger, tune func(*gcgate.Opt
 	return g, nil
 }
 
-// Close stops the gate, and then what it used. Any goroutine may call it again.
+// Close stops the gate, and then what it used. A second call does nothing.
 func (g *Gate) Close() {
-	g.closed.Do(func() {
-		for _, c := range slices.Backward(g.closes) {
-			c()
-		}
-	})
+	for _, c := range slices.Backward(g.closes) {
+		c()
+	}
+	g.closes = nil
 }
 
 // register serves /health if -health asks for it, and the gate's page.

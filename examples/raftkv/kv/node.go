@@ -61,8 +61,7 @@ func Start(c Config) (*Node, error) {
 		n.voters.Voters = append(n.voters.Voters, uint64(id)+1)
 	}
 	first := &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
-		ConfState: n.voters, Index: new(uint64(1)),
-		Term: new(uint64(1)),
+		ConfState: n.voters, Index: new(uint64(1)), Term: new(uint64(1)),
 	}}
 	if err := n.storage.ApplySnapshot(first); err != nil {
 		return nil, err
