@@ -160,8 +160,9 @@ func controlOf(w way) way {
 		if args != nil {
 			list = args(s, i)
 		}
-		const most = 5 << 29 // below GOMEMLIMIT
-		warm := harness.Unless(s.Run, min(most, machine.Memory("MemAvailable")/8), 1<<20)
+		const most = 5 << 29                                           // below GOMEMLIMIT
+		available, _ := machine.Bytes("/proc/meminfo", "MemAvailable") // 0: not known
+		warm := harness.Unless(s.Run, min(most, available/8), 1<<20)
 		return append(list, "-warm", fmt.Sprint(warm>>20))
 	}
 	return w

@@ -185,7 +185,8 @@ func (w *writers) after(ctx context.Context, r *harness.Run) error {
 			}
 		}
 	}
-	var transfers, collections, without int64
+	var transfers int64
+	var collections, without uint64
 	for _, m := range w.members {
 		st, err := m.atRest(ctx)
 		if err != nil {
@@ -203,7 +204,7 @@ func (w *writers) after(ctx context.Context, r *harness.Run) error {
 	r.Set("transfers", float64(transfers))
 	r.Set(withoutTurn, float64(without))
 	r.Set("retries beyond transfers", float64(int64(w.group.Retried.Load())-transfers))
-	r.Set("transfers beyond a third", float64(3*transfers-collections)/3)
+	r.Set("transfers beyond a third", (3*float64(transfers)-float64(collections))/3)
 	return ctx.Err()
 }
 

@@ -199,20 +199,11 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 type stats struct {
-	Gate    *gateStats
+	Gate    *gcgate.Stats
 	Runtime struct{ Collections int64 }
 
 	Leader int // from 1; 0: none
 	Member struct{ Transfers int64 }
-}
-
-// gateStats is a part of [gcgate.Stats].
-type gateStats struct {
-	State                       gcgate.State
-	Collections                 map[string]int64 // by reason
-	WithoutTurn                 int64            // of them
-	Overlapped, OverlappedOther int64            // requests
-	Phases                      map[string]gcgate.Duration
 }
 
 func (r *replica) stats(ctx context.Context) (st stats, err error) {
@@ -306,7 +297,8 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) error {
 }
 
 func (s *system) count(before, after []stats) error {
-	var collections, overlapped, own int64
+	var collections, own int64
+	var overlapped uint64
 	for i, r := range s.replicas {
 		collections += after[i].Runtime.Collections - before[i].Runtime.Collections
 		if was, now := before[i].Gate, after[i].Gate; was != nil && now != nil {
@@ -382,7 +374,7 @@ func (s *system) announcements(ctx context.Context, now []stats) error {
 				late++
 			}
 		}
-		drained := now[i].Gate.Phases[gcgate.StateDraining.String()]
+		drained := now[i].Gate.Phases[gcgate.StateDraining]
 		draining.Count, draining.Total = draining.Count+drained.Count, draining.Total+drained.Total
 	}
 	s.Set("polls", float64(polls))

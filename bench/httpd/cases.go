@@ -36,17 +36,15 @@ type load struct {
 	kind, path string // -load, and what is asked for; default: closed, /hello
 	conns      int
 	tls, h2    bool
-	classic    bool   // TLS without ML-KEM, whose hello is a third as long
-	crowd      string // of beside
-	claims     claims
+	classic    bool            // TLS without ML-KEM, whose hello is a third as long
+	crowd      string          // of beside
+	claims     []harness.Claim // without a way: of all that are ours
 
 	// Of cores.
 	unix  bool
 	procs int // GOMAXPROCS of the server; 0: of the machine
 	rests time.Duration
 }
-
-type claims func(way, load string) []harness.Claim
 
 type group struct {
 	name, what string
@@ -87,7 +85,7 @@ var groups = []group{
 	closed("hello", "CPU and latency of a small answer", "/hello", cpuAtMost(.9)),
 	closed("json", "CPU and latency of an encoded answer", "/json", cpuAtMost(.9)),
 	closed("64k", "CPU and latency of an answer of 64 KiB", "/64k", cpuAtMost(.9)),
-	closed("sleep", "handlers that sleep for 1 ms", "/sleep", both(cpuAtMost(1.05), over(rate, harness.AtLeast(.95)))),
+	closed("sleep", "handlers that sleep for 1 ms", "/sleep", cpuAtMost(1.05, over(rate, harness.AtLeast(.95)))),
 	{
 		name: "cpu", what: "handlers that compute, 100 connections, next to net/http",
 		ways: all, figures: latencies,
@@ -135,28 +133,21 @@ var groups = []group{
 	},
 }
 
-func onCores(way, load string) []harness.Claim {
-	switch way {
-	case "2 loops":
-		return append(cpuAtMost(.9)(way, load),
-			harness.Claim{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(1)})
-	case "8 loops":
-		return []harness.Claim{
-			{Load: load, Way: way, Figure: busiest, Target: harness.AtMost(6), Unit: "%"},
-			{Load: load, Way: way, Figure: serial, Target: harness.AtMost(2), Unit: "%"},
-		}
-	}
-	return nil
+var onCores = []harness.Claim{
+	{Way: "2 loops", Over: control, Figure: perAsk, Target: harness.AtMost(.9)},
+	{Way: "2 loops", Over: control, Target: harness.NotSlower},
+	{Way: "2 loops", Over: control, Figure: rate, Target: harness.AtLeast(1)},
+	{Way: "8 loops", Figure: busiest, Target: harness.AtMost(6), Unit: "%"},
+	{Way: "8 loops", Figure: serial, Target: harness.AtMost(2), Unit: "%"},
 }
 
-func balanced(way, load string) []harness.Claim {
-	if way == "1 loop" {
-		return nil
-	}
-	return []harness.Claim{{Load: load, Way: way, Figure: uneven, Target: harness.AtMost(1.2)}}
+var balanced = []harness.Claim{
+	{Way: "2 loops", Figure: uneven, Target: harness.AtMost(1.2)},
+	{Way: "4 loops", Figure: uneven, Target: harness.AtMost(1.2)},
+	{Way: "8 loops", Figure: uneven, Target: harness.AtMost(1.2)},
 }
 
-func closed(name, what, path string, claims claims) group {
+func closed(name, what, path string, claims []harness.Claim) group {
 	return group{
 		name: name, what: what + ", next to net/http", ways: all, figures: latencies,
 		loads: []load{
@@ -169,46 +160,29 @@ func closed(name, what, path string, claims claims) group {
 func crowd(does string, conns int, most float64) load {
 	return load{
 		name: does, kind: "beside", conns: conns, crowd: does,
-		claims: func(way, load string) []harness.Claim {
-			return []harness.Claim{
-				{Load: load, Way: way, Over: control, Figure: memory, Target: harness.AtMost(most)},
-				{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(.9)},
-				{Load: load, Way: way, Over: control, Target: harness.NotSlower},
-			}
-		},
+		claims: []harness.Claim{over(memory, harness.AtMost(most)), over(rate, harness.AtLeast(.9)), notSlower},
 	}
 }
 
-func over(figure string, target harness.Target) claims {
-	return func(way, load string) []harness.Claim {
-		return []harness.Claim{{Load: load, Way: way, Over: control, Figure: figure, Target: target}}
-	}
+var notSlower = harness.Claim{Over: control, Target: harness.NotSlower}
+
+func over(figure string, target harness.Target) harness.Claim {
+	return harness.Claim{Over: control, Figure: figure, Target: target}
 }
 
 // HTTP/2 is net/http's
-var sameBytes = over(keeps, harness.AtMost(1.1))
+var sameBytes = []harness.Claim{over(keeps, harness.AtMost(1.1))}
 
-func both(a, b claims) claims {
-	return func(way, load string) []harness.Claim { return slices.Concat(a(way, load), b(way, load)) }
+func cpuAtMost(most float64, more ...harness.Claim) []harness.Claim {
+	return append([]harness.Claim{over(perAsk, harness.AtMost(most)), notSlower}, more...)
 }
 
-func cpuAtMost(most float64) func(way, load string) []harness.Claim {
-	return both(over(perAsk, harness.AtMost(most)), func(way, load string) []harness.Claim {
-		return []harness.Claim{{Load: load, Way: way, Over: control, Target: harness.NotSlower}}
-	})
+func bytesAtMost(most float64) []harness.Claim {
+	return []harness.Claim{{Figure: keeps, Target: harness.AtMost(most), Unit: " B"}}
 }
 
-func bytesAtMost(most float64) claims {
-	return func(way, load string) []harness.Claim {
-		return []harness.Claim{{Load: load, Way: way, Figure: keeps, Target: harness.AtMost(most), Unit: " B"}}
-	}
-}
-
-func burstClaims(way, load string) []harness.Claim {
-	return []harness.Claim{
-		{Load: load, Way: way, Figure: perAsk, Target: harness.AtMost(60), Unit: " µs"},
-		{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(1.5)},
-	}
+var burstClaims = []harness.Claim{
+	{Figure: perAsk, Target: harness.AtMost(60), Unit: " µs"}, over(rate, harness.AtLeast(1.5)),
 }
 
 func Cases() (list []harness.Case) {
@@ -224,7 +198,12 @@ func Cases() (list []harness.Case) {
 					continue
 				}
 				c.Claims = append(c.Claims, harness.None(way, l.name, noAnswer))
-				c.Claims = append(c.Claims, l.claims(way, l.name)...)
+				for _, claim := range l.claims {
+					if claim.Way == "" || claim.Way == way {
+						claim.Way, claim.Load = way, l.name
+						c.Claims = append(c.Claims, claim)
+					}
+				}
 			}
 		}
 		if g.cores {

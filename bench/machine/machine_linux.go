@@ -19,13 +19,6 @@ import (
 	"evenkeel.dev/examples/child"
 )
 
-// Memory returns a field of /proc/meminfo in bytes, or 0.
-func Memory(name string) int64 {
-	var kib int64
-	_, _ = fmt.Sscanf(Field("/proc/meminfo", name), "%d kB", &kib)
-	return kib << 10
-}
-
 // Field returns the value of a "name : value" line of a file of proc(5), or "".
 func Field(file, name string) string {
 	f, err := os.Open(file)
@@ -88,7 +81,12 @@ func PeakRSS(pid int) (int64, error) { return status(pid, "VmHWM") }
 func RSS(pid int) (int64, error) { return status(pid, "VmRSS") }
 
 func status(pid int, field string) (int64, error) {
-	kib, err := strconv.ParseInt(strings.TrimSuffix(Field(fmt.Sprintf("/proc/%d/status", pid), field), " kB"), 10, 64)
+	return Bytes(fmt.Sprintf("/proc/%d/status", pid), field)
+}
+
+// Bytes returns the value of a line of a file of proc(5) that is in kB.
+func Bytes(file, name string) (int64, error) {
+	kib, err := strconv.ParseInt(strings.TrimSuffix(Field(file, name), " kB"), 10, 64)
 	return kib << 10, err
 }
 

@@ -99,11 +99,11 @@ func (c *client) gather(conns int, first func(*end) error) ([]*end, error) {
 	all := make([]*end, conns)
 	for i := range all {
 		e, err := c.dial()
-		if err == nil {
+		if err == nil && first != nil {
 			err = first(e)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("connection %d of the crowd: %w", i, err)
+			return nil, fmt.Errorf("connection %d: %w", i, err)
 		}
 		all[i] = e
 	}
@@ -126,7 +126,7 @@ func (c *client) idlers(conns int) (func(<-chan struct{}), error) {
 }
 
 func (c *client) silent(conns int) (func(<-chan struct{}), error) {
-	all, err := c.gather(conns, func(*end) error { return nil })
+	all, err := c.gather(conns, nil)
 	return kept(all), err
 }
 
@@ -151,12 +151,12 @@ func (c *client) trickle(conns int) (func(<-chan struct{}), error) {
 	}, err
 }
 
-// storm starts a short connection each millisecond, while fewer than most are open.
-func storm(most int, do func()) func(<-chan struct{}) {
+// resets starts a short connection each millisecond, while fewer than conns are open.
+func (c *client) resets(conns int) (func(<-chan struct{}), error) {
 	return func(end <-chan struct{}) {
 		var running sync.WaitGroup
 		defer running.Wait()
-		may := make(chan struct{}, most)
+		may := make(chan struct{}, conns)
 		for ticks := time.NewTicker(each); ; {
 			select {
 			case <-end:
@@ -165,23 +165,21 @@ func storm(most int, do func()) func(<-chan struct{}) {
 			}
 			select {
 			case may <- struct{}{}:
-				running.Go(func() { do(); <-may })
+				running.Go(func() { c.reset(); <-may })
 			default:
 			}
 		}
-	}
+	}, nil
 }
 
-func (c *client) resets(conns int) (func(<-chan struct{}), error) {
-	return storm(conns, func() {
-		e, err := c.dial()
-		if err != nil {
-			return
-		}
-		_, _ = e.Write(c.request)
-		_ = e.Conn.(*net.TCPConn).SetLinger(0)
-		_ = e.Close()
-	}), nil
+func (c *client) reset() {
+	e, err := c.dial()
+	if err != nil {
+		return
+	}
+	_, _ = e.Write(c.request)
+	_ = e.Conn.(*net.TCPConn).SetLinger(0)
+	_ = e.Close()
 }
 
 const (

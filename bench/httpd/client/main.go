@@ -175,13 +175,12 @@ func (c *client) askHTTP2(e *end) error {
 }
 
 func (c *client) closed(conns int, rests, warmup, length time.Duration) (values, error) {
-	ends := make([]*end, conns)
-	for i := range ends {
-		var err error
-		if ends[i], err = c.dial(); err != nil {
-			return nil, err
-		}
-		defer ends[i].Close()
+	ends, err := c.gather(conns, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range ends {
+		defer e.Close()
 	}
 	from := time.Now().Add(warmup)
 	until := from.Add(length)
