@@ -106,7 +106,7 @@ func idle(ctx context.Context, r *harness.Run, w way) error {
 	var switched [2]int64
 	pid := s.replicas[0].Pid()
 	for i, wait := range []time.Duration{r.Warmup, r.Length} {
-		if err := pause(ctx, wait); err != nil {
+		if err := harness.Wait(ctx, wait); err != nil {
 			return err
 		}
 		if cpu[i], err = machine.CPUTime(pid); err != nil {

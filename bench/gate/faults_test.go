@@ -169,7 +169,7 @@ func (f *faulty) breakAll(ctx context.Context, faults []fault) error {
 
 // wait pauses, in a quick run for a fiftieth of the time.
 func (f *faulty) wait(ctx context.Context, d time.Duration) error {
-	return pause(ctx, harness.Unless(f.Run, d, d/50))
+	return harness.Wait(ctx, harness.Unless(f.Run, d, d/50))
 }
 
 // awaitCollecting asks a replica to collect, and returns it when it does, or after a time.
@@ -189,7 +189,7 @@ func (f *faulty) awaitCollecting(ctx context.Context) (i int) {
 			f.hit++
 			break
 		}
-		if pause(ctx, 2*time.Millisecond) != nil {
+		if harness.Wait(ctx, 2*time.Millisecond) != nil {
 			break
 		}
 	}
@@ -346,7 +346,7 @@ func (t *resends) RoundTrip(req *http.Request) (*http.Response, error) {
 			resp.Body.Close()
 		}
 		t.n.Add(1)
-		if err := pause(req.Context(), resendPause); err != nil {
+		if err := harness.Wait(req.Context(), resendPause); err != nil {
 			return nil, err
 		}
 	}

@@ -118,7 +118,7 @@ func talk(ctx context.Context, to testpb.TestServiceClient) {
 			break
 		}
 		if _, err = stream.Recv(); err == nil {
-			err = pause(ctx, streamEvery)
+			err = harness.Wait(ctx, streamEvery)
 		}
 	}
 }

@@ -129,11 +129,11 @@ func stallFollowers(ctx context.Context, members []*replica) {
 		if f.Signal(syscall.SIGSTOP) != nil {
 			return
 		}
-		_ = pause(ctx, stallFor) // it has to continue in any case
+		_ = harness.Wait(ctx, stallFor) // it has to continue in any case
 		if f.Signal(syscall.SIGCONT) != nil {
 			return
 		}
-		_ = pause(ctx, stallPause)
+		_ = harness.Wait(ctx, stallPause)
 	}
 }
 
@@ -213,7 +213,7 @@ func (r *replica) atRest(ctx context.Context) (st stats, err error) {
 		if st, err = r.stats(ctx); err != nil || !st.collects() || time.Now().After(end) {
 			return st, err
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := harness.Wait(ctx, 20*time.Millisecond); err != nil {
 			return st, err
 		}
 	}
@@ -227,7 +227,7 @@ func has(ctx context.Context, url, want string) bool {
 		if got, err := harness.Get(ctx, url); err == nil && string(got) == want {
 			return true
 		}
-		if pause(ctx, 20*time.Millisecond) != nil {
+		if harness.Wait(ctx, 20*time.Millisecond) != nil {
 			return false
 		}
 	}

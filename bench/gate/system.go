@@ -193,11 +193,6 @@ func (s *system) programOf(ctx context.Context) (string, error) {
 	return s.Program(ctx, cmp.Or(s.way.program, "examples/msgpush"))
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	harness.Wait(ctx, d)
-	return context.Cause(ctx)
-}
-
 type stats struct {
 	Gate    *gcgate.Stats
 	Runtime struct{ Collections int64 }
@@ -293,7 +288,14 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.count(before, after), s.counted(ctx, after))
+	err = s.count(before, after)
+	if s.way.counts {
+		err = errors.Join(err, s.announcements(ctx, after))
+	}
+	if s.caller != nil {
+		err = errors.Join(err, s.caller.after(ctx, s.Run))
+	}
+	return err
 }
 
 func (s *system) count(before, after []stats) error {
@@ -318,18 +320,6 @@ func (s *system) count(before, after []stats) error {
 	return nil
 }
 
-func (s *system) counted(ctx context.Context, now []stats) error {
-	if s.way.counts {
-		if err := s.announcements(ctx, now); err != nil {
-			return err
-		}
-	}
-	if s.caller == nil {
-		return nil
-	}
-	return s.caller.after(ctx, s.Run)
-}
-
 const forcedEvery = 50 * time.Millisecond
 
 func (s *system) collectTogether(ctx context.Context) {
@@ -339,7 +329,7 @@ func (s *system) collectTogether(ctx context.Context) {
 			asked.Go(func() { r.collect(ctx) })
 		}
 		asked.Wait()
-		_ = pause(ctx, rand.N(forcedEvery))
+		_ = harness.Wait(ctx, rand.N(forcedEvery))
 	}
 }
 

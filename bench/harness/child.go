@@ -193,13 +193,13 @@ func Get(ctx context.Context, url string) ([]byte, error) {
 	return b, err
 }
 
-// Wait waits for d, or until ctx ends. It reports whether ctx goes on.
-func Wait(ctx context.Context, d time.Duration) bool {
+// Wait waits for d. Its error says why ctx has ended before.
+func Wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
-		return false
+		return context.Cause(ctx)
 	case <-time.After(d):
-		return true
+		return nil
 	}
 }
 
@@ -270,13 +270,11 @@ func (c *Child) Until(ctx context.Context, what string, does func(context.Contex
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it does not "+what))
 	defer cancel()
 	for !does(ctx) {
-		select {
-		case <-c.Done():
+		if c.Ended() {
 			return errors.New("it ended, and did not " + what)
-		default:
 		}
-		if !Wait(ctx, 10*time.Millisecond) {
-			return context.Cause(ctx)
+		if err := Wait(ctx, 10*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return nil

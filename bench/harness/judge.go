@@ -91,9 +91,7 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 		Target: c.Target.String(), Verdict: c.Target.holds(from, to),
 	}
 	switch {
-	case len(xs) == 0:
-		f.Verdict = inconclusive
-	case len(xs) == 1 && c.Over != "":
+	case len(xs) == 0, len(xs) == 1 && c.Over != "":
 		f.Verdict = inconclusive
 	case len(xs) > 1:
 		f.Range = []float64{slices.Min(xs), slices.Max(xs)}
@@ -112,8 +110,7 @@ func (s *set) share(c Claim, hits, trials int) {
 	from, to := wilson(hits, trials)
 	s.add(figure{
 		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to},
-		Unit:   "%",
-		Target: c.Target.String(), Verdict: c.Target.holds(from, to),
+		Unit: "%", Target: c.Target.String(), Verdict: c.Target.holds(from, to),
 	})
 }
 

@@ -292,7 +292,7 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 		}
 		r.Set(keeps, bytes)
 	}
-	if g.cores && harness.Wait(ctx, warmup) {
+	if g.cores && harness.Wait(ctx, warmup) == nil {
 		if err := errors.Join(srv.Signal(syscall.SIGUSR2), r.Take(srv, 3*time.Second)); err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func Cases() []harness.Case {
 		},
 		{
 			Name: "load/grpc", What: "a closed loop of 50 workers over 2 connections, calling gRPC's health service",
-			Ways: []string{"ghz", loadgenCalls}, Claims: cheap(loadgenCalls, "ghz", 1, 1), Run: with(nil),
+			Ways: []string{"ghz", loadgenCalls}, Claims: cheap(loadgenCalls, "ghz", 1, 1), Run: with(func(*target) {}),
 		},
 	}
 	for i := range cases {
@@ -93,9 +93,7 @@ func Cases() []harness.Case {
 func with(set func(t *target)) func(context.Context, *harness.Run) error {
 	return func(ctx context.Context, r *harness.Run) error {
 		t := &target{Run: r, path: cmp.Or(r.Load, "/")}
-		if set != nil {
-			set(t)
-		}
+		set(t)
 		rpc := r.Way == "ghz" || r.Way == loadgenCalls
 		c, err := t.Start(ctx, harness.AnyCore, nil, "bench/load/server", fmt.Sprintf("-grpc=%v", rpc))
 		if err != nil {

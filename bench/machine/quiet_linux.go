@@ -38,8 +38,7 @@ func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) erro
 			return nil
 		}
 		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		case <-ctx.Done(): // the loop ends above
 		case <-time.After(time.Second):
 		}
 	}

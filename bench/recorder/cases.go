@@ -78,7 +78,7 @@ func (s *service) sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (s *service) slowEachSecond(ctx context.Context) {
-	for harness.Wait(ctx, time.Second) {
+	for harness.Wait(ctx, time.Second) == nil {
 		_ = s.sleep(ctx, 30*time.Millisecond)
 	}
 }
@@ -258,7 +258,7 @@ func snapshotsCase() harness.Case {
 				return err
 			}
 			for range 60 { // of a quick run, until there is a snapshot
-				if r.Way == most || len(took) > 0 || !harness.Wait(ctx, time.Second) {
+				if r.Way == most || len(took) > 0 || harness.Wait(ctx, time.Second) != nil {
 					break
 				}
 			}

@@ -82,7 +82,7 @@ func faultsCase() harness.Case {
 		removed := make(chan int, 1)
 		go func() {
 			n := 0
-			for ; r.Way == dirGone && harness.Wait(during, 5*time.Millisecond); n++ {
+			for ; r.Way == dirGone && harness.Wait(during, 5*time.Millisecond) == nil; n++ {
 				_ = os.RemoveAll(kept) // it may be written to at this moment
 			}
 			removed <- n
@@ -224,14 +224,14 @@ func wholeCase() harness.Case {
 					return err
 				}
 				for end := time.Now().Add(20 * time.Second); stats.Analyzed == before && time.Now().Before(end); {
-					if !harness.Wait(ctx, 50*time.Millisecond) {
+					if harness.Wait(ctx, 50*time.Millisecond) != nil {
 						return context.Cause(ctx)
 					}
 					if stats, err = s.stats(ctx); err != nil {
 						return err
 					}
 				}
-				if !harness.Wait(ctx, 1100*time.Millisecond) {
+				if harness.Wait(ctx, 1100*time.Millisecond) != nil {
 					return context.Cause(ctx)
 				}
 			}
@@ -266,12 +266,12 @@ func stopsCase() harness.Case {
 			every := harness.Unless(r, 6*time.Second, 3*time.Second)
 			end := s.during(ctx, s.load("/sleep?for=10ms", 1000, time.Hour)) // ten are under way at any time
 			for range harness.Unless(r, 4, 1) {
-				harness.Wait(ctx, every)
+				_ = harness.Wait(ctx, every)
 				err = errors.Join(err, s.Signal(syscall.SIGSTOP))
-				harness.Wait(ctx, stopped)
+				_ = harness.Wait(ctx, stopped)
 				err = errors.Join(err, s.Signal(syscall.SIGCONT))
 			}
-			harness.Wait(ctx, every) // the last one's analysis
+			_ = harness.Wait(ctx, every) // the last one's analysis
 			if err := errors.Join(err, end(), context.Cause(ctx)); err != nil {
 				return err
 			}
@@ -297,7 +297,7 @@ func (s *service) history(ctx context.Context) (*history.History, error) {
 
 // settled returns the history when it is known what became of all slow requests, or will not be.
 func (s *service) settled(ctx context.Context) (h *history.History, err error) {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end) && harness.Wait(ctx, 500*time.Millisecond); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && harness.Wait(ctx, 500*time.Millisecond) == nil; {
 		if h, err = s.history(ctx); err != nil {
 			return nil, err
 		}

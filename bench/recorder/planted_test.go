@@ -47,7 +47,7 @@ func plantedCase() harness.Case {
 			began := time.Now()
 			end := s.during(ctx, s.load("", 300, length))
 			seen := false
-			for time.Since(began) < length && harness.Wait(ctx, time.Second) {
+			for time.Since(began) < length && harness.Wait(ctx, time.Second) == nil {
 				if time.Since(began) < third || seen {
 					continue
 				}
@@ -63,7 +63,7 @@ func plantedCase() harness.Case {
 			if err := end(); err != nil {
 				return err
 			}
-			harness.Wait(ctx, 5*time.Second) // the last window's analysis
+			_ = harness.Wait(ctx, 5*time.Second) // the last window's analysis
 			h, err := s.settled(ctx)
 			if err != nil {
 				return err
@@ -215,7 +215,7 @@ func soakCase() harness.Case {
 		const looks = 60
 		taken := map[string][]float64{}
 		for range looks {
-			if !harness.Wait(ctx, r.Length/looks) {
+			if harness.Wait(ctx, r.Length/looks) != nil {
 				break
 			}
 			if err := s.look(ctx, taken); err != nil {

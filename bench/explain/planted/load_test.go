@@ -192,7 +192,7 @@ func (l *load) calls(o *loadgen.Options, c *program) (io.Closer, error) {
 
 // stopAndGo stops the program now and then, until ctx ends, as a machine does that stands still.
 func (l *load) stopAndGo(ctx context.Context, c *program) {
-	for l.freeze > 0 && harness.Wait(ctx, 500*time.Millisecond) {
+	for l.freeze > 0 && harness.Wait(ctx, 500*time.Millisecond) == nil {
 		if c.Signal(sys.SIGSTOP) != nil {
 			return
 		}
@@ -213,7 +213,7 @@ func (l *load) writeAndSync(ctx context.Context, dir string) {
 		return
 	}
 	defer f.Close()
-	for b := make([]byte, 64<<20); harness.Wait(ctx, 500*time.Millisecond); {
+	for b := make([]byte, 64<<20); harness.Wait(ctx, 500*time.Millisecond) == nil; {
 		if _, err := f.WriteAt(b, 0); err != nil || f.Sync() != nil {
 			return
 		}
@@ -222,7 +222,7 @@ func (l *load) writeAndSync(ctx context.Context, dir string) {
 
 // upload posts bodies that come in pieces, seven per second until ctx ends.
 func (l *load) upload(ctx context.Context, c *program) {
-	for l.uploads && harness.Wait(ctx, time.Second/7) {
+	for l.uploads && harness.Wait(ctx, time.Second/7) == nil {
 		go func() {
 			body, w := io.Pipe()
 			go func() {
