@@ -33,8 +33,7 @@ type Options struct {
 	Launch func(start func() error) error
 }
 
-// Child is a program that was started. Any goroutine may call its methods, and one at a time Line
-// and Await.
+// Child is a program that was started. Any goroutine may call its methods.
 type Child struct {
 	*proc.Process
 	Name  string         // of the program
@@ -88,8 +87,7 @@ func (c *Child) Await(ctx context.Context, ready *regexp.Regexp) (match string, 
 	}
 }
 
-// Line waits for the next line of standard output. Its error ends with what the process complains
-// about.
+// Line waits for the next line of standard output. One goroutine at a time may call it, or Await.
 func (c *Child) Line(ctx context.Context) (string, error) {
 	for {
 		ended := c.Ended() // before the look, because what it writes last is to be found

@@ -8,8 +8,6 @@
 //	go run ./echoserver -loops 4                 # on four cores
 //	go run ./echoserver -tls parked              # then: openssl s_client -connect 127.0.0.1:7000
 //	go run ./echoserver -tls parked -n 10000     # 10,000 connections of its own, then it ends
-//
-// README.md says more.
 package main
 
 import (

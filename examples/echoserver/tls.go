@@ -83,8 +83,7 @@ func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
 	return nil
 }
 
-// session is a connection. While it is parked, the goroutine in WaitIO owns it, otherwise the one
-// in serve.
+// session is a connection. A parked one belongs to the goroutine in WaitIO, others to serve's.
 type session struct {
 	handle *aio.Conn // these two: nil unless -tls parked
 	below  *parking

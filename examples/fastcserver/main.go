@@ -2,8 +2,6 @@
 // fastc:
 //
 //	go run ./fastcserver          # from examples/; then: curl 127.0.0.1:8080/blockcall/62/2
-//
-// README.md says more.
 package main
 
 import (

@@ -87,18 +87,15 @@ func (s *service) options(log *slog.Logger) gcgate.Options {
 }
 
 func (s *service) handler() http.Handler {
-	mux := http.NewServeMux()
 	if s.live == 0 {
-		mux.HandleFunc("/", hello)
-		return mux
+		return http.HandlerFunc(hello)
 	}
 	const size = 1024
 	kept := window.New("ptr", size, s.live<<20/size)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kept.Push(128)
 		hello(w, r)
 	})
-	return mux
 }
 
 func hello(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello, world\n") }

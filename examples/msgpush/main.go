@@ -36,8 +36,7 @@ func newService() service.Service {
 	return service.Service{
 		Name: "msgpush", Addr: "127.0.0.1:5100",
 		Flags: m.flags, Check: m.check, Prepare: m.prepare, Around: m.recorder.Around, Handler: m.handler,
-		Beside: beside,
-		Close:  m.recorder.Close,
+		Beside: beside, Close: m.recorder.Close,
 	}
 }
 

@@ -3,8 +3,6 @@
 //
 //	go run ./raftkv -id 1 -addr 127.0.0.1:5301 -gate      # and 2 on :5302, 3 on :5303, from examples/
 //	curl -X PUT -H 'Kv-Client: me' -H 'Kv-Seq: 1' -d hello http://127.0.0.1:5301/kv/a
-//
-// README.md has the flags.
 package main
 
 import (

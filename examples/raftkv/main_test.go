@@ -310,12 +310,12 @@ func testTransfers(t *testing.T, path string) {
 	values, written := stop()
 	g.check(values)
 	terms := g.term() - begin
-	retried, redirected := g.clients.Retried.Load(), g.clients.Redirected.Load()
+	retried := g.clients.Retried.Load()
 	g.stop()
 	most, all := g.collecting()
 	t.Logf("%d writes, %d collections (%d without a turn), %d at once, %d transfers, %d kept leading, %d terms, %d "+
-		"retried, %d redirected",
-		written, all, alone, most, transfers, kept, terms, retried, redirected)
+		"retried",
+		written, all, alone, most, transfers, kept, terms, retried)
 	if most > 1 && alone == 0 && terms <= transfers {
 		// An election on a busy machine may lose the turn that a leader gave.
 		t.Errorf("%d members collected at once", most)

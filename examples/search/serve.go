@@ -71,23 +71,16 @@ func parseFeeds(s string) (map[string]string, error) {
 		if urls[name] != "" {
 			return nil, fmt.Errorf("feed %q is given twice", name)
 		}
-		if err := checkURL(raw); err != nil {
+		u, err := url.Parse(raw)
+		if err == nil && (u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
+			err = fmt.Errorf("%q is not an address such as https://host/path.xml", raw)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("feed %q: %w", name, err)
 		}
 		urls[name] = raw
 	}
 	return urls, nil
-}
-
-func checkURL(raw string) error {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return err
-	}
-	if u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("%q is not an address such as https://host/path.xml", raw)
-	}
-	return nil
 }
 
 func (c *config) serve(ctx context.Context, ln net.Listener, _ io.Writer, log *slog.Logger) error {

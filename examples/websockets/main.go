@@ -4,8 +4,6 @@
 //
 //	go run ./websockets                  # from examples/: 10,000 connections in each way, then it ends
 //	go run ./websockets -serve parked    # then, elsewhere: websocat ws://127.0.0.1:7003/ws
-//
-// README.md says more.
 package main
 
 import (

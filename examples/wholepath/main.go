@@ -5,7 +5,6 @@
 //	go run ./wholepath -nethttp   # the same service, served by net/http alone
 //
 // The recorder's page is http://127.0.0.1:5201/debug/evenkeel/. demo.sh runs two behind HAProxy.
-// README.md says more.
 package main
 
 import (
@@ -133,8 +132,7 @@ func (p *program) handler() http.Handler {
 	return mux
 }
 
-// report filters each reading by a call of C that takes less than a microsecond, and keeps the last
-// ones.
+// report filters each reading by a call of C of less than a microsecond, and keeps the last ones.
 func (p *program) report(w http.ResponseWriter, _ *http.Request) {
 	filter := matrix.Take(order)
 	defer filter.Give()

@@ -10,8 +10,7 @@ import "sync"
 // MaxSize bounds the rows and columns of a matrix.
 const MaxSize = 512
 
-// Matrices are two factors, and where their product goes. One request owns them until it gives them
-// back.
+// Matrices are two factors, and where their product goes. One request owns them until Give.
 type Matrices struct {
 	A, B, Out []float64
 	size      int

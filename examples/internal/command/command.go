@@ -1,5 +1,4 @@
-// Package command is the frame of the examples: flags, signals, the log, exit codes and an HTTP
-// server.
+// Package command is the frame of the examples: flags, signals, log, exit codes, an HTTP server.
 package command
 
 import (
@@ -129,8 +128,7 @@ type Server struct {
 	First func()
 }
 
-// Serve answers on ln until ctx is done, then finishes what is under way. It logs where it listens,
-// with attrs.
+// Serve answers on ln until ctx is done, then finishes what is under way. It logs ln and attrs.
 func (s Server) Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
 	serve := s.By
 	if serve == nil {

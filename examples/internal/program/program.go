@@ -42,8 +42,7 @@ type Program struct {
 
 var listening = regexp.MustCompile(`msg=listening (?:addr=|url=http://)(\S+)`)
 
-// Start starts it on a free port and waits until it listens. path is os.Args[0] if TestMain calls
-// Main.
+// Start starts path, which is os.Args[0] after Main, on a free port, and waits until it listens.
 func Start(t *testing.T, path string, args ...string) *Program {
 	t.Helper()
 	c, err := child.Start(t.Context(),

@@ -15,8 +15,6 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-const stopTimeout = 10 * time.Second
-
 // Flags has defaults in Admin and Options before Register.
 type Flags struct {
 	Admin   string
@@ -89,7 +87,7 @@ func (f *Flags) Close() {
 	if f.Recorder == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := f.Recorder.Stop(ctx); err != nil {
 		f.log.Warn("the recorder's end", "error", err)

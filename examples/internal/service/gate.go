@@ -26,8 +26,6 @@ import (
 	"evenkeel.dev/gcgate/httpgate"
 )
 
-const stopTimeout = 5 * time.Second
-
 type gateFlags struct {
 	set     *flag.FlagSet
 	on      bool
@@ -219,7 +217,7 @@ func (f *gateFlags) start(source string, log *slog.Logger, tune func(*gcgate.Opt
 	}
 	g.Gate = gate
 	g.closes = append(g.closes, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if err := gate.Stop(ctx); err != nil {
 			log.Warn("the gate does not stop in time; a peer may think that this process is away", "error", err)
@@ -265,9 +263,6 @@ func (g *Gate) Stats() any {
 	return g.Gate.Stats()
 }
 
-// eventsAhead is how many events may wait for the disk.
-const eventsAhead = 1024
-
 type event struct {
 	Time   time.Time    `json:"t"`
 	Source string       `json:"source"`
@@ -280,7 +275,7 @@ func (g *Gate) writeEvents(name, source string) (add func(gcgate.Event), err err
 	if err != nil {
 		return nil, err
 	}
-	queue := make(chan gcgate.Event, eventsAhead)
+	queue := make(chan gcgate.Event, 1024) // which wait for the disk
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		enc := json.NewEncoder(file)

@@ -29,34 +29,33 @@ type Service struct {
 	Tune   func(*gcgate.Options)                  // changes what the flags ask for
 	Around func(http.Handler) http.Handler        // goes around the gate
 	Serve  func(*http.Server, net.Listener) error // default: net/http's own
+
+	gate gateFlags
 }
 
 func (s Service) Command() command.Command {
-	var gate gateFlags
 	return command.Command{
 		Name: s.Name, Addr: s.Addr,
 		Flags: func(fs *flag.FlagSet) {
 			s.Flags(fs)
-			gate.register(fs)
+			s.gate.register(fs)
 		},
 		Check: func() error {
 			if err := s.Check(); err != nil {
 				return err
 			}
-			return gate.check()
+			return s.gate.check()
 		},
-		Listen: func(ctx context.Context, ln net.Listener, _ io.Writer, log *slog.Logger) error {
-			return s.serve(ctx, ln, &gate, log)
-		},
+		Listen: s.serve,
 	}
 }
 
-func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateFlags, log *slog.Logger) error {
+func (s *Service) serve(ctx context.Context, ln net.Listener, _ io.Writer, log *slog.Logger) error {
 	if err := s.Prepare(log); err != nil {
 		return err
 	}
 	defer s.Close()
-	g, err := flags.start(ln.Addr().String(), log, s.Tune)
+	g, err := s.gate.start(ln.Addr().String(), log, s.Tune)
 	defer g.Close()
 	if err != nil {
 		return err

@@ -23,8 +23,7 @@ type Group struct {
 
 	AttemptTimeout time.Duration // of one attempt to write; 0: 1 s
 
-	Redirected atomic.Uint64 // refused by a member that no longer led
-	Retried    atomic.Uint64 // sent again because the outcome was not known
+	Retried atomic.Uint64 // sent again because the outcome was not known
 
 	leader atomic.Int64 // index
 }
@@ -52,11 +51,8 @@ func (c *Client) Put(ctx context.Context, key, value string) error {
 		next := (at + 1) % int64(len(g.Members))
 		if leader == "" {
 			g.Retried.Add(1)
-		} else {
-			g.Redirected.Add(1)
-			if i := slices.Index(g.Members, leader); i >= 0 {
-				next = int64(i)
-			}
+		} else if i := slices.Index(g.Members, leader); i >= 0 {
+			next = int64(i)
 		}
 		g.leader.CompareAndSwap(at, next)
 	}

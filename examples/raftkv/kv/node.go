@@ -180,8 +180,7 @@ type elsewhere struct{ leader uint64 }
 
 func (e elsewhere) Error() string { return fmt.Sprintf("member %d leads", e.leader) }
 
-// write returns when the write is applied here. A transfer of the leadership refuses proposals,
-// which are made again.
+// write returns when the write is applied here. It proposes again what a transfer refuses.
 func (n *Node) write(ctx context.Context, c command) error {
 	data, err := json.Marshal(c)
 	if err != nil {

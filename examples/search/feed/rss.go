@@ -74,8 +74,7 @@ func Parse(r io.Reader) ([]Item, error) {
 	}
 }
 
-// The fields of entry are lists because encoding/xml ignores namespaces: <media:title> would
-// overwrite <title>.
+// entry has lists because encoding/xml ignores namespaces: <media:title> would overwrite <title>.
 type entry struct {
 	Titles []element `xml:"title"`
 	Texts  []element `xml:"description"`
@@ -124,8 +123,7 @@ func plainText(s string, maxLen int) string {
 	return cut(s, maxLen)
 }
 
-// tag is a '<' that a letter, '/' or '!' follows, so that "2 < 3" stays. One that is never closed takes
-// the rest.
+// tag is a '<' before a letter, '/' or '!', so that "2 < 3" stays. Without a '>' it takes the rest.
 var tag = regexp.MustCompile(`<[/!A-Za-z][^>]*>?`)
 
 // cut shortens s, the ellipsis included, without splitting a rune.
