@@ -16,10 +16,10 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
-	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/run"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/cpuwatch"
+	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/tailstat"
 )

@@ -12,9 +12,9 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
-	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/run"
 	"evenkeel.dev/gcgate/client"
+	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
-	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/listeners"
+	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/loadgen"
 )
 
