@@ -99,7 +99,7 @@ func (s *server) look(raw syscall.RawConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed.Load() {
-		s.looks = time.AfterFunc(closedLook, func() { s.look(raw) })
+		time.AfterFunc(closedLook, func() { s.look(raw) })
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *server) fail(err error) {
 		s.accepting.failed = err
 	}
 	s.mu.Unlock()
-	_ = (*listener)(s).Close()
+	_ = s.Close()
 }
 
 // arrived takes a connection from the first loop. The loop does not wait for the user's ConnState.

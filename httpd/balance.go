@@ -72,7 +72,7 @@ func (s *server) balance() {
 	defer timer.Stop()
 	for {
 		select {
-		case <-s.finished:
+		case <-s.empty:
 			return
 		case <-timer.C:
 			timer.Reset(s.compare())

@@ -177,6 +177,10 @@ func (r control) Control(f func(fd uintptr)) error {
 	}
 }
 
+func (c *conn) opError(op string, err error) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+}
+
 // ProactorReadLimit implements proactor.Limiter, without mu.
 func (c *conn) ProactorReadLimit() int {
 	if c.loop().server.full() {

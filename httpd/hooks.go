@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -141,9 +142,9 @@ func (h *hooks) mayBeHTTP2(nc net.Conn) bool {
 }
 
 func (h *hooks) base(ln net.Listener) context.Context {
-	l, ours := ln.(*listener)
+	s, ours := ln.(*server)
 	if ours {
-		ln = l.real
+		ln = s.real
 	} else {
 		wrapping.Lock()
 		h.stays = true
@@ -173,7 +174,7 @@ func (h *hooks) mark(ctx context.Context) {
 	}
 }
 
-func (h *hooks) state(c *conn, to http.ConnState) {
+func (h *hooks) state(c net.Conn, to http.ConnState) {
 	if h.connState != nil {
 		h.connState(c, to)
 	}
@@ -198,9 +199,7 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 			}
 			nc = c
 		}
-		if h.connState != nil {
-			h.connState(nc, to)
-		}
+		h.state(nc, to)
 		return
 	}
 	l := w.loop
@@ -276,10 +275,7 @@ func (h *hooks) contextOf(w *worker, c *conn) context.Context {
 }
 
 func (h *hooks) headerTimeout() time.Duration {
-	if h.srv.ReadHeaderTimeout != 0 {
-		return h.srv.ReadHeaderTimeout
-	}
-	return h.srv.ReadTimeout
+	return cmp.Or(h.srv.ReadHeaderTimeout, h.srv.ReadTimeout)
 }
 
 func (h *hooks) handshakeTimeout() (d time.Duration) {

@@ -2,8 +2,8 @@ package httpd
 
 import (
 	"bytes"
-	"net"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -85,10 +85,7 @@ func (l *loop) expired(c *conn) {
 		return
 	}
 	l.counts.HeaderTimeouts++
-	c.fail(&net.OpError{
-		Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(),
-		Err: os.ErrDeadlineExceeded,
-	})
+	c.fail(c.opError("read", os.ErrDeadlineExceeded))
 }
 
 // hold keeps a connection that has sent part of a header parked, or returns false if a worker may
@@ -124,16 +121,13 @@ func (l *loop) endIdle() {
 			c.end()
 		}
 	}
-	var fresh []*conn
-	for _, c := range l.work.ready {
-		if c.served || closed {
+	l.work.ready = slices.DeleteFunc(l.work.ready, func(c *conn) bool {
+		ends := c.served || closed
+		if ends {
 			c.end()
-		} else {
-			fresh = append(fresh, c)
 		}
-	}
-	l.work.ready = fresh
-	clear(l.work.few[:])
+		return ends
+	})
 	for _, w := range l.work.idle {
 		w.wake()
 	}

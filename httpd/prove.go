@@ -102,7 +102,7 @@ func (p *proof) run() error {
 func (p *proof) serve(srv *http.Server) error {
 	p.accepted = make(chan net.Conn)
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve((*proofListener)(p)) }()
+	go func() { ended <- srv.Serve(p) }()
 	defer func() {
 		close(p.accepted)
 		<-ended
@@ -151,18 +151,17 @@ func (p *proof) handle(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-type proofListener proof
-
-func (l *proofListener) Accept() (net.Conn, error) {
-	if nc, ok := <-l.accepted; ok {
+// Accept, Close and Addr make p the listener of its http.Server.
+func (p *proof) Accept() (net.Conn, error) {
+	if nc, ok := <-p.accepted; ok {
 		return nc, nil
 	}
 	return nil, net.ErrClosed
 }
 
-func (*proofListener) Close() error { return nil }
+func (*proof) Close() error { return nil }
 
-func (*proofListener) Addr() net.Addr { return &net.UnixAddr{Net: "memory"} }
+func (*proof) Addr() net.Addr { return &net.UnixAddr{Net: "memory"} }
 
 // observed is a connection in memory. It follows the phases of a worker, and knows the bytes of
 // each request.

@@ -49,30 +49,31 @@ func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Opt
 }
 
 func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, config *tls.Config) error {
+	defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
 	o, err := o.normal(srv)
 	if err != nil {
 		_ = ln.Close()
 		return err
 	}
 	if p := srv.Protocols; p != nil && !p.HTTP1() { // a worker would be refused
-		return alone(ctx, srv, ln, config)
+		return alone(srv, ln, config)
 	}
 	if err := prove(); err != nil {
 		unproven.Do(func() {
 			o.Logger.Warn("httpd: net/http of this Go release is not as expected, so it serves without httpd; "+
 				"update evenkeel.dev", "go", runtime.Version(), "reason", err)
 		})
-		return alone(ctx, srv, ln, config)
+		return alone(srv, ln, config)
 	}
 	s := &server{
 		real: ln, config: config, log: o.Logger, start: time.Now(), bounds: o,
-		alive: map[*worker]struct{}{}, finished: make(chan struct{}),
+		alive: map[*worker]struct{}{}, empty: make(chan struct{}),
 	}
 	s.needed.L, s.ended.L = &s.mu, &s.mu
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
 	s.first, err = s.newLoop()
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
-		return alone(ctx, srv, ln, config)
+		return alone(srv, ln, config)
 	}
 	if err != nil {
 		_ = ln.Close()
@@ -82,29 +83,23 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	s.hooks = wrap(srv, o.Logger)
 	s.hooks.addServe(s)
 	defer s.hooks.endServe(s)
-	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
-	defer stop()
-	err = srv.Serve((*listener)(s)) // returns when the listener was closed
-	_ = (*listener)(s).Close()
+	err = srv.Serve(s) // returns when the listener was closed
+	_ = s.Close()
 	s.await()
-	close(s.finished)
 	s.balancing.Wait()
 	s.awaitWorkers()
-	s.stopTimers()
 	return err
 }
 
-func alone(ctx context.Context, srv *http.Server, ln net.Listener, config *tls.Config) error {
-	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
-	defer stop()
+func alone(srv *http.Server, ln net.Listener, config *tls.Config) error {
 	if config != nil {
 		ln = tls.NewListener(ln, config)
 	}
 	return srv.Serve(ln)
 }
 
-// server is what one Serve has. Its first loop accepts. A connection has one loop at a time, and
-// goes round in it like this:
+// server is what one Serve has, and the listener from which net/http accepts workers. Its first
+// loop accepts connections. A connection has one loop at a time, and goes round in it like this:
 //
 //	aio -> arrived -> serveConn -> park  <---------------------------- release
 //	                                |                                    ^
@@ -135,7 +130,7 @@ type server struct {
 	guarded atomic.Bool  // the guard is there, or asked for. Set under mu
 
 	balancing sync.WaitGroup // balance. It is added to under mu, unless over
-	finished  chan struct{}  // closed when all but hijacked connections have ended
+	empty     chan struct{}  // closed when Serve waits and only hijacked connections are left
 
 	mu        sync.Mutex // guards the rest
 	loops     []*loop    // only added to
@@ -150,9 +145,8 @@ type server struct {
 	others   []net.Conn           // without a descriptor: net/http serves them
 	running  int                  // calls of the user's ConnState that are due
 	ended    sync.Cond            // a connection ended, or the listener is closed
-	empty    chan struct{}        // closed when only hijacked connections are left; nil: Serve does not wait
+	awaited  bool                 // Serve waits for empty
 	over     bool                 // empty is closed
-	looks    *time.Timer          // of look
 	refused  time.Time            // when a loop could not begin; belongs to balance
 	needed   sync.Cond            // Accept has something to return
 	asking   []*loop              // need a worker
@@ -176,7 +170,7 @@ func (s *server) full() bool { return s.memory.Load() >= s.bounds.MaxBytes }
 // await returns when only hijacked connections are left. The watchers end with the last of these.
 func (s *server) await() {
 	s.mu.Lock()
-	s.empty = make(chan struct{})
+	s.awaited = true
 	s.checkEmpty()
 	s.mu.Unlock()
 	<-s.empty
@@ -219,22 +213,6 @@ func (s *server) live(w *worker, to http.ConnState) {
 	s.ended.Broadcast()
 }
 
-func (s *server) stopTimers() {
-	s.mu.Lock()
-	timers := []*time.Timer{s.looks}
-	s.mu.Unlock()
-	for _, l := range s.all() {
-		l.mu.Lock()
-		timers = append(timers, l.work.decays, l.expiry.timer)
-		l.mu.Unlock()
-	}
-	for _, t := range timers {
-		if t != nil {
-			t.Stop()
-		}
-	}
-}
-
 // sinceStart returns t as time since the server's start, or 0 for none.
 func (s *server) sinceStart(t time.Time) time.Duration {
 	if t.IsZero() {
@@ -254,7 +232,7 @@ func (s *server) endOf(timeout time.Duration) time.Duration {
 // checkEmpty ends what waits for the last connection. The caller holds mu.
 func (s *server) checkEmpty() {
 	s.ended.Broadcast() // for the keeper
-	if s.empty == nil {
+	if !s.awaited {
 		return
 	}
 	if s.open == s.hijacked && s.running == 0 && !s.over {
@@ -297,11 +275,8 @@ func (s *server) endIdle() {
 	}
 }
 
-// listener is the server as net/http's Serve sees it. It accepts workers.
-type listener server
-
-func (l *listener) Accept() (net.Conn, error) {
-	s := (*server)(l)
+// Accept returns a worker, a stand-in, or a connection that net/http serves by itself.
+func (s *server) Accept() (net.Conn, error) {
 	if !s.begun { // not earlier, because srv may be shut down
 		s.begun = true
 		s.startAccepting()
@@ -339,8 +314,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return w, nil
 }
 
-func (l *listener) Close() error {
-	s := (*server)(l)
+func (s *server) Close() error {
 	s.mu.Lock()
 	first := !s.closed.Swap(true)
 	s.needed.Broadcast()
@@ -370,4 +344,4 @@ func (l *listener) Close() error {
 	return s.real.Close()
 }
 
-func (l *listener) Addr() net.Addr { return l.real.Addr() }
+func (s *server) Addr() net.Addr { return s.real.Addr() }

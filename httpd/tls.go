@@ -145,25 +145,22 @@ func (w wire) SetDeadline(t time.Time) error {
 }
 
 func (w wire) SetReadDeadline(t time.Time) error {
-	if real := w.real(); real != nil {
-		return real.SetReadDeadline(t)
-	}
-	l := w.conn.lock()
-	defer l.mu.Unlock()
-	if to := w.conn.worker; to != nil {
-		to.readUntil(t)
-	}
-	return nil
+	return w.until(t, net.Conn.SetReadDeadline, (*worker).readUntil)
 }
 
 func (w wire) SetWriteDeadline(t time.Time) error {
+	return w.until(t, net.Conn.SetWriteDeadline, (*worker).writeUntil)
+}
+
+// until sets a deadline of the connection past aio, or else of the worker.
+func (w wire) until(t time.Time, past func(net.Conn, time.Time) error, set func(*worker, time.Time)) error {
 	if real := w.real(); real != nil {
-		return real.SetWriteDeadline(t)
+		return past(real, t)
 	}
 	l := w.conn.lock()
 	defer l.mu.Unlock()
 	if to := w.conn.worker; to != nil {
-		to.writeUntil(t)
+		set(to, t)
 	}
 	return nil
 }

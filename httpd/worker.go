@@ -272,7 +272,7 @@ func (w *worker) read(p []byte) (int, error) {
 			return w.pad(p), nil
 		case late:
 			w.timedOut()
-			return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded}
+			return 0, c.opError("read", os.ErrDeadlineExceeded)
 		case len(c.in) > 0:
 			w.phase = inRequest
 			n := c.take(p)
@@ -286,7 +286,7 @@ func (w *worker) read(p []byte) (int, error) {
 			return 0, io.EOF
 		case c.err != nil:
 			w.setReadingHeader(false)
-			return 0, &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: c.err}
+			return 0, c.opError("read", c.err)
 		}
 		if !until.IsZero() {
 			d := time.Until(until)

@@ -26,7 +26,7 @@ func (w *worker) Write(p []byte) (int, error) {
 	}
 	n, err := w.conn.write(w, p)
 	if err != nil {
-		err = &net.OpError{Op: "write", Net: "tcp", Source: w.conn.LocalAddr(), Addr: w.conn.RemoteAddr(), Err: err}
+		err = w.conn.opError("write", err)
 	}
 	return n, err
 }

@@ -75,7 +75,7 @@ func init() {
 		return srv.Protocols != nil && !srv.Protocols.HTTP1()
 	}
 	http.HookServe = func(srv *http.Server, ln net.Listener) error {
-		_, own := ln.(*listener)
+		_, own := ln.(*server)
 		// Not a listener: from Go 1.27 on, x/net/http2 configures srv so.
 		_, config := ln.(interface{ HTTP2Config() http.HTTP2Config })
 		if own || config || alone(srv) {
