@@ -8,7 +8,6 @@ package aiosuite
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -246,9 +245,7 @@ func (b *Backend) Start(op *proactor.Op) bool {
 	case b.closed:
 		b.violation("Start after Close")
 	case op.Kind == proactor.ShutWrite:
-		if errno := fl.fd.socket.closeWrite(); errno != 0 {
-			op.Err = errno
-		}
+		op.Err = fl.fd.socket.closeWrite()
 		return true
 	case op.Kind <= proactor.Sendv && len(rest(op)) == 0:
 		b.violation("Start of an operation with nothing left to transfer")
@@ -296,9 +293,6 @@ func (b *Backend) move(fl *flight) bool {
 		}
 		rest := op.Rest()
 		fl.finish(fl.fd.socket.Recv(rest[:b.dice.some(len(rest), f.ShortRead)]))
-		if fl.n == 0 && fl.err == nil && fl.moved {
-			fl.err = io.EOF
-		}
 	}
 	return fl.moved
 }
@@ -311,10 +305,9 @@ func rest(op *proactor.Op) []byte {
 	return op.Rest()
 }
 
-func (fl *flight) finish(n int, errno syscall.Errno) {
-	fl.n, fl.moved = n, errno != syscall.EAGAIN
-	if errno != 0 && fl.moved {
-		fl.err = errno
+func (fl *flight) finish(n int, err error) {
+	if err != syscall.EAGAIN {
+		fl.n, fl.err, fl.moved = n, err, true
 	}
 }
 
@@ -328,14 +321,7 @@ func (b *Backend) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	if b.dice.hit(b.o.Faults.Spurious) {
 		return 0, syscall.EAGAIN
 	}
-	n, errno := f.socket.Recv(buf[:b.dice.some(len(buf), b.o.Faults.ShortRead)])
-	switch {
-	case errno != 0:
-		return 0, errno
-	case n == 0:
-		return 0, io.EOF
-	}
-	return n, nil
+	return f.socket.Recv(buf[:b.dice.some(len(buf), b.o.Faults.ShortRead)])
 }
 
 func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
@@ -354,11 +340,7 @@ func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
 	case b.dice.hit(b.o.Faults.NoBuffers):
 		return 0, syscall.ENOBUFS
 	}
-	n, errno := f.socket.Send(buf[:b.dice.some(len(buf), b.o.Faults.ShortWrite)])
-	if errno != 0 {
-		return 0, errno
-	}
-	return n, nil
+	return f.socket.Send(buf[:b.dice.some(len(buf), b.o.Faults.ShortWrite)])
 }
 
 func (b *Backend) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {

@@ -46,24 +46,20 @@ func (c *Conn) Read(buf []byte) (int, error) {
 	if len(buf) == 0 {
 		return 0, nil
 	}
-	n, err := c.wait("read", &c.readBy, func() (int, syscall.Errno) { return c.socket.Recv(buf) })
-	if n == 0 && err == nil {
-		err = io.EOF
-	}
-	return n, err
+	return c.wait("read", &c.readBy, func() (int, error) { return c.socket.Recv(buf) })
 }
 
 func (c *Conn) Write(buf []byte) (sent int, err error) {
 	for err == nil && sent < len(buf) {
 		var n int
-		n, err = c.wait("write", &c.writeBy, func() (int, syscall.Errno) { return c.socket.Send(buf[sent:]) })
+		n, err = c.wait("write", &c.writeBy, func() (int, error) { return c.socket.Send(buf[sent:]) })
 		sent += n
 	}
 	return sent, err
 }
 
 // wait repeats a call until it does not return EAGAIN.
-func (c *Conn) wait(op string, by *atomic.Int64, call func() (int, syscall.Errno)) (int, error) {
+func (c *Conn) wait(op string, by *atomic.Int64, call func() (int, error)) (int, error) {
 	for {
 		l := c.socket.link
 		l.mu.Lock()
@@ -73,31 +69,23 @@ func (c *Conn) wait(op string, by *atomic.Int64, call func() (int, syscall.Errno
 			return 0, &net.OpError{Op: op, Net: "aiotest", Err: net.ErrClosed}
 		}
 		var late <-chan time.Time
-		var timer *time.Timer
 		if at := by.Load(); at != 0 {
 			left := time.Until(time.Unix(0, at))
 			if left <= 0 {
 				return 0, &net.OpError{Op: op, Net: "aiotest", Err: os.ErrDeadlineExceeded}
 			}
-			timer = time.NewTimer(left)
-			late = timer.C
+			late = time.After(left)
 		}
-		n, errno := call()
-		if errno == syscall.EAGAIN {
+		switch n, err := call(); err {
+		case nil, io.EOF:
+			return n, err
+		case syscall.EAGAIN:
 			select {
 			case <-changed:
 			case <-late:
 			}
-		}
-		if timer != nil {
-			timer.Stop()
-		}
-		switch errno {
-		case 0:
-			return n, nil
-		case syscall.EAGAIN:
 		default:
-			return 0, &net.OpError{Op: op, Net: "aiotest", Err: os.NewSyscallError(op, errno)}
+			return 0, &net.OpError{Op: op, Net: "aiotest", Err: os.NewSyscallError(op, err)}
 		}
 	}
 }
@@ -170,8 +158,8 @@ type Socket struct {
 	fin        bool   // nothing follows in
 	sendClosed bool
 	reset      bool
-	err        syscall.Errno // for one call
-	refs       int           // descriptors. 0: closed
+	err        error // for one call
+	refs       int   // descriptors. 0: closed
 	notify     func()
 }
 
@@ -218,57 +206,60 @@ func (s *Socket) Watch(f func()) {
 func (s *Socket) Ready() (r proactor.Ready) {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
-	if len(s.in) > 0 || s.fin || s.reset || s.err != 0 {
+	if len(s.in) > 0 || s.fin || s.reset || s.err != nil {
 		r |= proactor.CanRead
 	}
-	if len(s.peer.in) < s.link.buffer || s.sendClosed || s.reset || s.err != 0 || s.peer.refs == 0 {
+	if len(s.peer.in) < s.link.buffer || s.sendClosed || s.reset || s.err != nil || s.peer.refs == 0 {
 		r |= proactor.CanWrite
 	}
-	if s.fin || s.reset || s.err != 0 {
+	if s.fin || s.reset || s.err != nil {
 		r |= proactor.Hup
 	}
 	return r
 }
 
-func (s *Socket) Recv(buf []byte) (n int, errno syscall.Errno) {
+// Recv returns io.EOF at the end.
+func (s *Socket) Recv(buf []byte) (n int, err error) {
 	s.change(func() bool {
 		switch {
 		case s.refs == 0:
-			errno = syscall.EBADF
+			err = syscall.EBADF
 		case len(s.in) > 0:
 			n = copy(buf, s.in)
 			s.in = s.in[n:]
-		case s.err != 0:
-			errno, s.err = s.err, 0
-		case !s.fin && !s.reset:
-			errno = syscall.EAGAIN
+		case s.err != nil:
+			err, s.err = s.err, nil
+		case s.fin || s.reset:
+			err = io.EOF
+		default:
+			err = syscall.EAGAIN
 		}
-		return errno != syscall.EAGAIN
+		return err != syscall.EAGAIN
 	})
-	return n, errno
+	return n, err
 }
 
-func (s *Socket) Send(buf []byte) (n int, errno syscall.Errno) {
+func (s *Socket) Send(buf []byte) (n int, err error) {
 	s.change(func() bool {
 		switch {
 		case s.refs == 0:
-			errno = syscall.EBADF
-		case s.err != 0:
-			errno, s.err = s.err, 0
+			err = syscall.EBADF
+		case s.err != nil:
+			err, s.err = s.err, nil
 		case s.sendClosed || s.reset:
-			errno = syscall.EPIPE
+			err = syscall.EPIPE
 		case s.peer.refs == 0: // sent before the refusal arrives
 			n = len(buf)
 			s.reset, s.err = true, syscall.EPIPE
 		case len(s.peer.in) >= s.link.buffer:
-			errno = syscall.EAGAIN
+			err = syscall.EAGAIN
 		default:
 			n = min(len(buf), s.link.buffer-len(s.peer.in))
 			s.peer.in = append(s.peer.in, buf[:n]...)
 		}
-		return errno != syscall.EAGAIN
+		return err != syscall.EAGAIN
 	})
-	return n, errno
+	return n, err
 }
 
 func (s *Socket) dup() {
@@ -291,16 +282,16 @@ func (s *Socket) Close() {
 	})
 }
 
-func (s *Socket) closeWrite() (errno syscall.Errno) {
+func (s *Socket) closeWrite() (err error) {
 	s.change(func() bool {
 		if s.reset {
-			errno = syscall.ENOTCONN
+			err = syscall.ENOTCONN
 			return false
 		}
 		s.sendClosed, s.peer.fin = true, true
 		return true
 	})
-	return errno
+	return err
 }
 
 func (s *Socket) abort() bool {

@@ -222,7 +222,7 @@ func (f *fakeKqueue) CloseFd(fd int) {
 }
 
 // Connected gives the error that looking for data took away.
-func (f *fakeKqueue) Connected(fd int) syscall.Errno {
+func (f *fakeKqueue) Connected(fd int) error {
 	f.mu.Lock()
 	eaten := f.eaten[fd]
 	delete(f.eaten, fd)
@@ -233,7 +233,7 @@ func (f *fakeKqueue) Connected(fd int) syscall.Errno {
 	return f.Sockets.Connected(fd)
 }
 
-func (f *fakeKqueue) Recv(fd int, buf []byte) (int, syscall.Errno) {
+func (f *fakeKqueue) Recv(fd int, buf []byte) (int, error) {
 	f.mu.Lock()
 	eaten := f.eaten[fd]
 	delete(f.eaten, fd)
@@ -242,11 +242,10 @@ func (f *fakeKqueue) Recv(fd int, buf []byte) (int, syscall.Errno) {
 		return 0, eaten
 	}
 	n, _, err := syscall.Recvfrom(fd, buf, syscall.MSG_DONTWAIT)
-	errno, _ := err.(syscall.Errno)
-	return max(n, 0), errno
+	return max(n, 0), err
 }
 
-func (f *fakeKqueue) Send(fd int, buf []byte) (int, syscall.Errno) {
+func (f *fakeKqueue) Send(fd int, buf []byte) (int, error) {
 	if f.noBuffer {
 		f.mu.Lock()
 		hit := f.rng.IntN(8) == 0
@@ -256,18 +255,14 @@ func (f *fakeKqueue) Send(fd int, buf []byte) (int, syscall.Errno) {
 		}
 	}
 	n, err := syscall.SendmsgN(fd, buf, nil, nil, syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL)
-	errno, _ := err.(syscall.Errno)
-	return max(n, 0), errno
+	return max(n, 0), err
 }
 
-func (f *fakeKqueue) Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
+func (f *fakeKqueue) Sendv(fd int, bufs [][]byte) (int, error) {
 	return f.Send(fd, bytes.Join(bufs, nil))
 }
 
-func (f *fakeKqueue) ShutWrite(fd int) syscall.Errno {
-	errno, _ := syscall.Shutdown(fd, syscall.SHUT_WR).(syscall.Errno)
-	return errno
-}
+func (f *fakeKqueue) ShutWrite(fd int) error { return syscall.Shutdown(fd, syscall.SHUT_WR) }
 
 func (f *fakeKqueue) Pipe() (r, w int, err error) {
 	var p [2]int

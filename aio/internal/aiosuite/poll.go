@@ -142,9 +142,7 @@ func (b *Backend) Wait(timeout time.Duration) error {
 	}
 	var late <-chan time.Time
 	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		late = timer.C
+		late = time.After(wait)
 	}
 	select {
 	case <-b.signal:

@@ -75,7 +75,7 @@ func (k *epoll) remove(d *proactor.Desc, _ bool) {
 	_ = syscall.EpollCtl(k.fd, syscall.EPOLL_CTL_DEL, int(d.Num), nil)
 }
 
-func (k *epoll) Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
+func (k *epoll) Sendv(fd int, bufs [][]byte) (int, error) {
 	m := messages.Get().(*sys.Message)
 	defer messages.Put(m)
 	m.Set(bufs)

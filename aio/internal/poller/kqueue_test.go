@@ -386,23 +386,26 @@ func (s *script) Close() {
 
 func (s *script) Dup(any) (int, bool, error) { return s.nextFd, true, nil }
 
-func (s *script) transfer(of map[int][]receipt, fd int) (int, syscall.Errno) {
+func (s *script) transfer(of map[int][]receipt, fd int) (int, error) {
 	s.calls++
 	if len(of[fd]) == 0 {
 		return 0, syscall.EAGAIN
 	}
 	r := of[fd][0]
 	of[fd] = of[fd][1:]
-	return r.n, r.errno
+	if r.errno != 0 {
+		return r.n, r.errno
+	}
+	return r.n, nil
 }
 
-func (s *script) Recv(fd int, _ []byte) (int, syscall.Errno)    { return s.transfer(s.recvs, fd) }
-func (s *script) Send(fd int, _ []byte) (int, syscall.Errno)    { return s.transfer(s.sends, fd) }
-func (s *script) Sendv(fd int, _ [][]byte) (int, syscall.Errno) { return s.transfer(s.sends, fd) }
-func (s *script) ShutWrite(int) syscall.Errno                   { return 0 }
-func (s *script) Unlinger(int)                                  {}
-func (s *script) CloseFd(fd int)                                { s.closed = append(s.closed, fd) }
-func (s *script) Pipe() (int, int, error)                       { return wakeFd, wakeFd + 1, s.pipeErr }
+func (s *script) Recv(fd int, _ []byte) (int, error)    { return s.transfer(s.recvs, fd) }
+func (s *script) Send(fd int, _ []byte) (int, error)    { return s.transfer(s.sends, fd) }
+func (s *script) Sendv(fd int, _ [][]byte) (int, error) { return s.transfer(s.sends, fd) }
+func (s *script) ShutWrite(int) error                   { return nil }
+func (s *script) Unlinger(int)                          {}
+func (s *script) CloseFd(fd int)                        { s.closed = append(s.closed, fd) }
+func (s *script) Pipe() (int, int, error)               { return wakeFd, wakeFd + 1, s.pipeErr }
 
 func (s *script) Read(_ int, buf []byte) (int, error) {
 	s.mu.Lock()

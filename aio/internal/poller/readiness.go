@@ -24,19 +24,20 @@ type event struct {
 	ready proactor.Ready
 }
 
-// sockets are the system's calls on sockets, without blocking. See [sys.Sockets].
+// sockets are the system's calls on sockets, without blocking. They fail with a syscall.Errno. See
+// [sys.Sockets].
 type sockets interface {
 	// Dup duplicates the descriptor of a connection or a listener. stream is true over IP.
 	Dup(source any) (fd int, stream bool, err error)
-	Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno)
-	// Connected returns EINPROGRESS, 0, or why Connect failed. stream is true over IP.
+	Accept(fd int) (conn int, remote proactor.Addr, err error)
+	// Connected returns EINPROGRESS, nil, or why Connect failed. stream is true over IP.
 	Connect(addr net.Addr) (fd int, stream bool, err error)
-	Connected(fd int) syscall.Errno
+	Connected(fd int) error
 	Local(fd int) proactor.Addr
-	Recv(fd int, buf []byte) (int, syscall.Errno)
-	Send(fd int, buf []byte) (int, syscall.Errno)
-	Sendv(fd int, bufs [][]byte) (int, syscall.Errno)
-	ShutWrite(fd int) syscall.Errno
+	Recv(fd int, buf []byte) (int, error)
+	Send(fd int, buf []byte) (int, error)
+	Sendv(fd int, bufs [][]byte) (int, error)
+	ShutWrite(fd int) error
 	// Unlinger makes a close not wait.
 	FileConn(fd int) (net.Conn, error)
 	Unlinger(fd int)
@@ -133,15 +134,14 @@ func (p *Poller) Await(op *proactor.Op) bool {
 }
 
 func (p *Poller) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err error) {
-	fd, remote, errno := p.kernel.Accept(int(listener.Num))
-	switch errno {
-	case 0:
+	fd, remote, err := p.kernel.Accept(int(listener.Num))
+	switch err {
+	case nil:
 		p.enter(fd, listener.Stream, d)
-		return remote, nil
 	case syscall.EAGAIN:
 		listener.Ready &^= proactor.CanRead // the next connection is a new edge
 	}
-	return remote, errno
+	return remote, err
 }
 
 func (p *Poller) Connect(addr net.Addr, d *proactor.Desc) error {
@@ -188,57 +188,50 @@ func (p *Poller) try(op *proactor.Op) bool {
 		return true
 	case proactor.Send:
 		buf := op.Rest()
-		n, errno := p.kernel.Send(int(d.Num), buf)
-		return p.sent(op, n, len(buf), errno)
+		n, err := p.kernel.Send(int(d.Num), buf)
+		return p.sent(op, n, len(buf), err)
 	case proactor.Sendv:
 		bufs, room := op.Tag.(*proactor.Vec).Next()
-		n, errno := p.kernel.Sendv(int(d.Num), bufs)
-		return p.sent(op, n, room, errno)
+		n, err := p.kernel.Sendv(int(d.Num), bufs)
+		return p.sent(op, n, room, err)
 	case proactor.Connect:
-		errno := p.Connected(int(d.Num))
-		if errno == syscall.EINPROGRESS {
+		err := p.Connected(int(d.Num))
+		if err == syscall.EINPROGRESS {
 			d.Ready &^= proactor.CanWrite
 			return false
 		}
-		if errno != 0 {
-			op.Err = errno
-		}
+		op.Err = err
 		return true
 	case proactor.ShutWrite:
-		if errno := p.ShutWrite(int(d.Num)); errno != 0 {
-			op.Err = errno
-		}
+		op.Err = p.ShutWrite(int(d.Num))
 		return true
 	default:
 		n, err := p.Recv(d, op.Rest())
-		op.Size += n
-		if err == syscall.EAGAIN {
-			return !p.Await(op)
-		}
-		op.Err = err
-		return true
+		return p.ended(op, n, err)
 	}
 }
 
-func (p *Poller) sent(op *proactor.Op, n, room int, errno syscall.Errno) bool {
+func (p *Poller) sent(op *proactor.Op, n, room int, err error) bool {
+	Moved(op.Desc, proactor.Out, n, room, err)
+	return p.ended(op, n, err)
+}
+
+// ended notes what a transfer of op did. It returns false if op waits for an edge.
+func (p *Poller) ended(op *proactor.Op, n int, err error) bool {
 	op.Size += n
-	Moved(op.Desc, proactor.Out, n, room, errno)
-	switch errno {
-	case 0:
-	case syscall.EAGAIN:
+	if err == syscall.EAGAIN {
 		return !p.Await(op)
-	default:
-		op.Err = errno
 	}
+	op.Err = err
 	return true
 }
 
 // Moved notes whether the next transfer of d has to wait for an edge, after one of n bytes for
 // which there was room.
-func Moved(d *proactor.Desc, dir proactor.Dir, n, room int, errno syscall.Errno) {
-	short := errno == 0 && n > 0 && n < room && d.Stream && d.Ready&proactor.Hup == 0
+func Moved(d *proactor.Desc, dir proactor.Dir, n, room int, err error) {
+	short := err == nil && n > 0 && n < room && d.Stream && d.Ready&proactor.Hup == 0
 	switch {
-	case !short && errno != syscall.EAGAIN:
+	case !short && err != syscall.EAGAIN:
 	case dir == proactor.Out:
 		d.Ready &^= proactor.CanWrite
 	default:
@@ -247,32 +240,22 @@ func Moved(d *proactor.Desc, dir proactor.Dir, n, room int, errno syscall.Errno)
 }
 
 func (p *Poller) Recv(d *proactor.Desc, buf []byte) (int, error) {
-	n, errno := p.kernel.Recv(int(d.Num), buf)
-	Moved(d, proactor.In, n, len(buf), errno)
-	switch {
-	case errno != 0:
-		return 0, errno
-	case n == 0:
-		return 0, io.EOF
+	n, err := p.kernel.Recv(int(d.Num), buf)
+	Moved(d, proactor.In, n, len(buf), err)
+	if n == 0 && err == nil {
+		err = io.EOF
 	}
-	return n, nil
+	return n, err
 }
 
 // Send leaves d.Ready to the loop. After a short one the next Start tries in vain.
 func (p *Poller) Send(d *proactor.Desc, buf []byte) (int, error) {
-	return sentNow(p.kernel.Send(int(d.Num), buf))
+	return p.kernel.Send(int(d.Num), buf)
 }
 
 func (p *Poller) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
 	bufs, _ := v.Next()
-	return sentNow(p.kernel.Sendv(int(d.Num), bufs))
-}
-
-func sentNow(n int, errno syscall.Errno) (int, error) {
-	if errno != 0 {
-		return 0, errno
-	}
-	return n, nil
+	return p.kernel.Sendv(int(d.Num), bufs)
 }
 
 // It has no swap memory.

@@ -16,7 +16,7 @@ type accepting struct {
 	refuse error
 }
 
-func (k *accepting) Accept(int) (int, proactor.Addr, syscall.Errno) { return 8, proactor.Addr{}, 0 }
+func (k *accepting) Accept(int) (int, proactor.Addr, error) { return 8, proactor.Addr{}, nil }
 
 func (k *accepting) add(*proactor.Desc) error {
 	k.added++
@@ -71,21 +71,21 @@ type oneNumber struct {
 	calls  []string
 }
 
-func (k *oneNumber) Name() string                             { return "test" }
-func (k *oneNumber) Dup(any) (int, bool, error)               { return 7, true, nil }
-func (k *oneNumber) Unlinger(int)                             {}
-func (k *oneNumber) CloseFd(int)                              { k.calls = append(k.calls, "close") }
-func (k *oneNumber) Recv(int, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }
-func (k *oneNumber) Send(int, []byte) (int, syscall.Errno)    { return 0, syscall.EAGAIN }
-func (k *oneNumber) Sendv(int, [][]byte) (int, syscall.Errno) { return 0, syscall.EAGAIN }
-func (k *oneNumber) ShutWrite(int) syscall.Errno              { return 0 }
-func (k *oneNumber) add(*proactor.Desc) error                 { return nil }
-func (k *oneNumber) remove(*proactor.Desc, bool)              { k.calls = append(k.calls, "remove") }
-func (k *oneNumber) poll(events []event) (int, error)         { return copy(events, k.events), nil }
-func (k *oneNumber) wait(time.Duration) error                 { return nil }
-func (k *oneNumber) Yield()                                   {}
-func (k *oneNumber) wake()                                    {}
-func (k *oneNumber) close()                                   {}
+func (k *oneNumber) Name() string                     { return "test" }
+func (k *oneNumber) Dup(any) (int, bool, error)       { return 7, true, nil }
+func (k *oneNumber) Unlinger(int)                     {}
+func (k *oneNumber) CloseFd(int)                      { k.calls = append(k.calls, "close") }
+func (k *oneNumber) Recv(int, []byte) (int, error)    { return 0, syscall.EAGAIN }
+func (k *oneNumber) Send(int, []byte) (int, error)    { return 0, syscall.EAGAIN }
+func (k *oneNumber) Sendv(int, [][]byte) (int, error) { return 0, syscall.EAGAIN }
+func (k *oneNumber) ShutWrite(int) error              { return nil }
+func (k *oneNumber) add(*proactor.Desc) error         { return nil }
+func (k *oneNumber) remove(*proactor.Desc, bool)      { k.calls = append(k.calls, "remove") }
+func (k *oneNumber) poll(events []event) (int, error) { return copy(events, k.events), nil }
+func (k *oneNumber) wait(time.Duration) error         { return nil }
+func (k *oneNumber) Yield()                           {}
+func (k *oneNumber) wake()                            {}
+func (k *oneNumber) close()                           {}
 
 // TestStaleEvent: an event that was fetched before its descriptor was closed is neither the
 // closed one's, nor the one's that has its number by now.

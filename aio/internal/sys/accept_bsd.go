@@ -17,7 +17,7 @@ var unnamed net.Addr = &net.UnixAddr{Net: "unix"}
 
 // Accept is accept(2). The connection is non-blocking and close-on-exec. See accept_linux.go for
 // the listener's mode.
-func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno) {
+func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, err error) {
 	if mode, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil && mode&unix.O_NONBLOCK == 0 {
 		_ = unix.SetNonblock(fd, true)
 	}
@@ -32,12 +32,12 @@ func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Err
 			err = unix.SetNonblock(conn, true)
 			if err == nil {
 				noSigpipe(conn)
-				return conn, address(peer), 0
+				return conn, address(peer), nil
 			}
 			Close(conn)
 		}
-		if errno := errnoOf(err); errno != unix.EINTR {
-			return -1, remote, errno
+		if err != unix.EINTR {
+			return -1, remote, err
 		}
 	}
 }

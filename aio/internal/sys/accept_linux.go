@@ -3,7 +3,6 @@ package sys
 import (
 	"net"
 	"net/netip"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +16,7 @@ var unnamed net.Addr = &net.UnixAddr{Net: "unix", Name: "@"}
 // Accept is accept4(2). The connection is non-blocking and close-on-exec. All duplicates of the
 // listener share its mode, and os.File.Fd makes it block, so Accept restores the mode. It does not
 // block, so it does not tell the scheduler.
-func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Errno) {
+func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, err error) {
 	if mode, _, errno := unix.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0); errno == 0 &&
 		mode&unix.O_NONBLOCK == 0 {
 		_, _, _ = unix.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_SETFL, mode|unix.O_NONBLOCK)
@@ -28,7 +27,7 @@ func (Sockets) Accept(fd int) (conn int, remote proactor.Addr, errno syscall.Err
 		r, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(&raw)),
 			uintptr(unsafe.Pointer(&n)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 		if errno == 0 {
-			return int(r), address(&raw, n), 0
+			return int(r), address(&raw, n), nil
 		}
 		if errno != unix.EINTR {
 			return -1, remote, errno

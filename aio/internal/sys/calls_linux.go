@@ -32,16 +32,16 @@ func EpollPoll(epfd int, events []syscall.EpollEvent) (int, error) {
 }
 
 // Recv is recv(2), without waiting.
-func (Sockets) Recv(fd int, buf []byte) (int, syscall.Errno) {
+func (Sockets) Recv(fd int, buf []byte) (int, error) {
 	return transfer(unix.SYS_RECVFROM, fd, unsafe.Pointer(unsafe.SliceData(buf)), uintptr(len(buf)), unix.MSG_DONTWAIT)
 }
 
 // transfer repeats a system call that was interrupted. It does not tell the scheduler.
-func transfer(call uintptr, fd int, memory unsafe.Pointer, a, b uintptr) (int, syscall.Errno) {
+func transfer(call uintptr, fd int, memory unsafe.Pointer, a, b uintptr) (int, error) {
 	for {
 		n, _, errno := unix.RawSyscall6(call, uintptr(fd), uintptr(memory), a, b, 0, 0)
 		if errno == 0 {
-			return int(n), 0
+			return int(n), nil
 		}
 		if errno != unix.EINTR {
 			return 0, errno
@@ -59,7 +59,7 @@ func Unread(fd int) int {
 }
 
 // Send is send(2), without waiting and without SIGPIPE.
-func (Sockets) Send(fd int, buf []byte) (int, syscall.Errno) {
+func (Sockets) Send(fd int, buf []byte) (int, error) {
 	return transfer(unix.SYS_SENDTO, fd, unsafe.Pointer(unsafe.SliceData(buf)), uintptr(len(buf)),
 		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
@@ -117,7 +117,7 @@ func (m *Message) Header() unsafe.Pointer { return unsafe.Pointer(&m.header) }
 func (m *Message) Clear() { clear(m.iov) }
 
 // Sendmsg is sendmsg(2), without waiting and without SIGPIPE.
-func Sendmsg(fd int, m *Message) (int, syscall.Errno) {
+func Sendmsg(fd int, m *Message) (int, error) {
 	return transfer(unix.SYS_SENDMSG, fd, m.Header(), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0)
 }
 
@@ -139,8 +139,8 @@ func IoUringRegister(fd int, op uint32, arg unsafe.Pointer, n uint32) error {
 }
 
 // IoUringEnter is io_uring_enter(2) that waits for nothing. It does not tell the scheduler.
-func IoUringEnter(fd int, submit, flags uint32) (int, error) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(fd), uintptr(submit), 0, uintptr(flags), 0, 0)
+func IoUringEnter(fd int, submit uint32) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(fd), uintptr(submit), 0, 0, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}

@@ -81,10 +81,7 @@ func Close(fd int) { _ = unix.Close(fd) }
 func (Sockets) CloseFd(fd int) { Close(fd) }
 
 // ShutWrite is shutdown(2) of the sending side, which does not wait.
-func (Sockets) ShutWrite(fd int) syscall.Errno {
-	errno, _ := unix.Shutdown(fd, unix.SHUT_WR).(syscall.Errno)
-	return errno
-}
+func (Sockets) ShutWrite(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) }
 
 // Unlinger removes a linger time above 0, with which the last close waits until the peer has all,
 // in spite of non-blocking mode (socket(7)). The kernel goes on sending in the background. A time

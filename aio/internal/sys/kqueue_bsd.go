@@ -131,43 +131,34 @@ func (*Kqueue) Write(fd int, buf []byte) (int, error) { return unix.Write(fd, bu
 const maxTransfer = 1 << 30
 
 // Recv is recv(2), without waiting.
-func (Sockets) Recv(fd int, buf []byte) (int, syscall.Errno) {
+func (Sockets) Recv(fd int, buf []byte) (int, error) {
 	buf = buf[:min(len(buf), maxTransfer)]
 	for {
 		n, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
-		if err == nil {
-			return n, 0
-		}
-		if errno := errnoOf(err); errno != unix.EINTR {
-			return 0, errno
+		if err != unix.EINTR {
+			return max(n, 0), err
 		}
 	}
 }
 
 // Send is send(2), without waiting and without SIGPIPE, which a program that asked for it by
 // signal.Notify would get.
-func (Sockets) Send(fd int, buf []byte) (int, syscall.Errno) {
+func (Sockets) Send(fd int, buf []byte) (int, error) {
 	buf = buf[:min(len(buf), maxTransfer)]
 	for {
 		n, err := unix.SendmsgN(fd, buf, nil, nil, unix.MSG_DONTWAIT|noSignal)
-		if err == nil {
-			return n, 0
-		}
-		if errno := errnoOf(err); !sendAgain(errno) {
-			return 0, errno
+		if !sendAgain(err) {
+			return max(n, 0), err
 		}
 	}
 }
 
 // Sendv is Send of several buffers. It allocates.
-func (*Kqueue) Sendv(fd int, bufs [][]byte) (int, syscall.Errno) {
+func (*Kqueue) Sendv(fd int, bufs [][]byte) (int, error) {
 	for {
 		n, err := unix.SendmsgBuffers(fd, bufs, nil, nil, unix.MSG_DONTWAIT|noSignal)
-		if err == nil {
-			return n, 0
-		}
-		if errno := errnoOf(err); !sendAgain(errno) {
-			return 0, errno
+		if !sendAgain(err) {
+			return max(n, 0), err
 		}
 	}
 }

@@ -2,11 +2,7 @@
 
 package sys
 
-import (
-	"syscall"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // noSignal makes a write fail with EPIPE and without a signal (send(2)).
 const noSignal = unix.MSG_NOSIGNAL
@@ -14,4 +10,4 @@ const noSignal = unix.MSG_NOSIGNAL
 // noSigpipe does nothing: see noSignal.
 func noSigpipe(int) {}
 
-func sendAgain(errno syscall.Errno) bool { return errno == unix.EINTR }
+func sendAgain(err error) bool { return err == unix.EINTR }

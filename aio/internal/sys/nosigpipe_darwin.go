@@ -1,10 +1,6 @@
 package sys
 
-import (
-	"syscall"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // Older Darwin has no MSG_NOSIGNAL.
 const noSignal = 0
@@ -13,4 +9,4 @@ const noSignal = 0
 func noSigpipe(fd int) { _ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_NOSIGPIPE, 1) }
 
 // EPROTOTYPE is a race in Darwin's kernel with the peer's reset (libuv, uv__try_write).
-func sendAgain(errno syscall.Errno) bool { return errno == unix.EINTR || errno == unix.EPROTOTYPE }
+func sendAgain(err error) bool { return err == unix.EINTR || err == unix.EPROTOTYPE }

@@ -75,13 +75,13 @@ func inet(ip netip.AddrPort) (domain int, to unix.Sockaddr) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(ip.Port()), Addr: a.As16(), ZoneId: uint32(zone)}
 }
 
-// Connected returns EINPROGRESS, 0, or why Connect failed. If no socket listens at an ephemeral
+// Connected returns EINPROGRESS, nil, or why Connect failed. If no socket listens at an ephemeral
 // port, the connection may be given that port and connect to itself. This counts as refused, as in
 // package net.
-func (Sockets) Connected(fd int) syscall.Errno {
+func (Sockets) Connected(fd int) error {
 	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
-		return errnoOf(err)
+		return err
 	}
 	if n != 0 {
 		return syscall.Errno(n)
@@ -93,7 +93,7 @@ func (Sockets) Connected(fd int) syscall.Errno {
 	if own, err := unix.Getsockname(fd); err == nil && sameIP(own, peer) {
 		return unix.ECONNREFUSED
 	}
-	return 0
+	return nil
 }
 
 func sameIP(a, b unix.Sockaddr) bool {
@@ -106,11 +106,4 @@ func sameIP(a, b unix.Sockaddr) bool {
 		return ok && a.Port == b.Port && a.Addr == b.Addr
 	}
 	return false
-}
-
-func errnoOf(err error) syscall.Errno {
-	if errno, ok := err.(syscall.Errno); ok {
-		return errno
-	}
-	return unix.EIO // x/sys fails with an Errno only
 }

@@ -217,7 +217,11 @@ func (b *Backend) fillv(e *sqe, op *proactor.Op, at int) {
 func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	op := b.queued[c.userData]
 	b.queued[c.userData] = nil
-	d, n, errno := op.Desc, int(max(c.res, 0)), syscall.Errno(max(-c.res, 0))
+	d, n := op.Desc, int(max(c.res, 0))
+	var err error
+	if c.res < 0 {
+		err = syscall.Errno(-c.res)
+	}
 	room := op.Room()
 	limited := false
 	if op.Kind == proactor.Readable {
@@ -226,18 +230,18 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 			room++ // there was room for more
 		}
 	}
-	poller.Moved(d, op.Kind.Dir(), n, room, errno)
+	poller.Moved(d, op.Kind.Dir(), n, room, err)
 
 	switch {
-	case errno == syscall.EAGAIN: // it may name a buffer. See buffers.take
+	case err == syscall.EAGAIN: // it may name a buffer. See buffers.take
 		if b.Await(op) {
 			return done
 		}
-	case errno == syscall.EINTR:
+	case err == syscall.EINTR:
 		b.take(op)
 		return done
-	case errno != 0:
-		op.Err = errno
+	case err != nil:
+		op.Err = err
 	case n == 0 && op.Kind.Dir() == proactor.In:
 		op.Err = io.EOF
 	case op.Kind == proactor.Readable:

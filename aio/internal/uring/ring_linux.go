@@ -150,7 +150,7 @@ func (r *ring) submit() error {
 		if left == 0 {
 			return nil
 		}
-		n, err := sys.IoUringEnter(r.fd, left, 0)
+		n, err := sys.IoUringEnter(r.fd, left)
 		if n > 0 || err == syscall.EINTR {
 			continue
 		}
