@@ -14,12 +14,16 @@ import (
 	"evenkeel.dev/aio"
 )
 
-type kind uint8
+// kind is a kind of operation, and how it begins.
+type kind struct {
+	op    OpType
+	begin func(c *aio.Conn, tag any, buf []byte, deadline time.Time) error
+}
 
-const (
-	read kind = iota
-	readFull
-	write
+var (
+	read     = &kind{OpRead, (*aio.Conn).Read}
+	readFull = &kind{OpRead, (*aio.Conn).ReadFull}
+	write    = &kind{OpWrite, (*aio.Conn).Write}
 )
 
 // op is the tag of an operation with a context. Otherwise the tag is the connection. Both keep the
@@ -32,7 +36,7 @@ type op struct {
 // refused is the tag of a post that returns an operation without a connection.
 type refused struct {
 	op
-	kind kind
+	kind *kind
 	buf  []byte
 	err  error
 }
@@ -71,13 +75,6 @@ type entry struct {
 	conn  *aio.Conn          // nil while it is attaching
 }
 
-func newTable(w *aio.Watcher) *table {
-	t := &table{watcher: w, conns: map[uintptr]*entry{}}
-	t.attached.L = &t.mu
-	t.forgotten = t.forget
-	return t
-}
-
 // identity returns the address of conn, a pointer, because a copy would be another connection.
 func identity(conn net.Conn) (*byte, error) {
 	v := reflect.ValueOf(conn)
@@ -105,7 +102,7 @@ func (t *table) find(at *byte) *entry {
 }
 
 // submit submits an operation. A refusal comes as a result.
-func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
+func (t *table) submit(k *kind, ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	at, err := identity(conn)
 	if err != nil {
 		return err
@@ -125,7 +122,7 @@ func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time
 	tag := t.tag(ctx, conn)
 	t.mu.Unlock()
 	if err == nil {
-		err = begin(e.conn, k, tag, buf, deadline)
+		err = k.begin(e.conn, tag, buf, deadline)
 	}
 	if err == nil {
 		return nil
@@ -139,16 +136,6 @@ func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time
 		return err
 	}
 	return t.watcher.Post(&refused{op{ctx, conn}, k, buf, refusal(err)})
-}
-
-func begin(c *aio.Conn, k kind, tag any, buf []byte, deadline time.Time) error {
-	switch k {
-	case write:
-		return c.Write(tag, buf, deadline)
-	case readFull:
-		return c.ReadFull(tag, buf, deadline)
-	}
-	return c.Read(tag, buf, deadline)
 }
 
 // delegate attaches conn. It releases mu, which the caller holds, because conn's Close may be the
@@ -255,10 +242,7 @@ func (t *table) result(r *aio.Result) OpResult {
 		g.Context, g.Conn = tag.ctx, tag.conn
 		t.keep(tag)
 	case *refused:
-		g.Context, g.Conn, g.Buffer, g.Error = tag.ctx, tag.conn, tag.buf, tag.err
-		if g.Operation = OpRead; tag.kind == write {
-			g.Operation = OpWrite
-		}
+		g.Operation, g.Context, g.Conn, g.Buffer, g.Error = tag.kind.op, tag.ctx, tag.conn, tag.buf, tag.err
 	case net.Conn:
 		g.Conn = tag
 	}

@@ -61,7 +61,8 @@ func NewWatcherSize(bufsize int) (*Watcher, error) {
 // Over returns a Watcher over w, which it owns, for other options and for w's Stats. These count
 // refused operations as posts. gaio has no such function.
 func Over(w *aio.Watcher) *Watcher {
-	t := newTable(w)
+	t := &table{watcher: w, conns: map[uintptr]*entry{}}
+	t.attached.L, t.forgotten = &t.mu, t.forget
 	g := &Watcher{t}
 	runtime.AddCleanup(g, func(t *table) { t.close() }, t)
 	return g

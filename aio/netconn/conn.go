@@ -33,7 +33,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.usable("read")
 	}
-	n, _, err := c.in.do(c.read, p)
+	n, _, err := c.in.do(c.handle.Read, p)
 	return n, c.wrap("read", err)
 }
 
@@ -42,7 +42,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.usable("write")
 	}
-	n, _, err := c.out.do(c.write, p)
+	n, _, err := c.out.do(c.handle.Write, p)
 	return n, c.wrap("write", err)
 }
 
@@ -93,20 +93,6 @@ func (c *Conn) LocalAddr() net.Addr { return c.handle.LocalAddr() }
 // RemoteAddr returns the peer's address.
 func (c *Conn) RemoteAddr() net.Addr { return c.handle.RemoteAddr() }
 
-func (c *Conn) read(tag any, p []byte, deadline time.Time) error {
-	if late(deadline) {
-		return os.ErrDeadlineExceeded // aio would try once
-	}
-	return c.handle.Read(tag, p, deadline)
-}
-
-func (c *Conn) write(tag any, p []byte, deadline time.Time) error {
-	if late(deadline) {
-		return os.ErrDeadlineExceeded
-	}
-	return c.handle.Write(tag, p, deadline)
-}
-
 func (c *Conn) shut(tag any, _ []byte, _ time.Time) error {
 	return c.handle.CloseWrite(tag, aio.NoDeadline)
 }
@@ -117,8 +103,6 @@ func (c *Conn) usable(op string) error {
 	}
 	return nil
 }
-
-func late(t time.Time) bool { return !t.IsZero() && time.Until(t) <= 0 }
 
 // wrap turns an error of aio into one of package net.
 func (c *Conn) wrap(op string, err error) error {

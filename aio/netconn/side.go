@@ -1,6 +1,7 @@
 package netconn
 
 import (
+	"os"
 	"sync"
 	"time"
 
@@ -33,7 +34,8 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 
 type submit func(tag any, buf []byte, deadline time.Time) error
 
-// do waits for its turn, submits an operation, and waits for its result.
+// do waits for its turn, submits an operation, and waits for its result. The deadline is for those
+// with bytes.
 func (s *side) do(submit submit, p []byte) (n int, accepted *aio.Conn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,6 +43,9 @@ func (s *side) do(submit submit, p []byte) (n int, accepted *aio.Conn, err error
 	defer s.leave()
 	for s.first != k {
 		k.wake.Wait()
+	}
+	if len(p) > 0 && !s.deadline.IsZero() && time.Until(s.deadline) <= 0 {
+		return 0, nil, os.ErrDeadlineExceeded // aio would try once
 	}
 	if err := submit(k, p, s.deadline); err != nil {
 		return 0, nil, err
