@@ -72,7 +72,7 @@ func New(swap int) (*Backend, error) {
 }
 
 func open() (*ring, error) {
-	r, err := setup(entries, optional)
+	r, err := setup(entries)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,6 @@ const (
 	opSend    = 26
 	opRecv    = 27
 
-	setupSubmitAll       = 1 << 7
 	featSingleMmap       = 1 << 0
 	registerBufferRing   = 22
 	unregisterBufferRing = 23
@@ -84,20 +83,10 @@ type ring struct {
 	tail           uint32 // ours. The kernel sees it at submit
 }
 
-// optional are the flags of setup. The next one is tried if the kernel does not know the first.
-var optional = []uint32{setupSubmitAll, 0} // Linux 5.18
-
-// setup is io_uring_queue_init_params.
-func setup(entries uint32, tried []uint32) (*ring, error) {
+// setup is io_uring_queue_init.
+func setup(entries uint32) (*ring, error) {
 	var p params
-	var fd int
-	var err error
-	for _, flags := range tried {
-		p = params{flags: flags}
-		if fd, err = sys.IoUringSetup(entries, unsafe.Pointer(&p)); err != syscall.EINVAL {
-			break
-		}
-	}
+	fd, err := sys.IoUringSetup(entries, unsafe.Pointer(&p))
 	if err != nil {
 		return nil, os.NewSyscallError("io_uring_setup", err)
 	}
