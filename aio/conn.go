@@ -228,29 +228,14 @@ func (w *Watcher) closeDesc(d *proactor.Desc) {
 
 // settle tries the queued operations of d until none moves. The caller holds mu.
 func (w *Watcher) settle(d *proactor.Desc) {
-	for before := heads(d); before != [2]progress{}; {
-		w.land(w.backend.Settle(w.polled[:0]))
-		w.runAll(d)
-		after := heads(d)
-		if after == before {
+	for d.Queues != [2]proactor.Queue{} {
+		moved := w.backend.Settle(w.polled[:0])
+		if len(moved) == 0 {
 			return
 		}
-		before = after
+		w.land(moved)
+		w.runAll(d)
 	}
-}
-
-type progress struct {
-	op   *proactor.Op
-	size int
-}
-
-func heads(d *proactor.Desc) (h [2]progress) {
-	for dir, q := range d.Queues {
-		if q.Head != nil {
-			h[dir] = progress{q.Head, q.Head.Size}
-		}
-	}
-	return h
 }
 
 // release ends the operations of d and closes its descriptor. The caller holds mu.
