@@ -54,17 +54,14 @@ type kqueue struct {
 	raw          [batch]sys.Kevent // of the goroutine in WaitIO
 	scrap        [16]byte          // likewise
 
-	// mu keeps a wake from a descriptor that was closed and reused.
-	mu      sync.Mutex
-	waiting bool // raw and the queue are in use
-	closed  bool
-	ended   *sync.Cond // of waiting
+	waiting sync.Mutex // held in wait, which uses raw and the queue
+	mu      sync.Mutex // keeps a wake from a descriptor that was closed and reused
+	closed  bool       // guarded by mu
 }
 
 // NewKqueueOver returns a backend over the queue of c, which it owns.
 func NewKqueueOver(c KqueueCalls) (*Poller, error) {
 	k := &kqueue{KqueueCalls: c}
-	k.ended = sync.NewCond(&k.mu)
 	k.p = &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{CloseFd: c.CloseFd}}
 	wakeR, wakeW, err := c.Pipe()
 	if err != nil {
@@ -154,21 +151,11 @@ func readiness(e *sys.Kevent) proactor.Ready {
 	return proactor.CanRead
 }
 
+// wait asks p.woken before it blocks, because Poll may have emptied the pipe of a wake that wait has
+// not seen.
 func (k *kqueue) wait(timeout time.Duration) error {
-	k.mu.Lock()
-	k.waiting = true // before block asks whether it is closed
-	k.mu.Unlock()
-	err := k.block(timeout)
-	k.mu.Lock()
-	k.waiting = false
-	k.ended.Signal()
-	k.mu.Unlock()
-	return err
-}
-
-// block waits. Poll may have emptied the pipe of a wake that nobody has seen. So p.woken decides,
-// which is looked at after whatever empties the pipe and before the wait.
-func (k *kqueue) block(timeout time.Duration) error {
+	k.waiting.Lock()
+	defer k.waiting.Unlock()
 	start := time.Now()
 	for k.p.n == 0 && !k.isClosed() {
 		select {
@@ -222,11 +209,10 @@ func (k *kqueue) empty() { _, _ = k.Read(k.wakeR, k.scrap[:]) }
 // and Darwin was seen to lock up (rdar://30231213).
 func (k *kqueue) close() {
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.closed = true
-	for k.waiting {
-		k.signal()
-		k.ended.Wait()
-	}
+	k.signal()
+	k.mu.Unlock()
+	k.waiting.Lock()
+	defer k.waiting.Unlock()
 	k.p.held.Rest()
 }
