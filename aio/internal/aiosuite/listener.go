@@ -1,7 +1,9 @@
 package aiosuite
 
 import (
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -13,80 +15,72 @@ const fakeBacklog = 1024
 
 type Listener struct {
 	buffer int
+	queue  chan *Conn    // not accepted
+	down   chan struct{} // closed by Close
 
-	mu      sync.Mutex
-	changed chan struct{}       // closed and replaced at each change
-	queue   []*Conn             // not accepted
-	refs    int                 // descriptors. 0: closed
-	closed  bool                // the Listener's own descriptor
-	notify  map[*Backend]func() // after a change
+	mu       sync.Mutex
+	refs     int               // descriptors. 0: closed
+	closed   bool              // the Listener's own descriptor
+	backends map[*Backend]bool // that have a duplicate
 }
 
 var _ net.Listener = (*Listener)(nil)
 
 // NewListener returns a Listener. Its connections are like those of [Pair].
 func NewListener(buffer int) *Listener {
-	return &Listener{buffer: buffer, changed: make(chan struct{}), refs: 1, notify: map[*Backend]func(){}}
+	return &Listener{
+		buffer: buffer, queue: make(chan *Conn, fakeBacklog), down: make(chan struct{}), refs: 1,
+		backends: map[*Backend]bool{},
+	}
 }
 
+// change calls f, and has the backends look again.
 func (l *Listener) change(f func()) {
 	l.mu.Lock()
 	f()
-	close(l.changed)
-	l.changed = make(chan struct{})
-	var tell []func()
-	for _, notify := range l.notify {
-		tell = append(tell, notify)
-	}
+	backends := slices.Collect(maps.Keys(l.backends))
 	l.mu.Unlock()
-	for _, notify := range tell {
-		notify()
+	for _, b := range backends {
+		b.look()
 	}
 }
 
 // Dial makes a connection and returns the peer's end.
 func (l *Listener) Dial() (peer net.Conn, err error) {
+	a, b := Pair(l.buffer)
 	l.change(func() {
 		if l.refs == 0 || len(l.queue) == fakeBacklog {
 			err = &net.OpError{Op: "dial", Net: "aiotest", Err: syscall.ECONNREFUSED}
 			return
 		}
-		a, b := Pair(l.buffer)
-		l.queue, peer = append(l.queue, a), b
+		l.queue <- a // only Dial sends
+		peer = b
 	})
 	return peer, err
 }
 
 func (l *Listener) take() *Conn {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.queue) == 0 {
+	select {
+	case c := <-l.queue:
+		return c
+	default:
 		return nil
 	}
-	c := l.queue[0]
-	l.queue = l.queue[1:]
-	return c
 }
 
-func (l *Listener) ready() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.queue) > 0
-}
+func (l *Listener) ready() bool { return len(l.queue) > 0 }
 
 func (l *Listener) Accept() (net.Conn, error) {
-	for {
-		l.mu.Lock()
-		closed, changed := l.closed, l.changed
-		l.mu.Unlock()
-		if closed {
-			return nil, &net.OpError{Op: "accept", Net: "aiotest", Err: net.ErrClosed}
-		}
-		if c := l.take(); c != nil {
+	select {
+	case <-l.down:
+	default:
+		select {
+		case c := <-l.queue:
 			return c, nil
+		case <-l.down:
 		}
-		<-changed
 	}
+	return nil, &net.OpError{Op: "accept", Net: "aiotest", Err: net.ErrClosed}
 }
 
 func (l *Listener) Addr() net.Addr { return listenerAddr{address("listener"), l} }
@@ -103,6 +97,7 @@ func (l *Listener) Close() (err error) {
 			return
 		}
 		l.closed = true
+		close(l.down)
 	})
 	if err == nil {
 		l.release(nil)
@@ -117,23 +112,22 @@ func (l *Listener) dup(b *Backend) (err error) {
 			return
 		}
 		l.refs++
-		l.notify[b] = b.look
+		l.backends[b] = true
 	})
 	return err
 }
 
 // release closes a descriptor. The last one resets the connections that wait.
 func (l *Listener) release(b *Backend) {
-	var lost []*Conn
 	l.change(func() {
-		delete(l.notify, b)
-		if l.refs--; l.refs == 0 {
-			lost, l.queue = l.queue, nil
+		delete(l.backends, b)
+		if l.refs--; l.refs > 0 {
+			return
+		}
+		for c := l.take(); c != nil; c = l.take() {
+			_ = c.Reset()
 		}
 	})
-	for _, c := range lost {
-		_ = c.Reset()
-	}
 }
 
 func (b *Backend) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err error) {
