@@ -57,34 +57,34 @@ const (
 )
 
 func (o Options) normal() (Options, error) {
-	for _, l := range []struct {
-		option                    string
-		value, least, most, unset int64
-		unit                      string
-	}{
-		{"SwapSize", int64(o.SwapSize), 1, maxSwapSize, defaultSwapSize, "bytes"},
-		{"MaxQueued", int64(o.MaxQueued), 1, maxMaxQueued, defaultMaxQueued, "operations"},
-		{"MaxQueuedBytes", o.MaxQueuedBytes, 1, maxQueuedBytes, defaultQueuedBytes, "bytes"},
-		{"MaxWatcherBytes", o.MaxWatcherBytes, 1, maxQueuedBytes, defaultWatcherBytes, "bytes"},
-		{"MaxConns", int64(o.MaxConns), 1, maxMaxConns, defaultMaxConns, "connections"},
-		{"MaxEvents", int64(o.MaxEvents), 2, proactor.MaxEvents, proactor.MaxEvents, "events"},
+	for _, err := range []error{
+		bound("SwapSize", &o.SwapSize, 1, maxSwapSize, defaultSwapSize, "bytes"),
+		bound("MaxQueued", &o.MaxQueued, 1, maxMaxQueued, defaultMaxQueued, "operations"),
+		bound("MaxQueuedBytes", &o.MaxQueuedBytes, 1, maxQueuedBytes, defaultQueuedBytes, "bytes"),
+		bound("MaxWatcherBytes", &o.MaxWatcherBytes, 1, maxQueuedBytes, defaultWatcherBytes, "bytes"),
+		bound("MaxConns", &o.MaxConns, 1, maxMaxConns, defaultMaxConns, "connections"),
+		bound("MaxEvents", &o.MaxEvents, 2, proactor.MaxEvents, proactor.MaxEvents, "events"),
 	} {
-		if l.value != 0 && (l.value < l.least || l.value > l.most) {
-			return o, evenkeel.NewOptionError("aio.Options", l.option,
-				"%d is out of range: write %d to %d %s, or 0 for %d", l.value, l.least, l.most, l.unit, l.unset)
+		if err != nil {
+			return o, err
 		}
 	}
 	if !backendNames.Has(o.Backend) {
 		return o, evenkeel.NewOptionError("aio.Options", "Backend",
 			"%d is not a backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)
 	}
-	o.SwapSize = cmp.Or(o.SwapSize, defaultSwapSize)
-	o.MaxQueued = cmp.Or(o.MaxQueued, defaultMaxQueued)
-	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, defaultQueuedBytes)
-	o.MaxWatcherBytes = cmp.Or(o.MaxWatcherBytes, defaultWatcherBytes)
-	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o, nil
+}
+
+// bound checks an option, and gives it its default if it is 0.
+func bound[N int | int64](option string, value *N, least, most, unset N, unit string) error {
+	if *value != 0 && (*value < least || *value > most) {
+		return evenkeel.NewOptionError("aio.Options", option,
+			"%d is out of range: write %d to %d %s, or 0 for %d", *value, least, most, unit, unset)
+	}
+	*value = cmp.Or(*value, unset)
+	return nil
 }
 
 // Backend is a kernel interface. Its text is auto, io_uring, epoll or kqueue.
