@@ -53,15 +53,14 @@ func (l *list) all() iter.Seq[*conn] {
 // wheel has the parked connections by their deadlines (a hashed timing wheel). Each list has those
 // of one tick of every turn. Parking takes constant time, and the expired ones are in a few lists.
 type wheel struct {
-	lists [ticks]list
-	never list
+	lists [ticks + 1]list // the last one has those without a deadline
 	n     int
 	swept time.Duration // ticks before this one are over
 }
 
 func (w *wheel) list(c *conn) *list {
 	if c.until == 0 {
-		return &w.never
+		return &w.lists[ticks]
 	}
 	return &w.lists[c.until/tick%ticks]
 }
@@ -75,7 +74,6 @@ func (w *wheel) all() iter.Seq[*conn] {
 				}
 			}
 		}
-		w.never.all()(yield)
 	}
 }
 

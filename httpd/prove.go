@@ -111,14 +111,16 @@ func (p *proof) serve(srv *http.Server) error {
 		o := &observed{dialogue: d, text: strings.Join(d.requests, ""), ended: make(chan struct{})}
 		o.moved.L = &o.mu
 		p.now, p.before = o, http.NoBody
-		late := time.AfterFunc(proveTime, func() { o.fail("it does not come to the end of a connection") })
 		var nc net.Conn = o
 		if p.breaks != nil {
 			nc = p.breaks(o)
 		}
 		p.accepted <- nc
-		<-o.ended
-		late.Stop()
+		select {
+		case <-o.ended:
+		case <-time.After(proveTime):
+			o.fail("it does not come to the end of a connection")
+		}
 		if err := o.verdict(); err != nil {
 			return err
 		}
@@ -131,7 +133,7 @@ func (p *proof) stateChanged(_ net.Conn, to http.ConnState) {
 	case http.StateIdle:
 		p.now.answered()
 	case http.StateClosed:
-		p.now.end()
+		close(p.now.ended)
 	}
 }
 
@@ -180,36 +182,22 @@ type observed struct {
 	reads    int
 	out      strings.Builder
 	closed   bool
-	over     bool
 	broken   error
 }
 
+// fail also closes the connection.
 func (o *observed) fail(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.breach(format, args...)
-	o.finish()
+	o.closed = true
+	o.moved.Broadcast()
 }
 
 // breach is fail for a caller that holds mu.
 func (o *observed) breach(format string, args ...any) {
 	if o.broken == nil {
 		o.broken = fmt.Errorf(format, args...)
-	}
-}
-
-func (o *observed) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.finish()
-}
-
-func (o *observed) finish() {
-	o.closed = true
-	o.moved.Broadcast()
-	if !o.over {
-		o.over = true
-		close(o.ended)
 	}
 }
 
