@@ -161,20 +161,13 @@ type control struct {
 }
 
 func (r control) Control(f func(fd uintptr)) error {
-	for {
-		h := r.conn.handle()
-		raw, err := h.SyscallConn()
-		if err == nil {
-			err = raw.Control(f)
-		}
-		if err != aio.ErrClosed {
-			return err
-		}
-		r.conn.lock().unlock() // the move is over then
-		if h == r.conn.handle() {
-			return err
-		}
+	l := r.conn.lock()
+	defer l.mu.Unlock()
+	raw, err := r.conn.handle().SyscallConn()
+	if err != nil {
+		return err
 	}
+	return raw.Control(f)
 }
 
 func (c *conn) opError(op string, err error) error {

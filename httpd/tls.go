@@ -325,18 +325,16 @@ type copying struct{ closeWriter }
 type closeWriter interface {
 	net.Conn
 	CloseWrite() error
+	self() *worker
 }
 
 func (secured) ConnectionState() (none tls.ConnectionState) { return none }
 
+func (w *worker) self() *worker { return w }
+
 func workerOf(nc net.Conn) *worker {
-	switch nc := nc.(type) {
-	case *worker:
-		return nc
-	case secured:
-		return workerOf(nc.copying)
-	case copying:
-		return workerOf(nc.closeWriter)
+	if w, ok := nc.(interface{ self() *worker }); ok {
+		return w.self()
 	}
 	return nil
 }

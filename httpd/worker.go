@@ -316,13 +316,12 @@ func (w *worker) pad(p []byte) int {
 	return n
 }
 
-// Close ends the worker and its connection. net/http closes a waiting worker for the idle
-// connections.
+// Close ends the worker and its connection.
 func (w *worker) Close() error {
 	l := w.loop
 	l.mu.Lock()
+	defer l.unlock()
 	if w.closed {
-		l.unlock()
 		return net.ErrClosed
 	}
 	w.closed = true
@@ -339,16 +338,11 @@ func (w *worker) Close() error {
 	if w.conn != nil {
 		w.conn.end()
 	}
-	idle := w.conn == nil && w.pool.resting && !w.pool.surplus
 	if w.pool.woken {
 		w.pool.woken, l.work.waking = false, false
 		l.wake()
 	}
 	w.wake()
-	l.unlock()
-	if idle {
-		l.server.endIdle()
-	}
 	return nil
 }
 
