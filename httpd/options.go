@@ -79,29 +79,29 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 		return o, evenkeel.NewOptionError("httpd.Options", "Backend",
 			"%d is not a backend: write a constant of package aio, such as aio.BackendAuto", int(o.Backend))
 	}
-	for _, l := range []struct {
-		option      string
-		value, most int64
-		unit        string
-		unset       any
-	}{
-		{"Loops", int64(o.Loops), limitLoops, "loops", "half of GOMAXPROCS"},
-		{"MaxConns", int64(o.MaxConns), limitMaxConns, "connections", defaultMaxConns},
-		{"MaxQueuedBytes", o.MaxQueuedBytes, limitBytes, "bytes", defaultQueuedBytes},
-		{"MaxUnreadBytes", o.MaxUnreadBytes, limitBytes, "bytes", defaultUnreadBytes},
-		{"MaxBytes", o.MaxBytes, limitBytes, "bytes", defaultBytes},
+	half := min(max(runtime.GOMAXPROCS(0)/2, 1), limitLoops)
+	for _, err := range []error{
+		limit("Loops", &o.Loops, limitLoops, half, "loops"),
+		limit("MaxConns", &o.MaxConns, limitMaxConns, defaultMaxConns, "connections"),
+		limit("MaxQueuedBytes", &o.MaxQueuedBytes, limitBytes, defaultQueuedBytes, "bytes"),
+		limit("MaxUnreadBytes", &o.MaxUnreadBytes, limitBytes, defaultUnreadBytes, "bytes"),
+		limit("MaxBytes", &o.MaxBytes, limitBytes, defaultBytes, "bytes"),
 	} {
-		if l.value < 0 || l.value > l.most {
-			return o, evenkeel.NewOptionError("httpd.Options", l.option,
-				"%d is not a limit: write 1 to %d %s, or 0 for %v", l.value, l.most, l.unit, l.unset)
+		if err != nil {
+			return o, err
 		}
 	}
-	o.Loops = cmp.Or(o.Loops, min(max(runtime.GOMAXPROCS(0)/2, 1), limitLoops))
-	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
-	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, defaultQueuedBytes)
-	o.MaxUnreadBytes = cmp.Or(o.MaxUnreadBytes, defaultUnreadBytes)
-	o.MaxBytes = cmp.Or(o.MaxBytes, defaultBytes)
 	o.Addr = cmp.Or(o.Addr, srv.Addr, ":http")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o, nil
+}
+
+// limit checks an option, and gives it its default if it is 0.
+func limit[N int | int64](option string, value *N, most, unset N, unit string) error {
+	if *value < 0 || *value > most {
+		return evenkeel.NewOptionError("httpd.Options", option,
+			"%d is not a limit: write 1 to %d %s, or 0 for %d", *value, most, unit, unset)
+	}
+	*value = cmp.Or(*value, unset)
+	return nil
 }
