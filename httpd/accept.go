@@ -77,16 +77,12 @@ func probe(ln net.Listener) {
 	}
 }
 
-// enable sets the options by f, a duplicate of a socket, and closes f.
+// enable sets the options by f, a duplicate of a socket, and closes f. net.FileConn sets both
+// (newTCPConn in net/tcpsock.go).
 func enable(f *os.File) {
 	defer f.Close()
-	nc, err := net.FileConn(f)
-	if err != nil {
-		return
-	}
-	defer nc.Close()
-	if c, ok := nc.(*net.TCPConn); ok {
-		_ = c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true})
+	if nc, err := net.FileConn(f); err == nil {
+		_ = nc.Close()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 	"weak"
@@ -367,9 +368,7 @@ func (h *hooks) panicked(c *conn, err any) {
 	if err == http.ErrAbortHandler {
 		return
 	}
-	stack := make([]byte, 64<<10)
-	stack = stack[:runtime.Stack(stack, false)]
-	text := fmt.Sprintf("http: panic serving %v: %v\n%s", c.RemoteAddr(), err, stack)
+	text := fmt.Sprintf("http: panic serving %v: %v\n%s", c.RemoteAddr(), err, debug.Stack())
 	if to := h.srv.ErrorLog; to != nil {
 		to.Print(text)
 	} else {
