@@ -14,17 +14,13 @@ const (
 	clientHello = 1
 )
 
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
 // hello cuts the ClientHello into records that fit crypto/tls's first buffer. crypto/tls keeps that
 // buffer for the life of the connection, as large as the largest record plus 512 bytes
 // (readFromUntil in crypto/tls/conn.go). A ClientHello with an ML-KEM key takes 2 KiB, pieces of it
 // 576 bytes. Only the message is hashed, so it may be cut anywhere (RFC 8446, 5.1). All else passes
 // unchanged.
 type hello struct {
-	from  io.Reader
+	from  func(p []byte) (int, error)
 	head  [recordHead + messageHead]byte
 	seen  int
 	given int // bytes of head passed on
@@ -35,7 +31,7 @@ type hello struct {
 
 func (h *hello) Read(p []byte) (int, error) {
 	for !h.known {
-		n, err := h.from.Read(h.head[h.seen:])
+		n, err := h.from(h.head[h.seen:])
 		h.seen += n
 		h.decide(err != nil)
 	}
@@ -53,7 +49,7 @@ func (h *hello) Read(p []byte) (int, error) {
 		h.given += n
 		return n, nil
 	}
-	return h.from.Read(p)
+	return h.from(p)
 }
 
 // decide looks at head. crypto/tls gets at once what it refuses at once.
@@ -84,7 +80,7 @@ func (h *hello) cut(p []byte) (int, error) {
 	h.given += n
 	size := n
 	if n < len(body) {
-		more, err := h.from.Read(body[n:])
+		more, err := h.from(body[n:])
 		n += more
 		size = n
 		if more == 0 && err != nil {

@@ -79,7 +79,7 @@ func verdict(config *tls.Config, in []byte, most int, err error, pieces bool) st
 	s := &said{in: in, most: most, err: err}
 	var nc net.Conn = s
 	if pieces {
-		nc = &over{Conn: s, r: &hello{from: s}, most: 1 << 20}
+		nc = &over{Conn: s, r: &hello{from: s.Read}, most: 1 << 20}
 	}
 	err = tls.Server(nc, config).Handshake()
 	sent := s.out.Bytes()
@@ -104,7 +104,7 @@ func TestHelloRoom(t *testing.T) {
 			}()
 			nc := &over{Conn: b, r: b, most: most}
 			if cut {
-				nc.r, nc.most = &hello{from: &over{r: b, most: most}}, 1<<20
+				nc.r, nc.most = &hello{from: (&over{r: b, most: most}).Read}, 1<<20
 			}
 			s := tls.Server(nc, config)
 			buf := make([]byte, 200)
@@ -124,7 +124,7 @@ func TestHelloRoom(t *testing.T) {
 // TestHelloShort: who reads less at a time than crypto/tls does gets what has come.
 func TestHelloShort(t *testing.T) {
 	in := greeting(t, &tls.Config{ServerName: "example.com"})
-	h := &hello{from: bytes.NewReader(in)}
+	h := &hello{from: bytes.NewReader(in).Read}
 	got, err := io.ReadAll(io.MultiReader(io.LimitReader(iotest.OneByteReader(h), recordHead), h))
 	if err != nil || !bytes.Equal(got, in) {
 		t.Errorf("%d bytes of %d: %v", len(got), len(in), err)
@@ -136,7 +136,7 @@ func TestHelloMessage(t *testing.T) {
 	for n := messageHead; n <= recordMost; n += 1 + n/50 {
 		m := make([]byte, n)
 		binary.BigEndian.PutUint32(m, clientHello<<24|uint32(n-messageHead))
-		h := &hello{from: bytes.NewReader(record(m...))}
+		h := &hello{from: bytes.NewReader(record(m...)).Read}
 		var hand bytes.Buffer
 		p := make([]byte, 576)
 		for hand.Len() < n {

@@ -71,14 +71,9 @@ func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
 	return config, nil
 }
 
-// errNotNow is a wire's error instead of waiting. It is Temporary, so crypto/tls goes on later.
-var errNotNow error = notNow{}
-
-type notNow struct{}
-
-func (notNow) Error() string   { return "httpd: nothing has come" }
-func (notNow) Timeout() bool   { return true }
-func (notNow) Temporary() bool { return true }
+// errNotNow is a wire's error instead of waiting. It is Temporary, so crypto/tls goes on later. aio
+// does not return it.
+const errNotNow = syscall.EAGAIN
 
 // wire is the transport of crypto/tls: the connection by its current worker, or past aio after
 // Hijack. net/http has it for HTTP/2 without TLS.
@@ -192,7 +187,7 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 func (c *conn) greet(w *worker) bool {
 	l := c.loop()
 	c.tls = tls.Server(wire{c}, l.server.config)
-	w.hello = &hello{from: readerFunc(w.read)}
+	w.hello = &hello{from: w.read}
 	if c.until > 0 {
 		w.deadlines.out = l.server.start.Add(c.until)
 	}
