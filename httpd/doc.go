@@ -31,9 +31,8 @@
 //
 // # The http.Server's fields
 //
-// Serve replaces the server's Handler, ConnState, ConnContext and BaseContext. They are yours again
-// when the last Serve has returned and no handler runs. Do not change them before. After HTTP/2, or
-// a later Serve of net/http, the replacements stay and pass on what is not httpd's.
+// Serve replaces the server's Handler, ConnState, ConnContext and BaseContext. Do not change them
+// after that. The replacements stay, and pass on what is not httpd's. So net/http may serve later.
 //
 // Call httpd's Serve before net/http's Serve of the same server. The other order is a data race,
 // and httpd logs a warning at the first connection of such a Serve.

@@ -3,17 +3,13 @@ package httpd
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"reflect"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
-	"weak"
 )
 
 // hooks are between net/http and the user's fields of the http.Server, which get real connections.
@@ -25,131 +21,47 @@ type hooks struct {
 	baseContext func(net.Listener) context.Context
 
 	// Guarded by wrapping.
-	account *account
 	log     *slog.Logger
-	serves  int
 	serving []*server
-	conns   int  // net/http's; their goroutines may read the server's fields
-	stays   bool // net/http may read the fields later
-	early   bool // net/http's Serve began first, and that was logged
-}
-
-type account struct {
-	hooks *hooks
-	past  Stats
+	past    Stats // counters of Serves that have returned
+	early   bool  // net/http's Serve began first, and that was logged
 }
 
 // wrapping is held while the fields of a server change.
 var wrapping sync.Mutex
 
-// accounts has the servers that still exist. Guarded by wrapping.
-var accounts = map[weak.Pointer[http.Server]]*account{}
-
 type servesKey struct{}
 
 type workerKey struct{}
 
-func accountOf(srv *http.Server) *account {
-	key := weak.Make(srv)
-	r := accounts[key]
-	if r == nil {
-		r = &account{}
-		accounts[key] = r
-		runtime.AddCleanup(srv, func(key weak.Pointer[http.Server]) {
-			wrapping.Lock()
-			defer wrapping.Unlock()
-			delete(accounts, key)
-		}, key)
-	}
-	return r
-}
-
-// wrap puts hooks into srv, if it has none. hooks.endServe takes them back.
-func wrap(srv *http.Server, log *slog.Logger) *hooks {
+// wrap puts hooks into srv, unless it has them. They stay, because nothing reports when net/http
+// reads the fields for the last time. endServe ends what wrap begins for s.
+func wrap(srv *http.Server, s *server) *hooks {
 	wrapping.Lock()
 	defer wrapping.Unlock()
-	r := accountOf(srv)
-	if left, ok := srv.Handler.(*hooks); ok && left.srv == srv {
-		r.hooks = left
-	}
-	h := r.hooks
+	h := hooksOf(srv)
 	if h == nil {
 		h = &hooks{
-			srv: srv, account: r, handler: srv.Handler,
+			srv: srv, handler: srv.Handler,
 			connState: srv.ConnState, connContext: srv.ConnContext, baseContext: srv.BaseContext,
 		}
 		srv.Handler, srv.ConnState, srv.ConnContext, srv.BaseContext = h, h.changed, h.context, h.base
-		r.hooks = h
 	}
-	h.log = log
-	h.serves++
+	h.log, h.serving = s.log, append(h.serving, s)
 	return h
 }
 
-// unwrap restores the server's fields when nothing reads them any more. The caller holds wrapping.
-//
-// net/http last reads ConnState at a connection's end. With HTTP/2, a handler's goroutine may read
-// Handler after that. A Serve of net/http may read the fields too, and nothing reports its end.
-// Then the hooks stay, and pass on what is not a worker's.
-func (h *hooks) unwrap() {
-	if h.serves > 0 || h.conns > 0 {
-		return
+// hooksOf returns the hooks of srv, or nil. The caller holds wrapping.
+func hooksOf(srv *http.Server) *hooks {
+	if h, ok := srv.Handler.(*hooks); ok && h.srv == srv {
+		return h
 	}
-	h.account.hooks = nil // it would keep the server in memory
-	if h.stays {
-		return
-	}
-	srv := h.srv
-	if srv.Handler == h {
-		srv.Handler = h.handler
-	}
-	if sameFunc(srv.ConnState, h.changed) {
-		srv.ConnState = h.connState
-	}
-	if sameFunc(srv.ConnContext, h.context) {
-		srv.ConnContext = h.connContext
-	}
-	if sameFunc(srv.BaseContext, h.base) {
-		srv.BaseContext = h.baseContext
-	}
-}
-
-func sameFunc(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
-
-func (h *hooks) count(nc net.Conn, to http.ConnState) {
-	switch to {
-	case http.StateNew:
-		wrapping.Lock()
-		defer wrapping.Unlock()
-		h.conns++
-	case http.StateClosed, http.StateHijacked:
-		stays := h.mayBeHTTP2(nc)
-		wrapping.Lock()
-		defer wrapping.Unlock()
-		h.stays = h.stays || stays
-		h.conns--
-		h.unwrap()
-	}
-}
-
-func (h *hooks) mayBeHTTP2(nc net.Conn) bool {
-	if _, ok := nc.(*standIn); ok || workerOf(nc) != nil {
-		return false
-	}
-	if t, ok := nc.(*tls.Conn); ok {
-		return t.ConnectionState().NegotiatedProtocol == "h2"
-	}
-	return h.srv.Protocols != nil && h.srv.Protocols.UnencryptedHTTP2()
+	return nil
 }
 
 func (h *hooks) base(ln net.Listener) context.Context {
-	s, ours := ln.(*server)
-	if ours {
+	if s, ok := ln.(*server); ok {
 		ln = s.real
-	} else {
-		wrapping.Lock()
-		h.stays = true
-		wrapping.Unlock()
 	}
 	ctx := context.Background()
 	if h.baseContext != nil {
@@ -166,9 +78,8 @@ func (h *hooks) mark(ctx context.Context) {
 		return
 	}
 	wrapping.Lock()
-	first := !h.early
-	h.early, h.stays = true, true
-	log := h.log
+	first, log := !h.early, h.log
+	h.early = true
 	wrapping.Unlock()
 	if first {
 		log.Warn("httpd: net/http served this http.Server before, which is a data race: call httpd's Serve first")
@@ -182,7 +93,6 @@ func (h *hooks) state(c net.Conn, to http.ConnState) {
 }
 
 func (h *hooks) changed(nc net.Conn, to http.ConnState) {
-	h.count(nc, to)
 	if i, ok := nc.(*standIn); ok {
 		i.changed(to)
 		return
@@ -204,7 +114,6 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		return
 	}
 	l := w.loop
-	l.server.live(w, to)
 	l.mu.Lock()
 	c := w.conn
 	switch {
@@ -229,8 +138,6 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	}
 	l.unlock()
 	if c != nil && to != http.StateNew {
-		w.enterUser()
-		defer w.leaveUser()
 		h.state(c, to)
 	}
 }
@@ -303,8 +210,6 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	switch w := r.Context().Value(workerKey{}).(type) {
 	case *standIn:
 	case *worker:
-		w.enterUser()
-		defer w.leaveUser()
 		c := w.servedConn()
 		if c == nil { // it was closed
 			next.ServeHTTP(rw, r)

@@ -67,7 +67,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	s := &server{
 		real: ln, config: config, log: o.Logger, start: time.Now(), bounds: o,
-		alive: map[*worker]struct{}{}, empty: make(chan struct{}),
+		empty: make(chan struct{}),
 	}
 	s.needed.L, s.ended.L = &s.mu, &s.mu
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
@@ -80,14 +80,12 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		return err
 	}
 	s.loops = []*loop{s.first}
-	s.hooks = wrap(srv, o.Logger)
-	s.hooks.addServe(s)
+	s.hooks = wrap(srv, s)
 	defer s.hooks.endServe(s)
 	err = srv.Serve(s) // returns when the listener was closed
 	_ = s.Close()
 	s.await()
 	s.balancing.Wait()
-	s.awaitWorkers()
 	return err
 }
 
@@ -125,7 +123,6 @@ type server struct {
 
 	memory  atomic.Int64 // bytes that only httpd keeps, but for less than a step of each loop
 	closed  atomic.Bool  // the listener is. Set under mu
-	leaving atomic.Bool  // awaitWorkers waits
 	spread  atomic.Bool  // manyLoops have work. Set by balance
 	guarded atomic.Bool  // the guard is there, or asked for. Set under mu
 
@@ -142,18 +139,16 @@ type server struct {
 	}
 	open     int
 	hijacked int
-	others   []net.Conn           // without a descriptor: net/http serves them
-	running  int                  // calls of the user's ConnState that are due
-	ended    sync.Cond            // a connection ended, or the listener is closed
-	awaited  bool                 // Serve waits for empty
-	over     bool                 // empty is closed
-	refused  time.Time            // when a loop could not begin; belongs to balance
-	needed   sync.Cond            // Accept has something to return
-	asking   []*loop              // need a worker
-	alive    map[*worker]struct{} // workers of which net/http has not reported the end
+	others   []net.Conn // without a descriptor: net/http serves them
+	running  int        // calls of the user's ConnState that are due
+	ended    sync.Cond  // a connection ended, or the listener is closed
+	awaited  bool       // Serve waits for empty
+	over     bool       // empty is closed
+	refused  time.Time  // when a loop could not begin; belongs to balance
+	needed   sync.Cond  // Accept has something to return
+	asking   []*loop    // need a worker
 	guard    *standIn
 	keeper   *standIn
-	standIns int // of which net/http has not reported the end
 }
 
 // all returns the loops of now.
@@ -174,43 +169,6 @@ func (s *server) await() {
 	s.checkEmpty()
 	s.mu.Unlock()
 	<-s.empty
-}
-
-// awaitWorkers returns when net/http has ended all workers without the user's code. The http.Server
-// is then the user's again.
-func (s *server) awaitWorkers() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.leaving.Store(true)
-	ends := func() bool {
-		if s.standIns > 0 {
-			return true
-		}
-		for w := range s.alive {
-			if w.running.Load() == 0 {
-				return true
-			}
-		}
-		return false
-	}
-	for ends() {
-		s.ended.Wait()
-	}
-}
-
-// live notes which workers net/http has.
-func (s *server) live(w *worker, to http.ConnState) {
-	if to == http.StateActive || to == http.StateIdle {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if to == http.StateNew {
-		s.alive[w] = struct{}{}
-		return
-	}
-	delete(s.alive, w)
-	s.ended.Broadcast()
 }
 
 // sinceStart returns t as time since the server's start, or 0 for none.

@@ -42,16 +42,8 @@ func (i *standIn) changed(to http.ConnState) {
 	s := i.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch to {
-	case http.StateNew:
-		s.standIns++
-	case http.StateActive:
-		for i == s.keeper && !i.closed && s.open > s.hijacked {
-			s.ended.Wait()
-		}
-	case http.StateClosed:
-		s.standIns--
-		s.ended.Broadcast()
+	for to == http.StateActive && i == s.keeper && !i.closed && s.open > s.hijacked {
+		s.ended.Wait()
 	}
 }
 

@@ -3,7 +3,6 @@ package httpd
 import (
 	"net/http"
 	"slices"
-	"weak"
 )
 
 // Stats describes the connections with a descriptor of all Serves of an http.Server.
@@ -36,30 +35,22 @@ type Stats struct {
 }
 
 // StatsOf returns the statistics of all Serves of srv since the first began. They are zero before
-// that, and if aio has no backend. Any goroutine may call it.
+// that, and if aio has no backend. Any goroutine may call it when srv's fields are set.
 func StatsOf(srv *http.Server) Stats {
 	wrapping.Lock()
 	defer wrapping.Unlock()
-	r := accounts[weak.Make(srv)]
-	if r == nil {
+	h := hooksOf(srv)
+	if h == nil {
 		return Stats{}
 	}
-	all := r.past
-	if r.hooks != nil {
-		for _, s := range r.hooks.serving {
-			all.add(s.stats())
-		}
+	all := h.past
+	for _, s := range h.serving {
+		all.add(s.stats())
 	}
 	return all
 }
 
-func (h *hooks) addServe(s *server) {
-	wrapping.Lock()
-	defer wrapping.Unlock()
-	h.serving = append(h.serving, s)
-}
-
-// endServe keeps the counters of s, and unwraps the http.Server after the last Serve.
+// endServe keeps the counters of s.
 func (h *hooks) endServe(s *server) {
 	wrapping.Lock()
 	defer wrapping.Unlock()
@@ -67,9 +58,7 @@ func (h *hooks) endServe(s *server) {
 	last := s.stats()
 	last.Conns, last.Parked, last.Hijacked, last.Workers = 0, 0, 0, 0
 	last.QueuedBytes, last.UnreadBytes, last.Reads = 0, 0, nil
-	h.account.past.add(last)
-	h.serves--
-	h.unwrap()
+	h.past.add(last)
 }
 
 func (s *server) stats() Stats {

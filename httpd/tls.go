@@ -223,8 +223,6 @@ func (c *conn) shake(w *worker) (protocol string, err error) {
 	l := c.loop()
 	l.mu.Unlock()
 	defer l.mu.Lock()
-	w.enterUser()
-	defer w.leaveUser()
 	defer func() {
 		if p := recover(); p != nil {
 			l.server.hooks.panicked(c, p)

@@ -86,9 +86,8 @@ type worker struct {
 		file interface{ SetWriteDeadline(time.Time) error } // while ReadFrom sends a file past aio
 	}
 
-	running  atomic.Int32 // how much of the user's code runs
-	handling atomic.Bool  // a handler runs; belongs to the handler's goroutine
-	parkFunc func()       // Park's function, until there is something to read
+	handling atomic.Bool // a handler runs; belongs to the handler's goroutine
+	parkFunc func()      // Park's function, until there is something to read
 }
 
 // phase is where net/http is with a worker (http.conn.serve).
@@ -372,15 +371,3 @@ func (w *worker) servedConn() *conn {
 	w.request.unasked = false
 	return w.conn
 }
-
-// enterUser notes that the user's code runs, until leaveUser.
-func (w *worker) enterUser() {
-	w.running.Add(1)
-	if s := w.loop.server; s.leaving.Load() {
-		s.mu.Lock()
-		s.ended.Broadcast()
-		s.mu.Unlock()
-	}
-}
-
-func (w *worker) leaveUser() { w.running.Add(-1) }
