@@ -44,8 +44,8 @@ func searchCase() harness.Case {
 		Run: func(ctx context.Context, r *harness.Run) error {
 			feeds := httptest.NewServer(http.HandlerFunc(feed))
 			defer feeds.Close()
-			c, err := r.Start(ctx, harness.AnyCore, nil, "examples/search", "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=2s",
-				"-refresh="+r.Way,
+			c, err := r.Start(ctx, harness.AnyCore, nil, "examples/search", "-addr=127.0.0.1:0", "-alloc=lean",
+				"-ttl=2s", "-refresh="+r.Way,
 				fmt.Sprintf("-feeds=cnn=%[1]s/cnn,bbc=%[1]s/bbc,nyt=%[1]s/nyt", feeds.URL))
 			if err != nil {
 				return err

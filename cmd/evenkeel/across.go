@@ -74,7 +74,8 @@ func (f *explainFlags) wrongServices(services, targets []string) error {
 			return fmt.Errorf("two services are named %s; write a name before one: other=%s", s, targets[i])
 		}
 		if k := slices.Index(targets, targets[i]); k < i && targets[i] != cli.ToStdout {
-			return fmt.Errorf("%s cannot be the trace of both %s and %s; name each service's own", targets[i], services[k], s)
+			return fmt.Errorf("%s cannot be the trace of both %s and %s; name each service's own", targets[i],
+				services[k], s)
 		}
 		if seen[s] = true; targets[i] == cli.ToStdout {
 			stdin++

@@ -428,8 +428,8 @@ func (s *Story) doubt(p *Part) string {
 		return fmt.Sprintf("The slowest 1%% are only %s, so trace for longer, or under more load.",
 			textfmt.Plural(s.Slow, "request"))
 	case s.Least < worthShare:
-		return fmt.Sprintf("The slowest requests differ, so it may be as little as %s. Trace for longer, or under more "+
-			"load.", textfmt.Share(s.Least))
+		return fmt.Sprintf("The slowest requests differ, so it may be as little as %s. Trace for longer, or under "+
+			"more load.", textfmt.Share(s.Least))
 	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine() ||
 		max(v.Causes[0].Share, v.GC.Direct) < worthShare ||
 		v.Causes[0].Cause == reqtrace.CauseNetwork): // the other end may wait for a CPU

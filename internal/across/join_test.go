@@ -204,7 +204,7 @@ func TestStarved(t *testing.T) {
 			t.Errorf("stood still: %q", s.Sentence)
 		}
 		f, _ = way(400, offset)
-		if s := f.Join(); s.Named || !strings.Contains(s.Sentence, " prices may have had no CPU then. Trace for longer") {
+		if s := f.Join(); s.Named || !strings.Contains(s.Sentence, " prices may have had no CPU then.") {
 			t.Errorf("a short time: %q", s.Sentence)
 		}
 	}

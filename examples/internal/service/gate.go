@@ -152,12 +152,17 @@ type Gate struct {
 }
 
 // start starts what the flags ask for, and tune has changed, unless that is nil. source names this
-// process in the events. The caller closes the gate, also after an error.
-func (f *gateFlags) start(source string, log *slog.Logger, tune func(*gcgate.Options)) (*Gate, error) {
-	g := &Gate{}
+// process in the events. The caller closes the gate.
+func (f *gateFlags) start(source string, log *slog.Logger, tune func(*gcgate.Options)) (g *Gate, err error) {
+	g = &Gate{}
 	if !f.on {
 		return g, nil
 	}
+	defer func() {
+		if err != nil {
+			g.Close()
+		}
+	}()
 	o := gcgate.Options{
 		Policy: f.policy, MemoryLimitBytes: f.limit,
 		Replicas: f.replicas, MinTriggerBytes: f.minTrigger, MaxTriggerBytes: f.maxTrigger, Logger: log,
@@ -203,7 +208,6 @@ func (f *gateFlags) start(source string, log *slog.Logger, tune func(*gcgate.Opt
 		o.Turns = turns
 	}
 	if f.events != "" {
-		var err error
 		if o.OnEvent, err = g.writeEvents(f.events, source); err != nil {
 			return g, fmt.Errorf("-events: %w", err)
 		}

@@ -93,18 +93,16 @@ func TestTriggerFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, err := f.start("", slog.New(slog.DiscardHandler), nil)
-	defer g.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer g.Close()
 	if s := g.Stats().(gcgate.Stats); s.Hard < 3<<30 || s.Trigger < 57<<20 || s.Turn.Replicas != 3 ||
 		s.Turn.Turns != 1 {
 		t.Errorf("trigger %d, hard %d, turns %+v", s.Trigger, s.Hard, s.Turn)
 	}
 	f, _ = parse("-gate", "-min-trigger", "2GiB", "-max-trigger", "1GiB")
-	g, err = f.start("", slog.New(slog.DiscardHandler), nil)
-	g.Close()
-	if err == nil {
+	if _, err := f.start("", slog.New(slog.DiscardHandler), nil); err == nil {
 		t.Error("a ceiling below the floor was accepted")
 	}
 }
@@ -130,10 +128,10 @@ func TestAllow(t *testing.T) {
 		o.Signals = o.Signals[1:] // without HAProxy
 	}
 	g, err := f.start("", log, tune)
-	defer g.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer g.Close()
 	if len(agent) != 3 || !slices.Equal(agent, g.health.Allow) {
 		t.Errorf("the agent-check allows %v, /health %v", agent, g.health.Allow)
 	}

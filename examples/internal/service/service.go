@@ -56,10 +56,10 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, _ io.Writer, log *
 	}
 	defer s.Close()
 	g, err := s.gate.start(ln.Addr().String(), log, s.Tune)
-	defer g.Close()
 	if err != nil {
 		return err
 	}
+	defer g.Close()
 	counted := httpgate.Wrap(g.Gate, s.Handler())
 	if s.Around != nil {
 		counted = s.Around(counted)

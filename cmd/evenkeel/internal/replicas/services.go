@@ -36,8 +36,8 @@ func (v *View) merge(answers []answer) (*merged, error) {
 	for i, a := range answers {
 		for _, b := range answers[:i] {
 			if a.service != b.service && a.err == nil && b.err == nil && a.history.Differs(b.history) != nil {
-				return nil, fmt.Errorf("%s and %s are the same process, so it cannot be both %s and %s; name each process "+
-					"once", b.name, a.name, b.service, a.service)
+				return nil, fmt.Errorf("%s and %s are the same process, so it cannot be both %s and %s; name each "+
+					"process once", b.name, a.name, b.service, a.service)
 			}
 		}
 	}
