@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
+// release takes the connection from its worker: it ends, waits for its turn, or is parked.
 func (w *worker) release() {
 	l, c := w.loop, w.conn
 	c.worker = nil

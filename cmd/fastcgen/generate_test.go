@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/testutil"
 	"github.com/google/go-cmp/cmp"
@@ -260,7 +260,7 @@ func TestChangedC(t *testing.T) {
 
 func TestParseRefusals(t *testing.T) {
 	for _, tt := range refusals {
-		_, err := decl.Parse("x.go", []byte(refusalFile(tt.src)))
+		_, err := declfile.Parse("x.go", []byte(refusalFile(tt.src)))
 		if err == nil {
 			t.Errorf("%q is not refused; want %s", tt.src, tt.want)
 			continue
@@ -285,7 +285,7 @@ func TestParseMended(t *testing.T) {
 		if changed == tt.src {
 			t.Errorf("no %q in %q", tt.from, tt.src)
 		}
-		_, err := decl.Parse("x.go", []byte(refusalFile(changed)))
+		_, err := declfile.Parse("x.go", []byte(refusalFile(changed)))
 		if err != nil && !strings.Contains(err.Error(), "declares no function") {
 			t.Errorf("%q after the edit that it names:\n%q\nstill refused: %v", tt.want, changed, err)
 		}
@@ -317,7 +317,7 @@ func TestParsePreamble(t *testing.T) {
 		"/* a */\n\n// b\nimport (\n\t// c\n\t\"C\"\n)":             "c",
 		"/* not this */\n\n//\timport \"C\" is below\nimport \"C\"": "\timport \"C\" is below",
 	} {
-		d, err := decl.Parse("x.go", []byte("//go:build fastcgen\n\npackage p\n\n"+src+
+		d, err := declfile.Parse("x.go", []byte("//go:build fastcgen\n\npackage p\n\n"+src+
 			"\n\n//fastc:call f()\nfunc F()\n"))
 		if err != nil {
 			t.Errorf("%q: %v", src, err)
@@ -338,20 +338,20 @@ func TestBuildLine(t *testing.T) {
 		"fastcgen && !(linux && race)":    "cgo && !(linux && race)",
 		"(fastcgen && amd64) && (a || b)": "cgo && amd64 && (a || b)",
 	} {
-		d, err := decl.Parse("x.go", []byte("//go:build "+src+"\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call "+
+		d, err := declfile.Parse("x.go", []byte("//go:build "+src+"\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call "+
 			"f()\nfunc F()\n"))
 		if err != nil {
 			t.Errorf("%s: %v", src, err)
 			continue
 		}
-		if got := decl.BuildLine(d.Build); got != want {
+		if got := declfile.BuildLine(d.Build); got != want {
 			t.Errorf("%s: %s, want %s", src, got, want)
 		}
 	}
 }
 
 // source prints a declaration file that says what d says.
-func source(d *decl.File) string {
+func source(d *declfile.File) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "//go:build %s\n\n", d.Build)
 	lines := func(list []string) {
@@ -415,7 +415,7 @@ func source(d *decl.File) string {
 		} else if f.Budget != nil {
 			fmt.Fprintf(&b, "//fastc:budget %s\n", *f.Budget)
 		}
-		fmt.Fprintf(&b, "func %s(%s)%s\n", f.Name, decl.GoParams(f), decl.GoResults(f))
+		fmt.Fprintf(&b, "func %s(%s)%s\n", f.Name, declfile.GoParams(f), declfile.GoResults(f))
 	}
 	return b.String()
 }
@@ -434,8 +434,8 @@ func FuzzDeclaration(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		d, err := decl.Parse("x.go", []byte(src))
-		if bad, ok := err.(decl.Problems); ok {
+		d, err := declfile.Parse("x.go", []byte(src))
+		if bad, ok := err.(declfile.Problems); ok {
 			for _, p := range bad {
 				if p.At.Filename != "x.go" || p.At.Line < 1 || p.At.Line > strings.Count(src, "\n")+2 || p.What == "" {
 					t.Fatalf("a problem out of place: %s", p)
@@ -446,7 +446,7 @@ func FuzzDeclaration(f *testing.F) {
 			return
 		}
 		first := source(d)
-		again, err := decl.Parse("x.go", []byte(first))
+		again, err := declfile.Parse("x.go", []byte(first))
 		if err != nil {
 			t.Fatalf("taken, printed and refused: %v\n%s", err, first)
 		}

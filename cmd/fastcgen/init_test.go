@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 
 	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/testutil"
@@ -190,7 +190,7 @@ func TestInitRefuses(t *testing.T) {
 			"DIR/p.go:3:9: this is a declaration file already; run fastcgen DIR/p.go\n",
 		},
 		"generated": {
-			map[string]string{"p.go": decl.Header + " from q.go. DO NOT EDIT.\n\n" + useCgo},
+			map[string]string{"p.go": declfile.Header + " from q.go. DO NOT EDIT.\n\n" + useCgo},
 			"-init p.go",
 			exitFailed, "DIR/p.go:3:9: fastcgen generated this file; name the file that calls C\n",
 		},

@@ -53,7 +53,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 	"evenkeel.dev/cmd/fastcgen/internal/generate"
 	"evenkeel.dev/cmd/fastcgen/internal/initial"
 )
@@ -146,7 +146,7 @@ func (a *app) wrong(format string, args ...any) int {
 }
 
 func (a *app) report(err error) {
-	if list, ok := errors.AsType[decl.Problems](err); ok {
+	if list, ok := errors.AsType[declfile.Problems](err); ok {
 		fmt.Fprintln(a.stderr, list)
 		return
 	}
@@ -156,14 +156,14 @@ func (a *app) report(err error) {
 func (a *app) file(ctx context.Context, name string) error {
 	out := a.output
 	if out == "" {
-		out = decl.OutputName(name)
+		out = declfile.OutputName(name)
 	}
 	old, err := os.ReadFile(out)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && !missing:
 		return err
-	case !missing && !bytes.HasPrefix(old, []byte(decl.Header)):
+	case !missing && !bytes.HasPrefix(old, []byte(declfile.Header)):
 		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to "+
 			"another with -o", out)
 	}

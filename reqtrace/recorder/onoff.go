@@ -76,6 +76,7 @@ func (l *loop) armed(now time.Time) bool {
 		known && now.Sub(l.demand.active) < loadWithin && (slow || l.budget.full())
 }
 
+// inSlice counts a time in which the recorder was on, and switches it off if that is due.
 func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent time.Duration) {
 	l.sum.covered += passed
 	if l.r.o.Recorder != nil { // the program decides

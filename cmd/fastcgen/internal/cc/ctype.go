@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
 // Facts is what the C compiler said about a declaration file.
@@ -134,7 +134,7 @@ func Unqualified(t dwarf.Type) dwarf.Type {
 }
 
 type Number struct {
-	decl.Number
+	declfile.Number
 	PlainChar bool // char: its sign depends on the platform
 	Wide      bool
 	Enum      *dwarf.EnumType
@@ -146,30 +146,30 @@ func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
 	if b == nil {
 		return Number{}, false
 	}
-	n := Number{Number: decl.Number{Size: b.Size()}, Wide: isWide(t)}
+	n := Number{Number: declfile.Number{Size: b.Size()}, Wide: isWide(t)}
 	switch b := b.(type) {
 	case *dwarf.IntType:
-		n.Class = decl.Signed
+		n.Class = declfile.Signed
 	case *dwarf.UintType:
-		n.Class = decl.Unsigned
+		n.Class = declfile.Unsigned
 	case *dwarf.CharType:
-		n.Class, n.PlainChar = decl.Signed, b.Name == "char"
+		n.Class, n.PlainChar = declfile.Signed, b.Name == "char"
 	case *dwarf.UcharType:
-		n.Class, n.PlainChar = decl.Unsigned, b.Name == "char"
+		n.Class, n.PlainChar = declfile.Unsigned, b.Name == "char"
 	case *dwarf.FloatType:
-		n.Class = decl.Float
+		n.Class = declfile.Float
 	case *dwarf.EnumType:
-		n.Class, n.Enum = decl.Unsigned, b
+		n.Class, n.Enum = declfile.Unsigned, b
 		for _, v := range b.Val {
 			if v.Val < 0 {
-				n.Class = decl.Signed
+				n.Class = declfile.Signed
 			}
 		}
 	default:
 		return n, false
 	}
 	fits := n.Size == 1 || n.Size == 2 || n.Size == 4 || n.Size == 8
-	if n.Class == decl.Float {
+	if n.Class == declfile.Float {
 		fits = n.Size == 4 || n.Size == 8
 	}
 	return n, fits && facts.Alignment(t) <= n.Size
@@ -190,18 +190,18 @@ func (n Number) GoName() string {
 	case n.PlainChar:
 		return "uint8"
 	case n.Wide:
-		return decl.Number{Class: decl.Signed, Size: n.Size}.GoName()
+		return declfile.Number{Class: declfile.Signed, Size: n.Size}.GoName()
 	}
 	return n.Number.GoName()
 }
 
 // Is reports whether a Go number has the representation of a C one.
-func (n Number) Is(g decl.Number) bool {
+func (n Number) Is(g declfile.Number) bool {
 	switch {
 	case n.PlainChar:
-		return g.Size == 1 && g.Class != decl.Float
+		return g.Size == 1 && g.Class != declfile.Float
 	case n.Enum != nil, n.Wide:
-		return g.Size == n.Size && g.Class != decl.Float
+		return g.Size == n.Size && g.Class != declfile.Float
 	}
 	return g == n.Number
 }
@@ -353,7 +353,7 @@ type Fact struct {
 	Text       string
 	base       string // without typedefs; equals text when only the size is in doubt
 	size       int64
-	class      decl.Class
+	class      declfile.Class
 	eitherSign bool // its sign depends on the platform
 	boolean    bool
 }
@@ -388,9 +388,9 @@ func (f Fact) Condition() string {
 		return size + " && (" + f.Text + ")2 == 1"
 	case f.eitherSign:
 		return size + " && (" + f.Text + ")0.5 == 0"
-	case f.class == decl.Float:
+	case f.class == declfile.Float:
 		return fmt.Sprintf("%s && __builtin_types_compatible_p(%s, %s)", size, f.Text, f.base)
-	case f.class == decl.Unsigned:
+	case f.class == declfile.Unsigned:
 		return fmt.Sprintf("%s && (%s)0.5 == 0 && (%s)-1 > 0", size, f.Text, f.Text)
 	}
 	return fmt.Sprintf("%s && (%s)0.5 == 0 && (%s)-1 < 0", size, f.Text, f.Text)

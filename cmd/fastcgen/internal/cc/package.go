@@ -1,14 +1,3 @@
-// Package cc asks the C compiler what the C names of a declaration file are, the second stage of
-// fastcgen.
-//
-// A probe is a line of C that declares a variable of the type in question. The variable's debugging
-// information (DWARF) is the answer:
-//
-//	//fastc:call v_dot(...)   ->   __typeof__(v_dot) *fastc_func_0;   ->   *dwarf.FuncType
-//	type Point C.struct_v_point -> struct v_point *fastc_type_1;      ->   *dwarf.StructType
-//
-// Invariant: the compiler runs with the flags of go build, and with no flag that makes it do more
-// than compile (checkFlags). Nothing is linked or run.
 package cc
 
 import (
@@ -26,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
 // Package is the package of a declaration file, without the file generated from it.
@@ -39,12 +28,12 @@ type Package struct {
 	Build      *build.Package
 }
 
-func Load(ctx context.Context, d *decl.File, out, temp string) (*Package, error) {
+func Load(ctx context.Context, d *declfile.File, out, temp string) (*Package, error) {
 	base := filepath.Base(d.Path)
-	if err := decl.CheckName(base); err != nil {
+	if err := declfile.CheckName(base); err != nil {
 		return nil, err
 	}
-	pkg, err := ReadPackage(ctx, d.Path, decl.UserTags(d.Build), out, temp)
+	pkg, err := ReadPackage(ctx, d.Path, declfile.UserTags(d.Build), out, temp)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +52,7 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 		return nil, err
 	}
 	bctx := build.Default
-	bctx.CgoEnabled, bctx.BuildTags = true, append(tags, decl.DeclarationTag)
+	bctx.CgoEnabled, bctx.BuildTags = true, append(tags, declfile.DeclarationTag)
 	bctx.OpenFile = func(name string) (io.ReadCloser, error) {
 		if filepath.Base(name) == filepath.Base(out) {
 			return io.NopCloser(strings.NewReader("//go:build ignore\n\npackage ignore\n")), nil
@@ -84,13 +73,13 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 		f, err := parser.ParseFile(pkg.Fset, filepath.Join(near, n), nil,
 			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return nil, decl.Syntax(err)
+			return nil, declfile.Syntax(err)
 		}
-		if !decl.IsDeclaration(f) {
+		if !declfile.IsDeclaration(f) {
 			pkg.Files = append(pkg.Files, f)
 		}
 	}
-	importPath, err := pkg.Run(ctx, "", "go", "list", "-e", "-find", "-tags", decl.DeclarationTag, "-f",
+	importPath, err := pkg.Run(ctx, "", "go", "list", "-e", "-find", "-tags", declfile.DeclarationTag, "-f",
 		"{{.ImportPath}}", ".")
 	if err != nil {
 		return nil, fmt.Errorf("%s: no import path, which the names of C functions are made from: %w", path, err)
@@ -137,8 +126,8 @@ func (emptyImporter) Import(path string) (*types.Package, error) {
 }
 
 // Clashes finds names that the generated file and another file both declare.
-func (pkg *Package) Clashes(d *decl.File) decl.Problems {
-	var bad decl.Problems
+func (pkg *Package) Clashes(d *declfile.File) declfile.Problems {
+	var bad declfile.Problems
 	names, _ := pkg.Declared()
 	for _, n := range d.Declared() {
 		if at, ok := names[n.Text]; ok {

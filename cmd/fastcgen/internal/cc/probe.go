@@ -1,3 +1,14 @@
+// Package cc asks the C compiler what the C names of a declaration file are, the second stage of
+// fastcgen.
+//
+// A probe is a line of C that declares a variable of the type in question. The variable's debugging
+// information (DWARF) is the answer:
+//
+//	//fastc:call v_dot(...)   ->   __typeof__(v_dot) *fastc_func_0;   ->   *dwarf.FuncType
+//	type Point C.struct_v_point -> struct v_point *fastc_type_1;      ->   *dwarf.StructType
+//
+// Invariant: the compiler runs with the flags of go build, and with no flag that makes it do more
+// than compile (checkFlags). Nothing is linked or run.
 package cc
 
 import (
@@ -12,38 +23,38 @@ import (
 	"slices"
 	"strings"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
 type probe struct {
 	variable string
 	text     string
-	at       decl.Name
+	at       declfile.Name
 	missing  string
 	do       string
 }
 
-func probes(d *decl.File) []probe {
+func probes(d *declfile.File) []probe {
 	var list []probe
-	add := func(kind, format string, n decl.Name, missing, do string) {
+	add := func(kind, format string, n declfile.Name, missing, do string) {
 		v := fmt.Sprintf("fastc_%s_%d", kind, len(list))
 		list = append(list, probe{v, fmt.Sprintf(format, v, n.Text), n, missing, do})
 	}
-	constant := func(uses []decl.Name) {
+	constant := func(uses []declfile.Name) {
 		for _, n := range uses {
 			add("const", "__typeof__(%[2]s) %[1]s = (%[2]s);", n, "C does not know the constant C.%s",
 				"include the header that defines it")
 		}
 	}
 	for _, t := range d.Types {
-		add("type", "%[2]s *%[1]s;", decl.Name{Text: t.CText(), At: t.At}, "C does not know the type %s",
+		add("type", "%[2]s *%[1]s;", declfile.Name{Text: t.CText(), At: t.At}, "C does not know the type %s",
 			"include the header that declares it")
 	}
 	for _, c := range d.Consts {
 		constant(c.Uses)
 	}
 	for _, f := range d.Funcs {
-		add("func", "__typeof__(%[2]s) *%[1]s;", decl.Name{Text: f.Call.CName, At: f.Call.At},
+		add("func", "__typeof__(%[2]s) *%[1]s;", declfile.Name{Text: f.Call.CName, At: f.Call.At},
 			"C does not know the function %s",
 			"include the header that declares it")
 		for _, c := range f.Conditions() {
@@ -51,8 +62,8 @@ func probes(d *decl.File) []probe {
 		}
 		args := slices.AppendSeq(f.Call.Args[:len(f.Call.Args):len(f.Call.Args)], maps.Values(f.Inouts))
 		for _, a := range args {
-			if a.Kind == decl.ArgC {
-				constant([]decl.Name{{Text: a.Text, At: a.At}})
+			if a.Kind == declfile.ArgC {
+				constant([]declfile.Name{{Text: a.Text, At: a.At}})
 			}
 		}
 	}
@@ -60,12 +71,12 @@ func probes(d *decl.File) []probe {
 }
 
 // Ask compiles all probes at once and reads the answers. Line marks place the compiler's messages.
-func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
+func Ask(ctx context.Context, tc *Toolchain, d *declfile.File) (*Facts, error) {
 	list := probes(d)
 	source := strings.Builder{}
-	source.WriteString(decl.CPreamble(d))
+	source.WriteString(declfile.CPreamble(d))
 	for _, p := range list {
-		source.WriteString(decl.LineMark(d, p.at.At.Line) + p.text + "\n")
+		source.WriteString(declfile.LineMark(d, p.at.At.Line) + p.text + "\n")
 	}
 	object, err := tc.Compile(ctx, source.String(), "-g", "-O0")
 	if err != nil {
@@ -81,16 +92,16 @@ func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
 
 // blame compiles the preamble alone, then each probe with it, to find what the compiler refused.
-func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all error) error {
-	var bad decl.Problems
-	if _, err := tc.Compile(ctx, decl.CPreamble(d)); err != nil {
+func blame(ctx context.Context, tc *Toolchain, d *declfile.File, list []probe, all error) error {
+	var bad declfile.Problems
+	if _, err := tc.Compile(ctx, declfile.CPreamble(d)); err != nil {
 		return preambleProblems(err, d)
 	}
 	for _, p := range list {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		_, err := tc.Compile(ctx, decl.CPreamble(d)+decl.LineMark(d, p.at.At.Line)+p.text+"\n")
+		_, err := tc.Compile(ctx, declfile.CPreamble(d)+declfile.LineMark(d, p.at.At.Line)+p.text+"\n")
 		if err == nil {
 			continue
 		}
@@ -103,7 +114,7 @@ func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all e
 			do = "write " + m[1] + " in place of " + p.at.Text
 		}
 		macro := "#ifndef " + p.at.Text + "\n#error\n#endif\n"
-		if _, err := tc.Compile(ctx, decl.CPreamble(d)+macro); err == nil &&
+		if _, err := tc.Compile(ctx, declfile.CPreamble(d)+macro); err == nil &&
 			strings.HasPrefix(p.variable, "fastc_func_") {
 			do = "it is a macro: wrap it in a static inline function in the preamble"
 		}
@@ -116,8 +127,8 @@ func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all e
 }
 
 // preambleProblems places messages about other files, such as headers, at the preamble.
-func preambleProblems(err error, d *decl.File) error {
-	var bad decl.Problems
+func preambleProblems(err error, d *declfile.File) error {
+	var bad declfile.Problems
 	for _, c := range Complaints(err) {
 		at, what := d.PreambleAt, "the C compiler says: "+c.Text
 		if c.File == filepath.Base(d.Path) {
@@ -136,7 +147,7 @@ func preambleProblems(err error, d *decl.File) error {
 // answers reads the types of the probes' variables. fastc_func_0 and fastc_type_1 are pointers,
 // fastc_const_2 has the type itself.
 func answers(data *dwarf.Data, list []probe) (*Facts, error) {
-	var bad decl.Problems
+	var bad declfile.Problems
 	facts := &Facts{
 		Funcs: map[string]dwarf.Type{}, Types: map[string]dwarf.Type{}, Odd: map[dwarf.Type]Oddity{},
 		Consts: map[string]dwarf.Type{},

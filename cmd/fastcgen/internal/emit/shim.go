@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
@@ -19,7 +19,7 @@ func (g *File) c(marks bool) string {
 	b := &strings.Builder{}
 	mark := func(line int) {
 		if marks {
-			b.WriteString(decl.LineMark(g.Decl, line))
+			b.WriteString(declfile.LineMark(g.Decl, line))
 		}
 	}
 	mark(g.Decl.PreambleAt.Line)
@@ -88,7 +88,7 @@ func (g *File) cFunction(b *strings.Builder, p *match.Plan, mark func(int)) {
 	b.WriteString("\treturn 0;\n}\n")
 }
 
-func failed(f *decl.Func) string { return "fastc_" + cPart(f.Name) + "_failed" }
+func failed(f *declfile.Func) string { return "fastc_" + cPart(f.Name) + "_failed" }
 
 func cCall(b *strings.Builder, p *match.Plan, call string) {
 	if looksAtResult(p) || p.RetConst {
@@ -108,8 +108,8 @@ func cCall(b *strings.Builder, p *match.Plan, call string) {
 	}
 }
 
-func wider(n decl.Number) string {
-	if n == (decl.Number{Class: decl.Signed, Size: 8}) {
+func wider(n declfile.Number) string {
+	if n == (declfile.Number{Class: declfile.Signed, Size: 8}) {
 		return "uint64"
 	}
 	return "int64"
@@ -118,8 +118,8 @@ func wider(n decl.Number) string {
 func (g *File) constants(b *strings.Builder, mark func(int)) {
 	for _, c := range g.Decl.Consts {
 		for _, t := range c.Typed {
-			n, ok := g.Match.Resolve(&decl.GoType{Name: t.GoType})
-			if !ok || n.Kind != decl.GoNumber || n.Num.Class == decl.Float {
+			n, ok := g.Match.Resolve(&declfile.GoType{Name: t.GoType})
+			if !ok || n.Kind != declfile.GoNumber || n.Num.Class == declfile.Float {
 				continue
 			}
 			mark(t.At.Line)
@@ -138,7 +138,7 @@ var strict = strings.Fields(`int-conversion incompatible-pointer-types overflow 
 // Trial returns the C to compile, the preamble and the generated code.
 func (g *File) Trial() string {
 	var b strings.Builder
-	b.WriteString(decl.CPreamble(g.Decl))
+	b.WriteString(declfile.CPreamble(g.Decl))
 	for _, w := range strict {
 		fmt.Fprintf(&b, "#pragma GCC diagnostic error \"-W%s\"\n", w)
 	}
@@ -199,14 +199,14 @@ func cAsserts(b *strings.Builder, mr *match.Mirror, trial bool) {
 }
 
 type File struct {
-	Decl       *decl.File
+	Decl       *declfile.File
 	ImportPath string
 	Match      *match.Result
 }
 
 // Shim returns the name of a function's C shim, with a hash of the import path. It is not static,
 // because cgo gives no address of a static function.
-func (g *File) Shim(f *decl.Func) string {
+func (g *File) Shim(f *declfile.Func) string {
 	sum := sha256.Sum256([]byte(g.ImportPath))
 	return "fastc_" + cPart(g.Decl.Pkg) + "_" + hex.EncodeToString(sum[:4]) + "_" + cPart(f.Name)
 }
@@ -223,8 +223,8 @@ func cPart(name string) string {
 	return b.String()
 }
 
-func frame(f *decl.Func) string { return "fastc_" + cPart(f.Name) + "_frame" }
+func frame(f *declfile.Func) string { return "fastc_" + cPart(f.Name) + "_frame" }
 
 func looksAtResult(p *match.Plan) bool {
-	return p.Func.Fails != nil && decl.ReturnOfC.MatchString(p.Func.Fails.Text)
+	return p.Func.Fails != nil && declfile.ReturnOfC.MatchString(p.Func.Fails.Text)
 }

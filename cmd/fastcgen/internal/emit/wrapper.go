@@ -25,7 +25,7 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
@@ -43,8 +43,8 @@ func (g *File) Text() ([]byte, error) {
 		return nil, fmt.Errorf("%s: the generated file is not Go: %w", g.Decl.Path, err)
 	}
 	b := &strings.Builder{}
-	fmt.Fprintf(b, decl.Header+" from %s. DO NOT EDIT.\n\n//go:build %s\n\n", filepath.Base(g.Decl.Path),
-		decl.BuildLine(g.Decl.Build))
+	fmt.Fprintf(b, declfile.Header+" from %s. DO NOT EDIT.\n\n//go:build %s\n\n", filepath.Base(g.Decl.Path),
+		declfile.BuildLine(g.Decl.Build))
 	for _, l := range g.Decl.Doc {
 		b.WriteString(l + "\n")
 	}
@@ -96,7 +96,7 @@ func Comment(text string) string {
 
 // GoTypes writes the declared types, and assertions about the mirrors.
 func (g *File) GoTypes(b io.Writer) {
-	mirrors := map[*decl.Type]*match.Mirror{}
+	mirrors := map[*declfile.Type]*match.Mirror{}
 	for _, mr := range g.Match.Mirrors {
 		mirrors[mr.Decl] = mr
 	}
@@ -107,13 +107,13 @@ func (g *File) GoTypes(b io.Writer) {
 		}
 		fmt.Fprintf(b, "\n%s\ntype %s ", strings.Join(doc, "\n"), t.Name)
 		switch t.Kind {
-		case decl.GoMirror:
+		case declfile.GoMirror:
 			mr := mirrors[t.Decl]
 			fmt.Fprintf(b, "struct {\n%s\n}\n", strings.Join(mr.Lines, "\n"))
 			goAsserts(b, mr)
-		case decl.GoOpaque:
+		case declfile.GoOpaque:
 			fmt.Fprintln(b, "struct{ _ cgo.Incomplete }")
-		case decl.GoBool:
+		case declfile.GoBool:
 			fmt.Fprintln(b, "bool")
 		default:
 			fmt.Fprintln(b, t.Num.GoName())
@@ -150,7 +150,7 @@ func goAsserts(b io.Writer, mr *match.Mirror) {
 //		return int64(f.ret), nil                    Values
 //	}
 //
-// f and errno get other names if a parameter has these (decl.Func.Local).
+// f and errno get other names if a parameter has these (declfile.Func.Local).
 func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	f := p.Func
 	full := g.Decl.Pkg + "." + f.Name
@@ -171,7 +171,7 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 		b.WriteString("//\n")
 	}
 	b.WriteString(Wrapped(sentence(p)))
-	fmt.Fprintf(b, "func %s(%s)%s {\n", f.Name, decl.GoParams(f), decl.GoResults(f))
+	fmt.Fprintf(b, "func %s(%s)%s {\n", f.Name, declfile.GoParams(f), declfile.GoResults(f))
 	v := localsOf(p)
 	for _, c := range f.Requires {
 		require(b, p, full, c.Text, v)

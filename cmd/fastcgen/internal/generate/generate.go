@@ -3,7 +3,7 @@
 //
 //	declaration file                                    generated file, warnings
 //	      |                                                   ^
-//	    decl -> cc --------------> match ----------------> emit
+//	    declfile -> cc ----------> match ----------------> emit
 //	      |     C's types by DWARF   plans, mirrors           |
 //	      |                                                   v
 //	      +-------------------------------------> trials, reach (C compiler, Go's type checker)
@@ -27,7 +27,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 	"evenkeel.dev/cmd/fastcgen/internal/emit"
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 	"evenkeel.dev/cmd/fastcgen/internal/reach"
@@ -41,7 +41,7 @@ func File(ctx context.Context, path, out string) (text []byte, warnings []string
 	} else if err != nil {
 		return nil, nil, err
 	}
-	d, err := decl.Parse(path, src)
+	d, err := declfile.Parse(path, src)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,7 +71,7 @@ func File(ctx context.Context, path, out string) (text []byte, warnings []string
 	return text, reach.Warnings(ctx, tc, pkg, d, g.Trial(), g.Shim(d.Funcs[0])), nil
 }
 
-func checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Package) (*emit.File, error) {
+func checked(ctx context.Context, tc *cc.Toolchain, d *declfile.File, pkg *cc.Package) (*emit.File, error) {
 	facts, err := cc.Ask(ctx, tc, d)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Packag
 	return g, nil
 }
 
-func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
+func conditions(g *emit.File, pkg *cc.Package) declfile.Problems {
 	const synthetic = "conditions"
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "package %s\n\nimport (\n\"C\"\n\"runtime/cgo\"\n\"unsafe\"\n)\n", g.Decl.Pkg)
@@ -103,19 +103,19 @@ func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
 	}
 	for _, f := range g.Decl.Funcs {
 		for _, c := range f.Conditions() {
-			fmt.Fprintf(b, "func _(%s) { _ = bool(/*line %s:%d:%d*/%s) }\n", decl.GoParams(f),
+			fmt.Fprintf(b, "func _(%s) { _ = bool(/*line %s:%d:%d*/%s) }\n", declfile.GoParams(f),
 				filepath.Base(g.Decl.Path), c.At.Line, c.At.Column, c.Text)
 		}
 	}
 	fset := pkg.Fset
 	file, err := parser.ParseFile(fset, synthetic, b.String(), parser.SkipObjectResolution)
 	if err != nil {
-		return decl.Problems{{
+		return declfile.Problems{{
 			At: g.Decl.PkgAt, What: "the conditions cannot be read: " + err.Error(),
 			Do: "write plain expressions",
 		}}
 	}
-	var bad decl.Problems
+	var bad declfile.Problems
 	pkg.TypeCheck(nil, func(err error) {
 		e, ok := err.(types.Error)
 		if at := fset.Position(e.Pos); ok && fset.PositionFor(e.Pos, false).Filename == synthetic &&
@@ -133,7 +133,7 @@ func tryC(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	if err == nil {
 		return nil
 	}
-	var bad, changed decl.Problems
+	var bad, changed declfile.Problems
 	for _, c := range cc.Complaints(err) {
 		if c.File != filepath.Base(g.Decl.Path) {
 			continue
@@ -161,13 +161,13 @@ func tryC(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 // warningName is what compilers put behind a warning that is an error.
 var warningName = regexp.MustCompile(` \[-W[^\]]*\]$`)
 
-func problemOf(d *decl.File, c cc.Complaint) decl.Problem {
+func problemOf(d *declfile.File, c cc.Complaint) declfile.Problem {
 	at := d.PreambleAt
 	at.Line, at.Column = c.Line, 1
 	if _, ours, ok := strings.Cut(c.Text, match.SaidByUs); ok {
 		ours = strings.ReplaceAll(ours, `\"`, `"`)
 		what, do, _ := strings.Cut(strings.TrimRight(ours, `"`), "; ")
-		return decl.Problem{At: at, What: what, Do: do}
+		return declfile.Problem{At: at, What: what, Do: do}
 	}
 	text := warningName.ReplaceAllString(c.Text, "")
 	if strings.Contains(c.Text, "stringop-overflow") {
@@ -176,12 +176,12 @@ func problemOf(d *decl.File, c cc.Complaint) decl.Problem {
 				at = f.Call.At
 			}
 		}
-		return decl.Problem{
+		return declfile.Problem{
 			At: at, What: "C writes beyond a result: " + text,
 			Do: "declare the array as long as what C writes",
 		}
 	}
-	return decl.Problem{At: at, What: "the C compiler says: " + text, Do: "mend what this line says about C"}
+	return declfile.Problem{At: at, What: "the C compiler says: " + text, Do: "mend what this line says about C"}
 }
 
 type trial struct {
@@ -203,7 +203,7 @@ func trialsOf(g *emit.File, said bool) (list []trial) {
 
 func trialSource(g *emit.File, more string) *strings.Builder {
 	b := &strings.Builder{}
-	b.WriteString(decl.CPreamble(g.Decl) + decl.LineMark(g.Decl, g.Decl.PreambleAt.Line) +
+	b.WriteString(declfile.CPreamble(g.Decl) + declfile.LineMark(g.Decl, g.Decl.PreambleAt.Line) +
 		"#include <stddef.h>\n#include <stdint.h>\n" + more)
 	return b
 }
@@ -239,7 +239,7 @@ func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 			return fmt.Errorf("%s: the C compiler does not take the generated code:\n%w", g.Decl.Path, err)
 		}
 	}
-	var bad decl.Problems
+	var bad declfile.Problems
 	for i, t := range trials {
 		name := t.a.Result.Name
 		do := fmt.Sprintf("add //fastc:writes %s %d if that is the most that it writes", name, t.a.Len)
@@ -278,7 +278,7 @@ func overrun(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	if err == nil {
 		return nil
 	}
-	var bad decl.Problems
+	var bad declfile.Problems
 	for _, m := range inlinedTrial.FindAllStringSubmatch(err.Error(), -1) {
 		n, _ := strconv.Atoi(m[1])
 		a, p := trials[n-1].a, trials[n-1].p

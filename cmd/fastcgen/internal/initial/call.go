@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
 type cgoFile struct {
@@ -43,11 +43,11 @@ var cgoOwn = map[string]bool{
 
 func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	c := &cgoFile{path: path, file: f}
-	c.build, _, _ = decl.BuildConstraint(f)
-	for s, doc := range decl.Imports(f) {
+	c.build, _, _ = declfile.BuildConstraint(f)
+	for s, doc := range declfile.Imports(f) {
 		if s.Path.Value == `"C"` && doc != nil {
-			text, at := decl.ReadPreamble(fset, doc)
-			c.preambles = append(c.preambles, cgoPreamble{decl.WithoutCgoLines(text), at})
+			text, at := declfile.ReadPreamble(fset, doc)
+			c.preambles = append(c.preambles, cgoPreamble{declfile.WithoutCgoLines(text), at})
 		}
 	}
 	return c
@@ -74,7 +74,7 @@ func preamblesOf(files []*cgoFile) (forC, forGo string) {
 func platformTags(base string) []string {
 	var tags []string
 	parts := strings.Split(strings.TrimSuffix(base, ".go"), "_")
-	for i := len(parts) - 1; i > 0 && len(tags) < 2 && decl.NamesPlatform("x_"+parts[i]+".go"); i-- {
+	for i := len(parts) - 1; i > 0 && len(tags) < 2 && declfile.NamesPlatform("x_"+parts[i]+".go"); i-- {
 		tags = append(tags, parts[i])
 	}
 	slices.Reverse(tags)
@@ -93,7 +93,7 @@ func (in *initializer) calls() []*cgoCall {
 					errno[ast.Unparen(n.Rhs[0])] = true
 				}
 			case *ast.CallExpr:
-				if name, ok := decl.PlainC(ast.Unparen(n.Fun)); ok && !cgoOwn[name] {
+				if name, ok := declfile.PlainC(ast.Unparen(n.Fun)); ok && !cgoOwn[name] {
 					at := in.pkg.Fset.PositionFor(n.Pos(), false)
 					list = append(list, &cgoCall{name, at, n.Args, errno[n]})
 				}
@@ -113,10 +113,10 @@ func (g *guesser) bare(e ast.Expr) (bare ast.Expr, cast bool) {
 			return e, cast
 		}
 		fun := ast.Unparen(call.Fun)
-		text := decl.ExprText(fun)
-		name, isC := decl.PlainC(fun)
+		text := declfile.ExprText(fun)
+		name, isC := declfile.PlainC(fun)
 		_, isPointer := fun.(*ast.StarExpr)
-		_, isNumber := decl.Numbers[text]
+		_, isNumber := declfile.Numbers[text]
 		if isC && (cgoOwn[name] || g.functions[name]) || !isC && !isPointer && !isNumber && text != "unsafe.Pointer" {
 			return e, cast
 		}
@@ -130,11 +130,11 @@ func (g *guesser) first(e ast.Expr) (x ast.Expr, cast bool) {
 	switch e := e.(type) {
 	case *ast.UnaryExpr:
 		i, ok := ast.Unparen(e.X).(*ast.IndexExpr)
-		if ok && e.Op == token.AND && decl.ExprText(i.Index) == "0" {
+		if ok && e.Op == token.AND && declfile.ExprText(i.Index) == "0" {
 			return i.X, cast
 		}
 	case *ast.CallExpr:
-		if decl.ExprText(e.Fun) == "unsafe.SliceData" && len(e.Args) == 1 {
+		if declfile.ExprText(e.Fun) == "unsafe.SliceData" && len(e.Args) == 1 {
 			return e.Args[0], cast
 		}
 	}
@@ -145,7 +145,7 @@ func (g *guesser) first(e ast.Expr) (x ast.Expr, cast bool) {
 func (g *guesser) isLength(n, x ast.Expr) string {
 	n, _ = g.bare(n)
 	for _, of := range []string{"len", "cap"} {
-		if decl.ExprText(n) == of+"("+decl.ExprText(x)+")" {
+		if declfile.ExprText(n) == of+"("+declfile.ExprText(x)+")" {
 			return of
 		}
 	}
@@ -153,7 +153,7 @@ func (g *guesser) isLength(n, x ast.Expr) string {
 }
 
 func (u *guess) isNil(i int) bool {
-	return !slices.ContainsFunc(u.calls, func(c *cgoCall) bool { return decl.ExprText(c.args[i]) != "nil" })
+	return !slices.ContainsFunc(u.calls, func(c *cgoCall) bool { return declfile.ExprText(c.args[i]) != "nil" })
 }
 
 // length returns which argument is the length of argument i, and whether by len or cap. With a
@@ -166,7 +166,7 @@ func (g *guesser) length(u *guess, i int, ptr *dwarf.PtrType) (j int, fn string)
 	for j := range u.params {
 		fn, agree := "", g.canCount(u.params[j])
 		for _, c := range u.calls {
-			if decl.ExprText(c.args[i]) == "nil" {
+			if declfile.ExprText(c.args[i]) == "nil" {
 				continue
 			}
 			of := ""
@@ -185,7 +185,7 @@ func (g *guesser) length(u *guess, i int, ptr *dwarf.PtrType) (j int, fn string)
 
 func (g *guesser) canCount(c dwarf.Type) bool {
 	n, ok := g.facts.Number(c)
-	return ok && n.Class != decl.Float && n.Enum == nil && n.Size >= 4
+	return ok && n.Class != declfile.Float && n.Enum == nil && n.Size >= 4
 }
 
 // sameSize reports whether the elements of x are numbers of the size of what ptr points to.
@@ -229,7 +229,7 @@ func (g *guesser) nameOf(e ast.Expr) string {
 	case *ast.Ident:
 		return e.Name
 	case *ast.SelectorExpr:
-		if _, ok := decl.PlainC(e); !ok {
+		if _, ok := declfile.PlainC(e); !ok {
 			return e.Sel.Name
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
@@ -21,10 +21,10 @@ type guess struct {
 	calls         []*cgoCall
 	params        []dwarf.Type
 	result        dwarf.Type
-	decl          decl.Func
+	decl          declfile.Func
 	args          []string
 	clauses       []string
-	types         []*decl.Type
+	types         []*declfile.Type
 	unknown       []string // parameters of which C does not say how many elements it touches
 	refused       string   // why it stays C.NAME()
 }
@@ -39,7 +39,7 @@ func (u *guess) refuse(format string, args ...any) {
 }
 
 // typeText is the name in C, which may be that of a type.
-func (u *guess) typeText() string { return (&decl.Type{CName: u.cName}).CText() }
+func (u *guess) typeText() string { return (&declfile.Type{CName: u.cName}).CText() }
 
 func functionOf(facts *cc.Facts, name string) *dwarf.FuncType {
 	fn, _ := cc.Bare(facts.Funcs[name]).(*dwarf.FuncType)
@@ -53,7 +53,7 @@ type guesser struct {
 	functions map[string]bool
 	taken     map[string]bool
 	owned     map[*dwarf.StructType]bool // structs to which C returns pointers
-	types     map[structType]*decl.Type
+	types     map[structType]*declfile.Type
 }
 
 type structType struct {
@@ -64,7 +64,7 @@ type structType struct {
 func newGuesser(facts *cc.Facts, info *types.Info, pkg *cc.Package, list []*guess) *guesser {
 	g := &guesser{
 		facts: facts, info: info, list: list, functions: map[string]bool{}, taken: map[string]bool{},
-		owned: map[*dwarf.StructType]bool{}, types: map[structType]*decl.Type{},
+		owned: map[*dwarf.StructType]bool{}, types: map[structType]*declfile.Type{},
 	}
 	declared, _ := pkg.Declared()
 	for name := range declared {
@@ -89,7 +89,7 @@ func (g *guesser) all() {
 }
 
 func (g *guesser) free(name string) string {
-	for g.taken[name] || decl.Reserved(name) || token.IsKeyword(name) {
+	for g.taken[name] || declfile.Reserved(name) || token.IsKeyword(name) {
 		name += "C"
 	}
 	g.taken[name] = true
@@ -130,7 +130,7 @@ func (g *guesser) guess(u *guess) {
 	}
 	for _, c := range u.calls {
 		if len(c.args) != len(u.params) {
-			u.refuse("%s passes %s, and C declares %d", c.at, decl.Plural(len(c.args), "argument"), len(u.params))
+			u.refuse("%s passes %s, and C declares %d", c.at, declfile.Plural(len(c.args), "argument"), len(u.params))
 			return
 		}
 	}
@@ -161,13 +161,13 @@ func (g *guesser) guess(u *guess) {
 func (g *guesser) name(u *guess, i int, names []string) string {
 	name := "arg" + strconv.Itoa(i+1)
 	for _, c := range u.calls {
-		if n := g.nameOf(c.args[i]); n != "nil" && n != "_" && decl.CIdentifier.MatchString(n) {
+		if n := g.nameOf(c.args[i]); n != "nil" && n != "_" && declfile.CIdentifier.MatchString(n) {
 			name = strings.ToLower(n[:1]) + n[1:]
 			break
 		}
 	}
 	for n, k := name, 2; ; n, k = name+strconv.Itoa(k), k+1 {
-		if !slices.Contains(names, n) && !g.taken[n] && !decl.Reserved(n) && token.IsIdentifier(n) {
+		if !slices.Contains(names, n) && !g.taken[n] && !declfile.Reserved(n) && token.IsIdentifier(n) {
 			return n
 		}
 	}
@@ -214,7 +214,7 @@ func (g *guesser) parameter(u *guess, i int, name string, hasLength bool) {
 		u.clauses = append(u.clauses, "require len("+name+") >= "+elements)
 		u.unknown = append(u.unknown, name)
 	}
-	u.decl.Params = append(u.decl.Params, decl.Param{Name: name, Typ: &decl.GoType{Name: typ}})
+	u.decl.Params = append(u.decl.Params, declfile.Param{Name: name, Typ: &declfile.GoType{Name: typ}})
 	u.args = append(u.args, name)
 }
 
@@ -250,7 +250,7 @@ func (g *guesser) result(u *guess, c dwarf.Type) {
 		u.refuse("it returns %s: %s", g.facts.Describe(c), match.SuggestResult(g.facts, c))
 	}
 	if typ != "" {
-		u.decl.Results = []decl.Param{{Typ: &decl.GoType{Name: typ}}}
+		u.decl.Results = []declfile.Param{{Typ: &declfile.GoType{Name: typ}}}
 	}
 	if slices.ContainsFunc(u.calls, func(c *cgoCall) bool { return c.errno }) {
 		u.decl.HasError = true
@@ -286,7 +286,7 @@ func (g *guesser) declare(u *guess, c dwarf.Type, opaque bool) string {
 	key := structType{s, opaque}
 	t := g.types[key]
 	if t == nil {
-		t = &decl.Type{Name: g.free(goName(cgoName(c))), CName: cgoName(c), Opaque: opaque}
+		t = &declfile.Type{Name: g.free(goName(cgoName(c))), CName: cgoName(c), Opaque: opaque}
 		g.types[key] = t
 	}
 	for _, f := range s.Field {

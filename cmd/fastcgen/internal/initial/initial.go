@@ -25,7 +25,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
 const initSuffix = "_leaf.go"
@@ -76,7 +76,7 @@ func Run(ctx context.Context, names []string, out string, stderr io.Writer) erro
 		next = "Decide some of them"
 	}
 	fmt.Fprintf(stderr, "fastcgen: %s declares %s; left to decide, in comments: %d; left to cgo: %d. "+
-		"%s, then run fastcgen %[1]s\n", in.out, decl.Plural(len(in.declared), "function"), len(in.asked),
+		"%s, then run fastcgen %[1]s\n", in.out, declfile.Plural(len(in.declared), "function"), len(in.asked),
 		len(in.left), next)
 	return nil
 }
@@ -87,10 +87,10 @@ func (in *initializer) names(names []string) error {
 		return fmt.Errorf("-o %s: the declarations belong into the folder of %s, whose package they are of", in.out,
 			names[0])
 	}
-	if err := decl.CheckName(filepath.Base(in.out)); err != nil {
+	if err := declfile.CheckName(filepath.Base(in.out)); err != nil {
 		return err
 	}
-	for _, out := range []string{in.out, decl.OutputName(in.out)} {
+	for _, out := range []string{in.out, declfile.OutputName(in.out)} {
 		if _, err := os.Lstat(out); err == nil {
 			return fmt.Errorf("%s is there and stays as it is: write to another file with -o, "+
 				"and move over what you want", out)
@@ -119,19 +119,19 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 		fset := token.NewFileSet()
 		f, err := parser.ParseFile(fset, n, src, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return decl.Syntax(err)
+			return declfile.Syntax(err)
 		}
 		at := fset.PositionFor(f.Name.Pos(), false)
 		switch {
-		case strings.HasPrefix(string(src), decl.Header):
-			return decl.Problems{{At: at, What: "fastcgen generated this file", Do: "name the file that calls C"}}
-		case decl.IsDeclaration(f):
-			return decl.Problems{{At: at, What: "this is a declaration file already", Do: "run fastcgen " + n}}
-		case !decl.ImportsC(f):
-			return decl.Problems{{At: at, What: `no import "C"`, Do: "name the file that calls C"}}
+		case strings.HasPrefix(string(src), declfile.Header):
+			return declfile.Problems{{At: at, What: "fastcgen generated this file", Do: "name the file that calls C"}}
+		case declfile.IsDeclaration(f):
+			return declfile.Problems{{At: at, What: "this is a declaration file already", Do: "run fastcgen " + n}}
+		case !declfile.ImportsC(f):
+			return declfile.Problems{{At: at, What: `no import "C"`, Do: "name the file that calls C"}}
 		}
-		build, _, _ := decl.BuildConstraint(f)
-		tags = append(tags, decl.UserTags(build)...)
+		build, _, _ := declfile.BuildConstraint(f)
+		tags = append(tags, declfile.UserTags(build)...)
 	}
 	pkg, err := cc.ReadPackage(ctx, names[0], tags, in.out, temp)
 	if err != nil {
@@ -161,7 +161,7 @@ func (in *initializer) guess(ctx context.Context) error {
 	var forC string
 	forC, in.preamble = preamblesOf(in.files)
 	first := token.Position{Filename: in.files[0].path, Line: 1, Column: 1}
-	d := &decl.File{Path: in.files[0].path, Preamble: forC, PreambleAt: first}
+	d := &declfile.File{Path: in.files[0].path, Preamble: forC, PreambleAt: first}
 	var list []*guess
 	byName := map[string]*guess{}
 	for _, c := range in.calls() {
@@ -170,7 +170,7 @@ func (in *initializer) guess(ctx context.Context) error {
 			u = &guess{cName: c.name, at: c.at}
 			byName[c.name] = u
 			list = append(list, u)
-			d.Funcs = append(d.Funcs, &decl.Func{Call: decl.Call{CName: u.typeText(), At: c.at}})
+			d.Funcs = append(d.Funcs, &declfile.Func{Call: declfile.Call{CName: u.typeText(), At: c.at}})
 		}
 		u.calls = append(u.calls, c)
 	}
@@ -199,16 +199,16 @@ func (in *initializer) guess(ctx context.Context) error {
 }
 
 func (in *initializer) constraint() string {
-	parts := []string{decl.DeclarationTag}
+	parts := []string{declfile.DeclarationTag}
 	for _, f := range in.files {
 		parts = append(parts, platformTags(filepath.Base(f.path))...)
-		for _, t := range decl.Terms(f.build) {
-			parts = append(parts, decl.TermText(t))
+		for _, t := range declfile.Terms(f.build) {
+			parts = append(parts, declfile.TermText(t))
 		}
 	}
 	var once []string
 	for _, p := range parts {
-		if p != decl.GeneratedTag && !slices.Contains(once, p) {
+		if p != declfile.GeneratedTag && !slices.Contains(once, p) {
 			once = append(once, p)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 	"evenkeel.dev/cmd/fastcgen/internal/emit"
 )
 
@@ -14,7 +14,7 @@ func (in *initializer) text() []byte {
 	var b strings.Builder
 	b.WriteString("//go:build " + in.constraint() + "\n\n" + in.head() +
 		"\npackage " + in.files[0].file.Name.Name + "\n\n" + emit.Comment(in.preamble) + "import \"C\"\n")
-	written := map[*decl.Type]bool{}
+	written := map[*declfile.Type]bool{}
 	for _, u := range in.declared {
 		b.WriteString(typesOf(u, written))
 	}
@@ -65,7 +65,7 @@ func (in *initializer) head() string {
 
 func (u *guess) where() string { return fmt.Sprintf("%s:%d", filepath.Base(u.at.Filename), u.at.Line) }
 
-func typesOf(u *guess, written map[*decl.Type]bool) string {
+func typesOf(u *guess, written map[*declfile.Type]bool) string {
 	text := ""
 	for _, t := range u.types {
 		if written[t] {
@@ -88,5 +88,5 @@ func (u *guess) declaration() string {
 	for _, c := range u.clauses {
 		text += "//fastc:" + c + "\n"
 	}
-	return text + fmt.Sprintf("func %s(%s)%s\n", u.goName, decl.GoParams(&u.decl), decl.GoResults(&u.decl))
+	return text + fmt.Sprintf("func %s(%s)%s\n", u.goName, declfile.GoParams(&u.decl), declfile.GoResults(&u.decl))
 }

@@ -7,17 +7,17 @@ import (
 	"strconv"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
-func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
+func (m *matcher) argument(i int, a declfile.Arg, c dwarf.Type) {
 	field := "arg" + strconv.Itoa(i)
 	switch a.Kind {
-	case decl.ArgLen, decl.ArgCap:
+	case declfile.ArgLen, declfile.ArgCap:
 		m.length(i, a, c, field)
-	case decl.ArgResult:
+	case declfile.ArgResult:
 		m.outParam(i, a, c)
-	case decl.ArgParam:
+	case declfile.ArgParam:
 		q := m.f.Param(a.Text)
 		g, ok := m.resolve(q.Typ, 0)
 		if !ok {
@@ -51,28 +51,28 @@ func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 // A pointer to an opaque type goes as a number, because the collector must not look at it. A string
 // or an array needs C's const. Go's strings never change, and the caller would not see a changed
 // array.
-func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field string) (what, do string) {
+func (m *matcher) parameter(q *declfile.Param, g *declfile.GoType, c dwarf.Type, field string) (what, do string) {
 	ptr := cc.Pointer(c)
 	is, suggestion := "is "+m.facts.Describe(c), m.suggest(c)
 	switch g.Kind {
-	case decl.GoNumber, decl.GoBool:
+	case declfile.GoNumber, declfile.GoBool:
 		if !m.sameData(g, c) {
 			return is, suggestion
 		}
 		m.numberSize(c)
 		m.pass(g, field, q.Name, "")
-	case decl.GoMirror:
+	case declfile.GoMirror:
 		if !m.sameData(g, c) {
 			return is, suggestion
 		}
 		m.address(field, "&"+q.Name, "*("+g.Decl.CText()+" *)")
-	case decl.GoOpaque:
+	case declfile.GoOpaque:
 		if ptr == nil {
 			return is + ", a value of a type that C keeps to itself", cc.WrapIt
 		}
 		return "cannot be a value of a type that C keeps to itself", "declare it *" + g.Name
 	default:
-		if ptr == nil || g.Kind == decl.GoError {
+		if ptr == nil || g.Kind == declfile.GoError {
 			return is, suggestion
 		}
 		return m.pointerParameter(q, g, ptr, field, is, suggestion)
@@ -81,10 +81,10 @@ func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field s
 }
 
 func (m *matcher) pointerParameter(
-	q *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, field, is, suggestion string,
+	q *declfile.Param, g *declfile.GoType, ptr *dwarf.PtrType, field, is, suggestion string,
 ) (what, do string) {
 	toVoid := cc.IsVoid(ptr.Type)
-	if g.Kind == decl.GoString {
+	if g.Kind == declfile.GoString {
 		switch {
 		case !toVoid && !m.isText(ptr.Type):
 			return is, suggestion
@@ -112,13 +112,13 @@ func (m *matcher) pointerParameter(
 		m.numberSize(ptr.Type)
 	}
 	switch {
-	case g.Kind == decl.GoSlice:
+	case g.Kind == declfile.GoSlice:
 		m.address(field, "unsafe.SliceData("+q.Name+")", "")
-	case g.Kind == decl.GoPointer && g.Elem.Kind == decl.GoOpaque:
+	case g.Kind == declfile.GoPointer && g.Elem.Kind == declfile.GoOpaque:
 		m.pass(g, field, q.Name, "(void *)")
-	case g.Kind == decl.GoPointer:
+	case g.Kind == declfile.GoPointer:
 		m.address(field, q.Name, "")
-	case g.Kind == decl.GoArray:
+	case g.Kind == declfile.GoArray:
 		if !cc.IsConst(ptr.Type) {
 			return is + ": C may write to it, and the caller would not see it", "declare it *" + g.String()
 		}
@@ -130,12 +130,12 @@ func (m *matcher) pointerParameter(
 // isText reports whether c is char or an unsigned number of 8 bits.
 func (m *matcher) isText(c dwarf.Type) bool {
 	n, ok := m.facts.Number(c)
-	return ok && n.Enum == nil && (n.PlainChar || n.Number == decl.Number{Class: decl.Unsigned, Size: 1})
+	return ok && n.Enum == nil && (n.PlainChar || n.Number == declfile.Number{Class: declfile.Unsigned, Size: 1})
 }
 
 // Plan says how a function's frame, shim and wrapper look.
 type Plan struct {
-	Func     *decl.Func
+	Func     *declfile.Func
 	Sig      string
 	Frame    string // the variable of Go that is the frame
 	Fields   []string
@@ -159,14 +159,14 @@ type Plan struct {
 
 type matcher struct {
 	*resolver
-	f *decl.Func
+	f *declfile.Func
 	p *Plan
 	c *dwarf.FuncType
 }
 
 // OutArray is a result that C fills through a pointer to its first element.
 type OutArray struct {
-	Result decl.Param
+	Result declfile.Param
 	Len    int64
 	Arg    int
 	Field  int
@@ -177,7 +177,7 @@ type OutArray struct {
 const SaidByUs = "fastcgen: "
 
 // pass hands a number, a bool or an address of C's over, which C gets with a cast.
-func (m *matcher) pass(g *decl.GoType, field, value, cast string) {
+func (m *matcher) pass(g *declfile.GoType, field, value, cast string) {
 	declared, _ := m.place(g, field)
 	m.p.Fields = append(m.p.Fields, declared)
 	m.p.Args = append(m.p.Args, cast+"fastc_f->"+field)
@@ -186,13 +186,13 @@ func (m *matcher) pass(g *decl.GoType, field, value, cast string) {
 
 // set fills a field. An address of C's is a number there, because the collector must not look at
 // (struct ctx *)1.
-func (m *matcher) set(g *decl.GoType, field, value string) {
+func (m *matcher) set(g *declfile.GoType, field, value string) {
 	switch g.Kind {
-	case decl.GoNumber:
+	case declfile.GoNumber:
 		value = "C." + g.Num.CName() + "(" + value + ")"
-	case decl.GoBool:
+	case declfile.GoBool:
 		value = "C._Bool(" + value + ")"
-	case decl.GoPointer:
+	case declfile.GoPointer:
 		value = "C.uintptr_t(uintptr(unsafe.Pointer(" + value + ")))"
 	default:
 		m.p.Sets = append(m.p.Sets, "*(*"+g.String()+")(unsafe.Pointer(&"+m.p.Frame+"."+field+")) = "+value)
@@ -211,35 +211,35 @@ func (m *matcher) address(field, value, cast string) {
 func (m *matcher) numberSize(c dwarf.Type) { m.p.Numbers = append(m.p.Numbers, m.facts.FactsOf(c)...) }
 
 // place returns a field for a value from C, and the Go expression that reads it.
-func (m *matcher) place(g *decl.GoType, field string) (declared, value string) {
+func (m *matcher) place(g *declfile.GoType, field string) (declared, value string) {
 	from := m.p.Frame + "." + field
 	switch g.Kind {
-	case decl.GoNumber:
+	case declfile.GoNumber:
 		return g.Num.CName() + " " + field, g.Name + "(" + from + ")"
-	case decl.GoBool:
+	case declfile.GoBool:
 		return "_Bool " + field, g.Name + "(" + from + ")"
-	case decl.GoMirror:
+	case declfile.GoMirror:
 		return g.Decl.CText() + " " + field, "*(*" + g.Name + ")(unsafe.Pointer(&" + from + "))"
-	case decl.GoArray:
+	case declfile.GoArray:
 		declared, _ := m.place(g.Elem, field)
 		if declared == "" {
 			return "", ""
 		}
 		return declared + "[" + strconv.FormatInt(g.Len, 10) + "]",
 			"*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
-	case decl.GoPointer:
-		if g.Elem.Kind == decl.GoOpaque {
+	case declfile.GoPointer:
+		if g.Elem.Kind == declfile.GoOpaque {
 			return "uintptr_t " + field, "*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
 		}
 	}
 	return "", ""
 }
 
-func (m *matcher) begin(q decl.Param, g *decl.GoType, c dwarf.Type, field string, a decl.Arg) {
+func (m *matcher) begin(q declfile.Param, g *declfile.GoType, c dwarf.Type, field string, a declfile.Arg) {
 	refuse := func(what, do string) { m.bad.Add(a.At, what, do) }
 	switch a.Kind {
-	case decl.ArgLen, decl.ArgCap:
-		if g.Kind != decl.GoNumber || g.Num.Class == decl.Float || g.Num.Size < 4 {
+	case declfile.ArgLen, declfile.ArgCap:
+		if g.Kind != declfile.GoNumber || g.Num.Class == declfile.Float || g.Num.Size < 4 {
 			refuse(fmt.Sprintf("%s for %s, which is %s", a, q.Name, g), "write a parameter in place of "+a.String())
 			return
 		}
@@ -248,7 +248,7 @@ func (m *matcher) begin(q decl.Param, g *decl.GoType, c dwarf.Type, field string
 		if len(m.p.Args) > args {
 			m.p.Fields, m.p.Args = m.p.Fields[:fields], m.p.Args[:args]
 		}
-	case decl.ArgParam:
+	case declfile.ArgParam:
 		p := m.f.Param(a.Text)
 		if p.Typ.String() != q.Typ.String() {
 			refuse(fmt.Sprintf("%s begins as %s, which is %s and not %s", q.Name, a, p.Typ, q.Typ),
@@ -260,7 +260,7 @@ func (m *matcher) begin(q decl.Param, g *decl.GoType, c dwarf.Type, field string
 		what := m.literal(a, c)
 		last := len(m.p.Args) - 1
 		cast := ""
-		if g.Kind == decl.GoPointer {
+		if g.Kind == declfile.GoPointer {
 			cast = "(uintptr_t)"
 		}
 		m.p.Begins = append(m.p.Begins, "fastc_f->"+field+" = "+cast+m.p.Args[last])

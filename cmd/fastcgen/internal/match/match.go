@@ -25,12 +25,12 @@ import (
 	"slices"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
 // Result is how each declared type and each function is laid out.
 type Result struct {
-	Types   []*decl.GoType
+	Types   []*declfile.GoType
 	Mirrors []*Mirror
 	Plans   []*Plan
 	names   *resolver
@@ -38,7 +38,7 @@ type Result struct {
 
 // Match compares the declarations with C. foreign has the types of the package's other files. The
 // result is nil if nothing is left to go on with.
-func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result, decl.Problems) {
+func Match(facts *cc.Facts, d *declfile.File, foreign map[string]ast.Expr) (*Result, declfile.Problems) {
 	r, mirrors := newResolver(facts, d, foreign)
 	if len(r.bad) > 0 {
 		return nil, r.bad
@@ -58,11 +58,13 @@ func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result,
 }
 
 // Resolve returns the type behind a name of the declaration file. ok is false for an unknown name.
-func (m *Result) Resolve(t *decl.GoType) (res *decl.GoType, ok bool) { return m.names.resolve(t, 0) }
+func (m *Result) Resolve(t *declfile.GoType) (res *declfile.GoType, ok bool) {
+	return m.names.resolve(t, 0)
+}
 
 // unused refuses opaque types that no function uses, because C makes up a struct for a misspelt
 // name.
-func (r *resolver) unused(d *decl.File) {
+func (r *resolver) unused(d *declfile.File) {
 	used := map[string]bool{}
 	for _, f := range d.Funcs {
 		for _, p := range slices.Concat(f.Params, f.Results) {
@@ -70,7 +72,7 @@ func (r *resolver) unused(d *decl.File) {
 		}
 	}
 	for _, t := range r.order {
-		if t.Kind == decl.GoOpaque && !used[t.Name] {
+		if t.Kind == declfile.GoOpaque && !used[t.Name] {
 			r.bad.Add(t.Decl.At, "no function uses "+t.Name+", of which C may know no more than the name",
 				"leave it out")
 		}
@@ -78,8 +80,8 @@ func (r *resolver) unused(d *decl.File) {
 }
 
 // floats finds floating-point constants of C in Go code, because cgo rounds them to six decimals.
-func (r *resolver) floats(d *decl.File) {
-	var uses []decl.Name
+func (r *resolver) floats(d *declfile.File) {
+	var uses []declfile.Name
 	for _, c := range d.Consts {
 		uses = append(uses, c.Uses...)
 	}
@@ -89,7 +91,7 @@ func (r *resolver) floats(d *decl.File) {
 		}
 	}
 	for _, n := range uses {
-		if k, ok := r.facts.Number(r.facts.Consts[n.Text]); ok && k.Class == decl.Float {
+		if k, ok := r.facts.Number(r.facts.Consts[n.Text]); ok && k.Class == declfile.Float {
 			r.bad.Add(n.At, "C."+n.Text+" is a floating-point constant, of which cgo keeps six decimals",
 				"write the number; as an argument in //fastc:call it is exact")
 		}
@@ -97,57 +99,57 @@ func (r *resolver) floats(d *decl.File) {
 }
 
 // newResolver lays out the mirrors last, because one may hold a type that is declared later.
-func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
-	r := &resolver{facts: facts, declared: map[string]*decl.GoType{}, foreign: foreign}
+func newResolver(facts *cc.Facts, d *declfile.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
+	r := &resolver{facts: facts, declared: map[string]*declfile.GoType{}, foreign: foreign}
 	var mirrors []*Mirror
 	for _, t := range d.Types {
 		r.declare(t)
 	}
 	for _, g := range r.order {
-		if g.Kind == decl.GoMirror {
+		if g.Kind == declfile.GoMirror {
 			mirrors = append(mirrors, r.mirror(g.Decl))
 		}
 	}
 	return r, mirrors
 }
 
-func (r *resolver) declare(t *decl.Type) {
+func (r *resolver) declare(t *declfile.Type) {
 	c := r.facts.Types[t.CText()]
 	if c == nil {
 		r.bad.Add(t.At, "the C compiler gave no debugging information for "+t.CText(),
 			"declare a function that uses it, or leave it out")
 		return
 	}
-	g := &decl.GoType{Name: t.Name, Decl: t}
+	g := &declfile.GoType{Name: t.Name, Decl: t}
 	n, isNumber := r.facts.Number(c)
 	switch b := cc.Bare(c).(type) {
 	case *dwarf.StructType:
 		switch {
 		case b.Incomplete || t.Opaque:
-			g.Kind = decl.GoOpaque
+			g.Kind = declfile.GoOpaque
 		case b.Kind == "struct":
-			g.Kind = decl.GoMirror
+			g.Kind = declfile.GoMirror
 		default:
 			r.bad.Add(t.At, t.CText()+" is a union, which Go does not have",
 				"put //fastc:opaque above it to pass pointers to it")
 			return
 		}
 	case *dwarf.VoidType:
-		g.Kind = decl.GoOpaque
+		g.Kind = declfile.GoOpaque
 	case *dwarf.BoolType:
-		g.Kind = decl.GoBool
+		g.Kind = declfile.GoBool
 	default:
 		if !isNumber {
 			r.bad.Add(t.At, t.CText()+" is "+r.facts.Describe(c)+", no struct, enum or number that Go has",
 				"leave it out")
 			return
 		}
-		g.Kind, g.Num = decl.GoNumber, n.Number
+		g.Kind, g.Num = declfile.GoNumber, n.Number
 		if n.PlainChar {
-			g.Num = decl.Number{Class: decl.Unsigned, Size: 1}
+			g.Num = declfile.Number{Class: declfile.Unsigned, Size: 1}
 		}
 	}
-	if t.Opaque && g.Kind != decl.GoOpaque {
+	if t.Opaque && g.Kind != declfile.GoOpaque {
 		r.bad.Add(t.At, "//fastc:opaque on "+t.CText()+", which is no struct or union", "leave it out")
 	}
 	r.declared[t.Name] = g
@@ -156,7 +158,7 @@ func (r *resolver) declare(t *decl.Type) {
 
 // match makes a function's plan, or nil if something was refused. Each argument adds to Args once.
 // It adds to Fields and Sets only if Go hands a value over.
-func (r *resolver) match(f *decl.Func) *Plan {
+func (r *resolver) match(f *declfile.Func) *Plan {
 	m := &matcher{r, f, &Plan{Func: f, Frame: f.Local("f", "frame"), Outs: map[string]string{}}, nil}
 	fn, ok := cc.Bare(r.facts.Funcs[f.Call.CName]).(*dwarf.FuncType)
 	if !ok {
@@ -174,7 +176,7 @@ func (r *resolver) match(f *decl.Func) *Plan {
 	}
 	if want, have := len(fn.ParamType), len(f.Call.Args); want != have {
 		m.bad.Add(f.Call.At, fmt.Sprintf("%s takes %s, and //fastc:call passes %d", f.Call.CName,
-			decl.Plural(want, "argument"), have),
+			declfile.Plural(want, "argument"), have),
 			"pass what C declares: "+cc.TypeText(fn, f.Call.CName))
 		return nil
 	}

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
 // Mirror is a Go struct laid out as a C one.
 type Mirror struct {
-	Decl    *decl.Type
+	Decl    *declfile.Type
 	Size    int64
 	Align   int64
 	Lines   []string
@@ -29,7 +29,7 @@ type Field struct {
 
 const opaque = "put //fastc:opaque above the type to pass pointers to it only"
 
-func (r *resolver) mirror(t *decl.Type) *Mirror {
+func (r *resolver) mirror(t *declfile.Type) *Mirror {
 	s := r.cType(t).(*dwarf.StructType)
 	mr := &Mirror{Decl: t, Size: s.ByteSize}
 	before := len(r.bad)
@@ -53,7 +53,7 @@ func (r *resolver) mirror(t *decl.Type) *Mirror {
 // Invariant: no field begins before end, and each begins at a multiple of its alignment in Go. A
 // packed struct, a union or one with bit-fields has no mirror.
 func (r *resolver) fields(
-	t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64,
+	t *declfile.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64,
 ) (lines []string, align int64) {
 	align = 1
 	end := int64(0)
@@ -116,7 +116,7 @@ func (r *resolver) fields(
 
 // fieldType returns a field's Go type, size and alignment, or what is wrong with it.
 func (r *resolver) fieldType(
-	t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64,
+	t *declfile.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64,
 ) (text string, size, align int64, what, do string) {
 	b := cc.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
@@ -126,7 +126,7 @@ func (r *resolver) fieldType(
 			name = "byte"
 		}
 		for _, g := range r.order {
-			if g.Kind == decl.GoNumber && n.Enum != nil && r.cType(g.Decl) == b {
+			if g.Kind == declfile.GoNumber && n.Enum != nil && r.cType(g.Decl) == b {
 				name = g.Name
 				break
 			}
@@ -164,7 +164,7 @@ func (r *resolver) fieldType(
 }
 
 func (r *resolver) structField(
-	t *decl.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64,
+	t *declfile.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64,
 ) (text string, size, align int64, what, do string) {
 	if b.Kind == "union" {
 		return "", 0, 0, "is a union, which Go does not have", opaque
@@ -173,7 +173,7 @@ func (r *resolver) structField(
 		return "", 0, 0, "is " + cc.TypeText(c, "") + ", of which Go can have no mirror", opaque
 	}
 	if g := r.structName(b); g != nil {
-		if g.Kind == decl.GoOpaque {
+		if g.Kind == declfile.GoOpaque {
 			return "", 0, 0, "is a value of " + g.Name + ", which C keeps to itself", opaque
 		}
 		inner := r.layoutOf(g)
@@ -192,7 +192,7 @@ func (r *resolver) structField(
 }
 
 // mirrorable reports whether a Go struct can be laid out as s, once the structs within are declared.
-func (r *resolver) mirrorable(t *decl.Type, s *dwarf.StructType) bool {
+func (r *resolver) mirrorable(t *declfile.Type, s *dwarf.StructType) bool {
 	if s.Incomplete {
 		return false
 	}
@@ -204,7 +204,7 @@ func (r *resolver) mirrorable(t *decl.Type, s *dwarf.StructType) bool {
 
 // CanMirror is mirrorable without declarations.
 func CanMirror(facts *cc.Facts, s *dwarf.StructType) bool {
-	return (&resolver{facts: facts}).mirrorable(&decl.Type{}, s)
+	return (&resolver{facts: facts}).mirrorable(&declfile.Type{}, s)
 }
 
 // cgoName returns what stands behind C. for a struct. It is the typedef's name if s has none.
@@ -215,7 +215,7 @@ func cgoName(c dwarf.Type, s *dwarf.StructType) string {
 	return s.Kind + "_" + s.StructName
 }
 
-func (r *resolver) layoutOf(g *decl.GoType) *Mirror {
+func (r *resolver) layoutOf(g *declfile.GoType) *Mirror {
 	try := *r
 	try.bad = nil
 	return try.mirror(g.Decl)
@@ -233,7 +233,7 @@ func fieldName(c string) string {
 	}
 	name := b.String()
 	switch {
-	case !decl.CIdentifier.MatchString(name) && (name == "" || name[0] > '9'):
+	case !declfile.CIdentifier.MatchString(name) && (name == "" || name[0] > '9'):
 		return ""
 	case name[0] < 'A':
 		return "X" + name

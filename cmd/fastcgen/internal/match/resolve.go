@@ -11,28 +11,28 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
 type resolver struct {
 	facts    *cc.Facts
-	declared map[string]*decl.GoType
-	order    []*decl.GoType
+	declared map[string]*declfile.GoType
+	order    []*declfile.GoType
 	foreign  map[string]ast.Expr
 	trying   bool // a struct within another one needs no declaration
-	bad      decl.Problems
+	bad      declfile.Problems
 }
 
-func (r *resolver) cType(t *decl.Type) dwarf.Type { return cc.Bare(r.facts.Types[t.CText()]) }
+func (r *resolver) cType(t *declfile.Type) dwarf.Type { return cc.Bare(r.facts.Types[t.CText()]) }
 
-var basic = map[string]decl.GoKind{"bool": decl.GoBool, "string": decl.GoString, "error": decl.GoError}
+var basic = map[string]declfile.GoKind{"bool": declfile.GoBool, "string": declfile.GoString, "error": declfile.GoError}
 
 const maxDepth = 16
 
 // resolve replaces the names in a type. ok is false if one is unknown. maxDepth bounds the circles
 // of Go files that do not compile.
-func (r *resolver) resolve(t *decl.GoType, depth int) (res *decl.GoType, ok bool) {
-	if t.Kind != decl.GoNamed {
+func (r *resolver) resolve(t *declfile.GoType, depth int) (res *declfile.GoType, ok bool) {
+	if t.Kind != declfile.GoNamed {
 		c := *t
 		if t.Elem != nil {
 			if c.Elem, ok = r.resolve(t.Elem, depth); !ok {
@@ -45,7 +45,7 @@ func (r *resolver) resolve(t *decl.GoType, depth int) (res *decl.GoType, ok bool
 		return g, true
 	}
 	if e, found := r.foreign[t.Name]; found && depth < maxDepth {
-		under, _, what, _ := decl.ParseType(e)
+		under, _, what, _ := declfile.ParseType(e)
 		if what != "" {
 			return t, false
 		}
@@ -57,17 +57,17 @@ func (r *resolver) resolve(t *decl.GoType, depth int) (res *decl.GoType, ok bool
 		c.Name = t.Name
 		return &c, true
 	}
-	if n, found := decl.Numbers[t.Name]; found {
-		return &decl.GoType{Kind: decl.GoNumber, Name: t.Name, Num: n}, true
+	if n, found := declfile.Numbers[t.Name]; found {
+		return &declfile.GoType{Kind: declfile.GoNumber, Name: t.Name, Num: n}, true
 	}
 	kind, ok := basic[t.Name]
-	return &decl.GoType{Kind: kind, Name: t.Name}, ok
+	return &declfile.GoType{Kind: kind, Name: t.Name}, ok
 }
 
 // structName returns the declared type that mirrors a C struct, or nil.
-func (r *resolver) structName(c dwarf.Type) *decl.GoType {
+func (r *resolver) structName(c dwarf.Type) *declfile.GoType {
 	for _, g := range r.order {
-		if (g.Kind == decl.GoMirror || g.Kind == decl.GoOpaque) && r.cType(g.Decl) == c {
+		if (g.Kind == declfile.GoMirror || g.Kind == declfile.GoOpaque) && r.cType(g.Decl) == c {
 			return g
 		}
 	}
@@ -76,19 +76,19 @@ func (r *resolver) structName(c dwarf.Type) *decl.GoType {
 
 // sameData reports whether Go's g and C's c are the same bytes, because nothing converts what is
 // behind an address. C must not ask for more alignment than Go's memory has.
-func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
+func (r *resolver) sameData(g *declfile.GoType, c dwarf.Type) bool {
 	b, aligned := cc.Bare(c), r.facts.Alignment(c)
 	switch g.Kind {
-	case decl.GoNumber:
+	case declfile.GoNumber:
 		n, ok := r.facts.Number(c)
 		return ok && n.Is(g.Num)
-	case decl.GoBool:
+	case declfile.GoBool:
 		return cc.IsBool(b) && b.Size() == 1
-	case decl.GoMirror:
+	case declfile.GoMirror:
 		return aligned <= 8 && r.cType(g.Decl) == b
-	case decl.GoOpaque: // C allocates it
+	case declfile.GoOpaque: // C allocates it
 		return r.cType(g.Decl) == b
-	case decl.GoArray:
+	case declfile.GoArray:
 		a, ok := b.(*dwarf.ArrayType)
 		return ok && a.Count == g.Len && aligned <= 1 && !r.facts.Odd[b].Vector && r.sameData(g.Elem, a.Type)
 	}
@@ -96,13 +96,13 @@ func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
 }
 
 func (m *matcher) passesLen(name string) bool {
-	return slices.ContainsFunc(m.f.Call.Args, func(a decl.Arg) bool { return a.Kind == decl.ArgLen && a.Text == name })
+	return slices.ContainsFunc(m.f.Call.Args, func(a declfile.Arg) bool { return a.Kind == declfile.ArgLen && a.Text == name })
 }
 
 func (m *matcher) asVoid(name string) bool {
 	for i, a := range m.f.Call.Args {
 		ptr := cc.Pointer(m.c.ParamType[i])
-		if ptr != nil && a.Kind == decl.ArgParam && a.Text == name && cc.IsVoid(ptr.Type) {
+		if ptr != nil && a.Kind == declfile.ArgParam && a.Text == name && cc.IsVoid(ptr.Type) {
 			return true
 		}
 	}
@@ -124,31 +124,31 @@ func (m *matcher) nameless() bool {
 	return len(m.bad) > before
 }
 
-func (m *matcher) element(g *decl.GoType) (bad, do string) {
+func (m *matcher) element(g *declfile.GoType) (bad, do string) {
 	e := g.Elem
-	for e.Kind == decl.GoArray {
+	for e.Kind == declfile.GoArray {
 		e = e.Elem
 	}
 	switch {
-	case e.Kind == decl.GoNumber, e.Kind == decl.GoBool, e.Kind == decl.GoMirror,
-		e.Kind == decl.GoOpaque && g.Kind == decl.GoPointer && g.Elem == e:
+	case e.Kind == declfile.GoNumber, e.Kind == declfile.GoBool, e.Kind == declfile.GoMirror,
+		e.Kind == declfile.GoOpaque && g.Kind == declfile.GoPointer && g.Elem == e:
 		return "", ""
-	case e.Kind == decl.GoOpaque:
+	case e.Kind == declfile.GoOpaque:
 		return "values of " + e.Name + " do not exist in Go", "pass a *" + e.Name
 	}
 	return "C would find Go's " + e.String() + " in it", ""
 }
 
 // points reports whether C's pointer to c can be Go's g, a slice, pointer or array.
-func (m *matcher) points(g *decl.GoType, c dwarf.Type) bool {
+func (m *matcher) points(g *declfile.GoType, c dwarf.Type) bool {
 	if m.sameData(g.Elem, c) {
 		return true
 	}
 	switch { // an array decays to a pointer to its first element, or keeps its type behind one
-	case g.Kind == decl.GoPointer && g.Elem.Kind == decl.GoArray:
+	case g.Kind == declfile.GoPointer && g.Elem.Kind == declfile.GoArray:
 		return m.sameData(g.Elem.Elem, c)
-	case g.Kind == decl.GoArray:
-		return m.sameData(&decl.GoType{Kind: decl.GoArray, Len: g.Len, Elem: g.Elem}, c)
+	case g.Kind == declfile.GoArray:
+		return m.sameData(&declfile.GoType{Kind: declfile.GoArray, Len: g.Len, Elem: g.Elem}, c)
 	}
 	return false
 }
@@ -156,25 +156,25 @@ func (m *matcher) points(g *decl.GoType, c dwarf.Type) bool {
 // literal passes a literal or a constant of C, and returns what is wrong. C would convert it
 // without a word. So literal compares a literal with the type's range, and has C assert
 // (type)(CONSTANT) == (CONSTANT).
-func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
+func (m *matcher) literal(a declfile.Arg, c dwarf.Type) string {
 	n, isNumber := m.facts.Number(c)
 	text, ok := a.Text, true
 	switch a.Kind {
-	case decl.ArgInt, decl.ArgFloat:
+	case declfile.ArgInt, declfile.ArgFloat:
 		switch ok = isNumber; {
 		case !ok:
-		case n.Class == decl.Float:
+		case n.Class == declfile.Float:
 			text, ok = floatText(text, n)
 		default:
-			text, ok = intText(text), a.Kind == decl.ArgInt && fits(text, n)
+			text, ok = intText(text), a.Kind == declfile.ArgInt && fits(text, n)
 		}
-	case decl.ArgBool:
+	case declfile.ArgBool:
 		ok = cc.IsBool(c)
 		text = map[string]string{"true": "1", "false": "0"}[text]
-	case decl.ArgNil:
+	case declfile.ArgNil:
 		ok = cc.Pointer(c) != nil
 		text = "(void *)0"
-	case decl.ArgC:
+	case declfile.ArgC:
 		ok = m.constantFits(a.Text, c)
 		if t := cc.TypeText(cc.Unqualified(c), ""); ok && isNumber && !cc.Anonymous(c) {
 			m.p.Fits = append(m.p.Fits, fmt.Sprintf("_Static_assert(__builtin_choose_expr(__builtin_constant_p(%s), "+
@@ -192,11 +192,11 @@ func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
 func (m *matcher) constantFits(name string, c dwarf.Type) bool {
 	has := cc.Bare(m.facts.Consts[name])
 	k, fromNumber := m.facts.Number(has)
-	fromInt := fromNumber && k.Class != decl.Float
+	fromInt := fromNumber && k.Class != declfile.Float
 	n, isNumber := m.facts.Number(cc.Bare(c))
 	switch {
 	case isNumber:
-		return fromInt || fromNumber && n.Class == decl.Float
+		return fromInt || fromNumber && n.Class == declfile.Float
 	case cc.IsBool(c):
 		return fromInt || cc.IsBool(has)
 	}
@@ -210,7 +210,7 @@ func fits(text string, n cc.Number) bool {
 	switch {
 	case n.PlainChar || n.Wide:
 		_, err = strconv.ParseUint(text, 10, bits-1)
-	case n.Class == decl.Unsigned:
+	case n.Class == declfile.Unsigned:
 		_, err = strconv.ParseUint(text, 10, bits)
 	default:
 		_, err = strconv.ParseInt(text, 10, bits)
@@ -237,13 +237,13 @@ func floatText(text string, n cc.Number) (s string, ok bool) {
 	return s, err == nil
 }
 
-func (m *matcher) length(i int, a decl.Arg, c dwarf.Type, field string) {
+func (m *matcher) length(i int, a declfile.Arg, c dwarf.Type, field string) {
 	g, ok := m.resolve(m.f.Param(a.Text).Typ, 0)
-	pointed := ok && g.Kind == decl.GoPointer && g.Elem.Kind == decl.GoArray
-	if !ok || g.Kind != decl.GoSlice && g.Kind != decl.GoArray && !pointed &&
-		(g.Kind != decl.GoString || a.Kind == decl.ArgCap) {
+	pointed := ok && g.Kind == declfile.GoPointer && g.Elem.Kind == declfile.GoArray
+	if !ok || g.Kind != declfile.GoSlice && g.Kind != declfile.GoArray && !pointed &&
+		(g.Kind != declfile.GoString || a.Kind == declfile.ArgCap) {
 		do := "write " + a.Text + " in place of " + a.String()
-		if ok && g.Kind == decl.GoString {
+		if ok && g.Kind == declfile.GoString {
 			do = "write len(" + a.Text + ")"
 		}
 		m.bad.Add(a.At, fmt.Sprintf("%s, and %s is %s", a, a.Text, g), do)
@@ -253,7 +253,7 @@ func (m *matcher) length(i int, a decl.Arg, c dwarf.Type, field string) {
 		if pointed {
 			elem = elem.Elem
 		}
-		if elem.Kind != decl.GoBool && (elem.Kind != decl.GoNumber || elem.Num.Size != 1) {
+		if elem.Kind != declfile.GoBool && (elem.Kind != declfile.GoNumber || elem.Num.Size != 1) {
 			m.bad.Add(a.At, fmt.Sprintf("%s, and %s gets %s, a %s, as a pointer to void: C counts bytes there, Go "+
 				"elements", a, m.f.Call.CName, a.Text, g),
 				"declare "+a.Text+" []byte")
@@ -261,16 +261,16 @@ func (m *matcher) length(i int, a decl.Arg, c dwarf.Type, field string) {
 		}
 	}
 	n, ok := m.facts.Number(c)
-	if !ok || n.Class == decl.Float || n.Enum != nil || n.Size < 4 {
+	if !ok || n.Class == declfile.Float || n.Enum != nil || n.Size < 4 {
 		m.bad.Add(a.At, fmt.Sprintf("%s for argument %d of %s, which is %s", a, i+1, m.f.Call.CName,
 			m.facts.Describe(c)),
 			"pass a parameter there: "+m.suggest(c))
 		return
 	}
 	m.numberSize(c)
-	m.pass(&decl.GoType{Kind: decl.GoNumber, Num: n.Number}, field, a.String(), "")
+	m.pass(&declfile.GoType{Kind: declfile.GoNumber, Num: n.Number}, field, a.String(), "")
 	if n.Size == 4 {
-		bits := map[decl.Class]int{decl.Signed: 31, decl.Unsigned: 32}[n.Class]
+		bits := map[declfile.Class]int{declfile.Signed: 31, declfile.Unsigned: 32}[n.Class]
 		m.p.Checks = append(m.p.Checks, fmt.Sprintf("%s <= %d", a, uint64(1)<<bits-1))
 	}
 }

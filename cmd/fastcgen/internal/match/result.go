@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
-func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
+func (m *matcher) outParam(i int, a declfile.Arg, c dwarf.Type) {
 	q := *m.f.Result(a.Text)
 	if _, twice := m.p.Outs[a.Text]; twice {
 		m.bad.Add(a.At, "&"+a.Text+" is passed twice", "name another result")
@@ -42,7 +42,7 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 		m.bad.Add(q.At, what, do)
 		return
 	}
-	if g.Kind != decl.GoPointer && !cc.IsVoid(ptr.Type) {
+	if g.Kind != declfile.GoPointer && !cc.IsVoid(ptr.Type) {
 		m.numberSize(ptr.Type)
 	}
 	m.out(i, a, q, g, declared)
@@ -55,25 +55,25 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 // outRefused says why C cannot write a g through ptr, and what to declare. declared is g's field of
 // the frame.
 func (m *matcher) outRefused(
-	i int, q decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type, declared string,
+	i int, q declfile.Param, g *declfile.GoType, ptr *dwarf.PtrType, c dwarf.Type, declared string,
 ) (what, do string) {
 	fits := !cc.IsVoid(ptr.Type) && m.sameData(g, ptr.Type)
 	switch {
 	case declared == "":
 		return "the result " + q.Name + " is " + g.String(), m.suggestOut(c)
-	case g.Kind == decl.GoArray && g.Len == 1: // C compilers take it for one without a length
+	case g.Kind == declfile.GoArray && g.Len == 1: // C compilers take it for one without a length
 		return "the result " + q.Name + " is an array of one element", "declare " + g.Elem.String()
-	case g.Kind == decl.GoPointer:
+	case g.Kind == declfile.GoPointer:
 		inner := cc.Pointer(ptr.Type)
 		fits = inner != nil && m.sameData(g.Elem, inner.Type)
-	case g.Kind == decl.GoArray:
+	case g.Kind == declfile.GoArray:
 		fits = cc.IsVoid(ptr.Type) || m.points(g, ptr.Type)
 	}
 	if fits {
 		return "", ""
 	}
 	do = m.suggestOut(c)
-	if g.Kind == decl.GoArray {
+	if g.Kind == declfile.GoArray {
 		if n, ok := m.facts.Number(ptr.Type); ok {
 			do = fmt.Sprintf("declare [%d]%s", g.Len, n.GoName())
 		}
@@ -82,13 +82,13 @@ func (m *matcher) outRefused(
 		m.facts.Describe(c)), do
 }
 
-func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared string) {
+func (m *matcher) out(i int, a declfile.Arg, q declfile.Param, g *declfile.GoType, declared string) {
 	field, count := "out"+strconv.Itoa(i), int64(1)
 	address := "(void *)&fastc_f->" + field
-	if g.Kind == decl.GoArray {
+	if g.Kind == declfile.GoArray {
 		count = g.Len
 		address = "(void *)fastc_f->" + field // an array to clang, which compares its length with [static N]
-		one, _ := m.place(&decl.GoType{Kind: decl.GoArray, Len: 1, Elem: g.Elem}, field)
+		one, _ := m.place(&declfile.GoType{Kind: declfile.GoArray, Len: 1, Elem: g.Elem}, field)
 		m.p.Arrays = append(m.p.Arrays, OutArray{q, g.Len, i, len(m.p.Fields), one})
 	}
 	if w, ok := m.f.Writes[a.Text]; ok {
@@ -111,7 +111,7 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 func (m *matcher) results(c dwarf.Type) {
 	void := cc.IsVoid(c)
 	cName := m.f.Call.CName
-	var direct *decl.Param
+	var direct *declfile.Param
 	for i, r := range m.f.Results {
 		if value, ok := m.p.Outs[r.Name]; ok && r.Name != "" {
 			m.p.Values = append(m.p.Values, value)
@@ -131,7 +131,7 @@ func (m *matcher) results(c dwarf.Type) {
 		failure = "ret != 0"
 	}
 	switch {
-	case m.f.Fails != nil && void && decl.ReturnOfC.MatchString(m.f.Fails.Text):
+	case m.f.Fails != nil && void && declfile.ReturnOfC.MatchString(m.f.Fails.Text):
 		m.bad.Add(m.f.Fails.At, "//fastc:fails looks at ret, and "+cName+" returns nothing",
 			"write //fastc:fails errno != 0")
 	case m.f.HasError && m.f.Fails == nil && len(m.f.Requires)+len(m.p.Checks) == 0:
@@ -146,7 +146,7 @@ func (m *matcher) results(c dwarf.Type) {
 	}
 }
 
-func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
+func (m *matcher) direct(r *declfile.Param, c dwarf.Type) string {
 	cName := m.f.Call.CName
 	if cc.IsVoid(c) {
 		m.bad.Add(r.At, cName+" returns nothing, and "+m.f.Name+" a result", "leave the result out")
@@ -160,17 +160,17 @@ func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 	declared, value := m.place(g, "ret")
 	ptr := cc.Pointer(c)
 	isPtr := ptr != nil
-	if g.Kind == decl.GoString && isPtr {
+	if g.Kind == declfile.GoString && isPtr {
 		return m.text(r, g, ptr, c)
 	}
 	switch {
-	case g.Kind == decl.GoOpaque:
+	case g.Kind == declfile.GoOpaque:
 		m.bad.Add(r.At, "the result is a value of "+g.Name+", which C keeps to itself", m.suggestResult(c))
-	case isPtr && g.Kind != decl.GoPointer || isPtr && declared == "":
+	case isPtr && g.Kind != declfile.GoPointer || isPtr && declared == "":
 		m.bad.Add(r.At, fmt.Sprintf("the result is %s, and %s returns %s: Go cannot know how long what it points to "+
 			"stays", g, cName, m.facts.Describe(c)),
 			m.suggestResult(c))
-	case declared == "" || g.Kind == decl.GoArray || isPtr && !m.sameData(g.Elem, ptr.Type) ||
+	case declared == "" || g.Kind == declfile.GoArray || isPtr && !m.sameData(g.Elem, ptr.Type) ||
 		!isPtr && !m.sameData(g, c):
 		m.bad.Add(r.At, fmt.Sprintf("the result is %s, and %s returns %s", g.Words(), cName, m.facts.Describe(c)),
 			m.suggestResult(c))
@@ -178,14 +178,14 @@ func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 	m.numberSize(c)
 	m.p.Fields = append(m.p.Fields, declared)
 	m.p.RetField = true
-	m.p.RetConst = g.Kind == decl.GoMirror && cc.ConstMembers(m.facts.Types[g.Decl.CText()])
-	if g.Kind == decl.GoPointer {
+	m.p.RetConst = g.Kind == declfile.GoMirror && cc.ConstMembers(m.facts.Types[g.Decl.CText()])
+	if g.Kind == declfile.GoPointer {
 		m.p.RetCast = "(uintptr_t)"
 	}
 	return value
 }
 
-func (m *matcher) text(r *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type) string {
+func (m *matcher) text(r *declfile.Param, g *declfile.GoType, ptr *dwarf.PtrType, c dwarf.Type) string {
 	cName := m.f.Call.CName
 	is := fmt.Sprintf("the result is %s, and %s returns %s", g, cName, m.facts.Describe(c))
 	switch {
@@ -215,7 +215,7 @@ func (r *resolver) suggest(c dwarf.Type) string {
 	}
 	switch b := cc.Bare(c).(type) {
 	case *dwarf.StructType:
-		if b.Incomplete || r.structName(b) != nil || !r.mirrorable(&decl.Type{}, b) {
+		if b.Incomplete || r.structName(b) != nil || !r.mirrorable(&declfile.Type{}, b) {
 			return cc.WrapIt
 		}
 		if b.Kind == "struct" {
@@ -254,7 +254,7 @@ func (r *resolver) goFor(c dwarf.Type) string {
 	case *dwarf.BoolType:
 		return "bool"
 	case *dwarf.StructType:
-		if g := r.structName(b); g != nil && g.Kind == decl.GoMirror {
+		if g := r.structName(b); g != nil && g.Kind == declfile.GoMirror {
 			return g.Name
 		}
 	case *dwarf.PtrType:
@@ -278,7 +278,7 @@ func (r *resolver) suggestOut(c dwarf.Type) string {
 	case *dwarf.PtrType:
 		return r.suggestHandle(t.Type)
 	case *dwarf.StructType:
-		if g := r.structName(t); g == nil && r.mirrorable(&decl.Type{}, t) || g != nil && g.Kind == decl.GoMirror {
+		if g := r.structName(t); g == nil && r.mirrorable(&declfile.Type{}, t) || g != nil && g.Kind == declfile.GoMirror {
 			return r.suggest(ptr.Type)
 		}
 	default:
@@ -318,7 +318,7 @@ func (r *resolver) suggestHandle(c dwarf.Type) string {
 		return "wrap the function in a static inline one in the preamble that writes what it points to into a slice"
 	}
 	for _, g := range r.order {
-		if g.Kind == decl.GoOpaque && r.cType(g.Decl) == b {
+		if g.Kind == declfile.GoOpaque && r.cType(g.Decl) == b {
 			return "declare *" + g.Name
 		}
 	}

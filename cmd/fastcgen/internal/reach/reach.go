@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
-	"evenkeel.dev/cmd/fastcgen/internal/decl"
+	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 )
 
 type kind int
@@ -33,7 +33,7 @@ const (
 // package's C files. It returns a warning for each function and kind, and one for all functions of
 // libraries.
 func Warnings(
-	ctx context.Context, tc *cc.Toolchain, pkg *cc.Package, d *decl.File, source, shim string,
+	ctx context.Context, tc *cc.Toolchain, pkg *cc.Package, d *declfile.File, source, shim string,
 ) []string {
 	var list []string
 	warn := func(format string, args ...any) {
@@ -83,7 +83,7 @@ func Warnings(
 	return list
 }
 
-func warning(f *decl.Func, k kind, symbols []string, sure bool) string {
+func warning(f *declfile.Func, k kind, symbols []string, sure bool) string {
 	what, by := f.Call.CName+" gets to ", ""
 	if !sure {
 		what, by = f.Call.CName+" may get to ", " by a pointer"

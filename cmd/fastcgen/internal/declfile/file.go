@@ -1,6 +1,6 @@
-// Package decl reads declaration files, the first stage of fastcgen. A [File] is what its author
+// Package declfile reads declaration files, the first stage of fastcgen. A [File] is what its author
 // wrote, each thing with its place. A [GoType] is syntax, which package match resolves with C.
-package decl
+package declfile
 
 import (
 	"fmt"

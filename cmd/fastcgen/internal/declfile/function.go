@@ -1,4 +1,4 @@
-package decl
+package declfile
 
 import (
 	"fmt"
