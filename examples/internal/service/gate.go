@@ -151,8 +151,7 @@ type Gate struct {
 	closes []func()
 }
 
-// start starts what the flags ask for, and tune has changed, unless that is nil. source names this
-// process in the events. The caller closes the gate.
+// start starts what the flags ask for. tune may change it, or is nil. Events name the source.
 func (f *gateFlags) start(source string, log *slog.Logger, tune func(*gcgate.Options)) (g *Gate, err error) {
 	g = &Gate{}
 	if !f.on {
