@@ -40,12 +40,12 @@ func (a *assembler) endLine(b []byte, cut bool) {
 	if b = trimCR(b); at > 0 && b[at-1] == '"' {
 		b = unquote(b, at)
 	}
-	before := a.broken.next
+	before := a.broken
 	part := a.take(b, at)
-	next := &a.broken.next
-	switch {
-	case cut && *next != before && *next >= posSpaceAt && *next < posForced:
-		a.stats.Truncated, *next = true, posGC
+	k := &a.broken
+	switch grew := k.next != before.next || k.v != before.v; {
+	case cut && grew && k.next >= posSpaceAt && k.next < posForced:
+		a.stats.Truncated, k.next = true, posGC
 	case !part:
 		a.stats.Foreign++
 	}

@@ -92,20 +92,26 @@ func find(pos position, b []byte, from int) int {
 
 // Loggers and Docker put lines into strings of JSON. docker compose and kubectl prefix them.
 
-var (
-	escapedEnd     = regexp.MustCompile(`(\\[nr]?)*$`)
-	escapedGreater = regexp.MustCompile(`\\+u003e`)
-)
-
-// unquote cuts b behind the JSON string around index at.
+// unquote cuts b behind the JSON string around index at. It changes b.
 func unquote(b []byte, at int) []byte {
 	if end := bytes.IndexByte(b[at:], '"'); end >= 0 {
 		b = b[:at+end]
+		for _, escape := range []string{`\`, `\n`, `\r`, `\`} { // the last two for a string within another one
+			for hasSuffix(b[at:], escape) {
+				b = b[:len(b)-len(escape)]
+			}
+		}
 	}
-	if bytes.IndexByte(b[at:], '\\') < 0 {
-		return b
+	const escaped = `\u003e`
+	kept := b[:at]
+	for rest := b[at:]; ; {
+		i := bytes.Index(rest, []byte(escaped))
+		if i < 0 {
+			return append(kept, rest...)
+		}
+		kept = append(append(kept, bytes.TrimRight(rest[:i], `\`)...), '>')
+		rest = rest[i+len(escaped):]
 	}
-	return escapedGreater.ReplaceAll(escapedEnd.ReplaceAll(b, nil), []byte(">"))
 }
 
 const (

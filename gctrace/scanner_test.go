@@ -239,6 +239,21 @@ func TestScanner(t *testing.T) {
 			Stats{Lines: 3, Foreign: 1, Cycles: 1, Recovered: 1},
 		},
 		{"long last line", long, nil, Stats{Lines: 2, Foreign: 2}},
+		{
+			"escapes before another text",
+			`\u003e\u003e\u003e\u003e "gc \u003e"` + "\n" + `{"a":"x-\u003ey","msg":"gc took long\n"}`,
+			nil,
+			Stats{Lines: 2, Foreign: 2},
+		},
+		{
+			"escapes before a cycle", `{"a":"x \u003e y","log":"` + strings.ReplaceAll(six, ">", `\u003e`) + `\n"}` + "\n",
+			[]string{six},
+			Stats{Lines: 1, Cycles: 1},
+		},
+		{
+			"ends where the line before broke", utilA + "\n" + plain(8)[:len(utilA)], nil,
+			Stats{Lines: 2, Lost: 1, Truncated: true},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

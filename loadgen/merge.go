@@ -251,6 +251,9 @@ func addSeries(results []*Result) (Series, error) {
 }
 
 func (b *bin) addPoint(p *Point) string {
+	if p.Count > 0 && p.Histogram == "" {
+		return "percentiles without their histograms cannot be added: measure again"
+	}
 	var from Histogram
 	if err := from.UnmarshalText([]byte(p.Histogram)); err != nil {
 		return err.Error() + ": collect the file or measure again"

@@ -180,6 +180,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"no series", func(r *Result) { r.Series = Series{} }, "no figures over time"},
 		{"interval", func(r *Result) { r.Series.Interval = 8 * time.Millisecond }, "do not fit whole"},
 		{"interval 0", func(r *Result) { r.Series.Interval = 0 }, "intervals of 0s"},
+		{"percentiles only", func(r *Result) { r.Series.Points[0].Histogram = "" }, "cannot be added: measure again"},
 		{"no histogram", func(r *Result) { r.Series.Points[0].Histogram = "AAAA" }, "base64"},
 		{"point's digits", func(r *Result) {
 			h := other(histogramLowest, histogramHighest, 3)

@@ -75,6 +75,7 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 		l.pace(ctx, rec, end, plan.cursor())
 	}()
 	<-paced
+	rec.allDue(l.e.now())
 	l.drain(ctx, end)
 }
 

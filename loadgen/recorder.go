@@ -119,6 +119,13 @@ func (r *recorder) unfinished(j job, end int64) {
 	r.series.at(j.due-r.from).unfinished++
 }
 
+// allDue says that nothing more is due.
+func (r *recorder) allDue(now int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until = min(r.until, now)
+}
+
 // ends counts an end while requests are due, which decides whether the backlog grew.
 func (r *recorder) ends(j job, end int64, answered bool) {
 	if r.open && end < r.until {

@@ -171,7 +171,7 @@ func TestFew(t *testing.T) {
 		if r.Verdict != VerdictInconclusive || r.Within != (Interval{0, math.Inf(1)}) || math.Abs(r.Ratio-5) > .5 {
 			t.Errorf("%+v", r)
 		}
-		if x, ok := r.Detectable(0); ok {
+		if x, ok := r.Detectable(0); ok || x != 0 {
 			t.Errorf("%d rounds show %v", n, x)
 		}
 		if runs, ok := r.Needed(2); !ok || runs != 6 {

@@ -145,11 +145,21 @@ func (r *Result) Detectable(runs int) (ratio float64, ok bool) {
 	if len(n.base) == 0 || base < 1 || head < 1 {
 		return 0, false
 	}
-	const least, steps = 1e-6, 16_000 // logarithms of ratios, each 0.1% above the one before
-	shift := func(k int) float64 { return least * math.Pow(1.001, float64(k)) }
-	k := sort.Search(steps, func(k int) bool { return n.shown(base, head, shift(k)) })
-	ratio = math.Exp(shift(k))
-	return ratio, ratio <= 1000
+	low, high := 0.0, math.Log(1.001)
+	for !n.shown(base, head, high) {
+		if low = high; high > math.Log(1000) {
+			return 0, false
+		}
+		high *= 2
+	}
+	for range 10 {
+		if mid := (low + high) / 2; n.shown(base, head, mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return math.Exp(high), true
 }
 
 // Needed returns how many runs of each, or rounds, show a ratio in four of five trials if they are
@@ -159,6 +169,19 @@ func (r *Result) Needed(ratio float64) (runs int, ok bool) {
 	if len(r.noise.base) == 0 || !(shift > 0) {
 		return 0, false
 	}
-	n := 2 + sort.Search(MaxNeeded-1, func(k int) bool { return r.noise.shown(2+k, 2+k, shift) })
-	return n, n <= MaxNeeded
+	low, high := 1, 2
+	for !r.noise.shown(high, high, shift) {
+		if high == MaxNeeded {
+			return 0, false
+		}
+		low, high = high, min(2*high, MaxNeeded)
+	}
+	for low+1 < high {
+		if mid := (low + high) / 2; r.noise.shown(mid, mid, shift) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, true
 }

@@ -85,9 +85,9 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	case len(names) > 1:
 		return a.Wrong(fs, "%d sources; it reads one", len(names))
 	case cli.Given(fs, "n") && (f.Replicas < 1 || f.Replicas > mostReplicas):
-		return a.Wrong(fs, "-n %d; write how many replicas there are", f.Replicas)
+		return a.Wrong(fs, "-n %d; write how many replicas there are, at most 1000000", f.Replicas)
 	case cli.Given(fs, "k") && (f.Turns < 1 || f.Turns > mostReplicas):
-		return a.Wrong(fs, "-k %d; write how many may collect at once", f.Turns)
+		return a.Wrong(fs, "-k %d; write how many may collect at once, at most 1000000", f.Turns)
 	case cli.Given(fs, "times") && !positive(float64(f.Times)):
 		return a.Wrong(fs, "-times %v; write a number above 0, such as 2", float64(f.Times))
 	case cli.Given(fs, "rate") && !positive(float64(f.Rate)):

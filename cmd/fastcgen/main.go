@@ -163,7 +163,7 @@ func (a *app) file(ctx context.Context, name string) error {
 	switch {
 	case err != nil && !missing:
 		return err
-	case !missing && !bytes.HasPrefix(old, []byte(declfile.Header)):
+	case len(old) > 0 && !bytes.HasPrefix(old, []byte(declfile.Header)):
 		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to "+
 			"another with -o", out)
 	}

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"math"
@@ -224,25 +223,6 @@ func TestCrowd(t *testing.T) {
 			t.Errorf("tracing took %.0f ms a second, not %.0f", 1e3*got, 1e3*want)
 		}
 	})
-}
-
-type counter struct {
-	n           int64
-	generation  uint64
-	generations int
-}
-
-// Write gets a batch of events per call. It begins with its type and its generation.
-func (c *counter) Write(p []byte) (int, error) {
-	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
-	if len(p) > 0 && p[0] == eventBatch {
-		if g, n := binary.Uvarint(p[1:]); n > 0 && g != c.generation {
-			c.generation = g
-			c.generations++
-		}
-	}
-	c.n += int64(len(p))
-	return len(p), nil
 }
 
 // TestListed: the runtime's lists have as many bytes a goroutine as the account takes for granted.

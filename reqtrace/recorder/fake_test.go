@@ -88,12 +88,14 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 	if f.torn.Add(-1) == 0 {
 		panic("a defect")
 	}
-	n := f.perByte() - f.bytesAt
-	if f.lists {
-		n += int64(listedBytes * f.parked * int(1+time.Since(f.since)/time.Second))
+	for g := byte(1); f.lists && time.Duration(g-1)*time.Second <= time.Since(f.since); g++ {
+		if _, err := w.Write(append([]byte{1, g}, make([]byte, listedBytes*f.parked)...)); err != nil {
+			// a batch of this generation
+			return 0, err
+		}
 	}
-	_, err := w.Write(make([]byte, n))
-	return n, err
+	n, err := w.Write(make([]byte, f.perByte()-f.bytesAt))
+	return int64(n), err
 }
 
 func (f *fake) wall() time.Time { return time.Now().Add(time.Duration(f.set.Load())).Round(0) }

@@ -1,9 +1,8 @@
 package recorder
 
 import (
+	"encoding/binary"
 	"fmt"
-	"io"
-	"math"
 	"time"
 
 	"evenkeel.dev/internal/history"
@@ -138,16 +137,34 @@ func (l *loop) lastOfSlice() {
 	}
 }
 
+type counter struct {
+	n           int64
+	generation  uint64
+	generations int
+}
+
+// Write gets a batch of events per call. It begins with its type and its generation.
+func (c *counter) Write(p []byte) (int, error) {
+	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
+	if len(p) > 0 && p[0] == eventBatch {
+		if g, n := binary.Uvarint(p[1:]); n > 0 && g != c.generation {
+			c.generation = g
+			c.generations++
+		}
+	}
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
 // measure counts what the slice has recorded, without the lists of goroutines, which the model has.
-// The runtime writes a list at the start and each second.
 func (l *loop) measure(requests uint64, lasted time.Duration) {
-	n, err := l.writeTo(io.Discard)
-	lists := 1 + math.Floor(lasted.Seconds())
-	events := max(float64(n)-lists*listed(l.p.goroutines()), 0)
-	whole := n < int64(l.slice.bytes)*9/10
+	var c counter
+	_, err := l.writeTo(&c)
+	events := max(float64(c.n)-float64(c.generations)*listed(l.p.goroutines()), 0)
+	whole := c.n < int64(l.slice.bytes)*9/10
 	if err == nil && (whole || events > l.budget.bytes(requests, lasted)) {
 		l.budget.measured(events, requests, lasted)
-		l.r.log.Debug("recorder: measured", "bytes", n, "requests", requests, "in", lasted,
+		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted,
 			"request", l.budget.perRequest, "event", l.budget.event)
 	}
 	l.slice.steady = lasted >= measureAgain

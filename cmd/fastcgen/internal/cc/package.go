@@ -95,7 +95,7 @@ func (pkg *Package) Declared() (names map[string]token.Position, typeOf map[stri
 	for _, name := range scope.Names() {
 		object := scope.Lookup(name)
 		names[name] = pkg.Fset.Position(object.Pos())
-		if _, isType := object.(*types.TypeName); !isType {
+		if _, isType := object.(*types.TypeName); !isType || isGeneric(object.Type()) {
 			continue
 		}
 		text := types.TypeString(object.Type().Underlying(), func(*types.Package) string { return "" })
@@ -104,6 +104,11 @@ func (pkg *Package) Declared() (names map[string]token.Position, typeOf map[stri
 		}
 	}
 	return names, typeOf
+}
+
+func isGeneric(t types.Type) bool {
+	named, ok := t.(*types.Named)
+	return ok && named.TypeParams().Len() > 0
 }
 
 // TypeCheck type-checks the package's files and more, without other packages and without C.
