@@ -33,11 +33,13 @@ type Story struct {
 	Clocks   []Offset `json:"clocks"`
 	Caveats  []string `json:"caveats"`
 	Slow     int      `json:"slow"`      // requests in the slowest 1%
-	Least    float64  `json:"share_low"` // of the first part's share, at 95% confidence
+	Least    float64  `json:"share_low"` // the first part's share less two standard errors
 	Slowest  [][]Span `json:"slowest"`   // the paths of some of the slowest 1%
 
 	Median time.Duration `json:"median_ns"`
 	Tail   time.Duration `json:"p99+_ns"`
+
+	most int // of Slow: the first part is more than half of the excess
 }
 
 // Part is what a service, or the way to it, takes of a request on average.
@@ -89,7 +91,7 @@ const (
 	// What a busy machine takes of a request. Linux gives other processes up to 3 ms at a time
 	// (kernel/sched/fair.c), and a request may wait for a CPU more than once.
 	machineTakes = 10 * time.Millisecond
-	enoughSlow   = 4 // requests
+	enoughSlow   = 30 // requests for a standard error; with fewer, some long ones tell too much
 	pathsKept    = 5
 	mostUnsure   = .2  // of the calls that were found
 	mostFound    = .95 // of the calls; others began or ended outside of a trace
@@ -291,8 +293,9 @@ func reportOf(s *Service, service int, median, tail *spent) *reqtrace.Report {
 	return &r
 }
 
-// spread says how small the first part's share may be, because the slowest requests differ: two standard
-// errors of a ratio of means (Cochran, Sampling Techniques, 1977, chapter 6).
+// spread says in how many of the slowest requests the first part is more than half of the excess, and how
+// small its share may be because they differ: two standard errors of a ratio of means (Cochran, Sampling
+// Techniques, 1977, chapter 6).
 func (s *Story) spread(j *joiner, median *spent) {
 	front := j.services[0]
 	s.Slow = len(front.requests) - front.medians
@@ -313,6 +316,9 @@ func (s *Story) spread(j *joiner, median *spent) {
 		}
 		parts, excesses = append(parts, of), append(excesses, all)
 		part, excess = part+of, excess+all
+		if of > all/2 {
+			s.most++
+		}
 	}
 	if excess == 0 {
 		return
@@ -427,7 +433,10 @@ func (s *Story) doubt(p *Part) string {
 	case !s.Enough():
 		return fmt.Sprintf("The slowest 1%% are only %s, so trace for longer, or under more load.",
 			textfmt.Plural(s.Slow, "request"))
-	case s.Least < worthShare:
+	case s.Slow < enoughSlow && !s.clearly(s.most):
+		return fmt.Sprintf("It is most of the extra time in %d of %s, which may be chance. Trace for longer, or under "+
+			"more load.", s.most, textfmt.Plural(s.Slow, "request"))
+	case s.Slow >= enoughSlow && s.Least < worthShare:
 		return fmt.Sprintf("The slowest requests differ, so it may be as little as %s. Trace for longer, or under "+
 			"more load.", textfmt.Share(s.Least))
 	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine() ||
@@ -438,8 +447,15 @@ func (s *Story) doubt(p *Part) string {
 	return p.starved
 }
 
+// clearly reports whether n of the slowest requests are more than half of them beyond chance: two
+// standard deviations above what a coin gives.
+func (s *Story) clearly(n int) bool {
+	all := float64(s.Slow)
+	return float64(n) >= all/2+2*math.Sqrt(all)/2
+}
+
 // Enough reports whether the slowest requests are enough to compare services.
-func (s *Story) Enough() bool { return s.Slow >= enoughSlow }
+func (s *Story) Enough() bool { return s.clearly(s.Slow) }
 
 // Worth reports whether the slowest requests take enough longer than the median to ask for a cause.
 func (s *Story) Worth() bool { return s.Tail-s.Median >= worthTime && s.Tail > worthTimes*s.Median }

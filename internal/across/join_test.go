@@ -135,10 +135,10 @@ func TestUncertain(t *testing.T) {
 			return ms
 		}
 	}
-	mixed := func() *Fleet {
-		calls, callees := requests(1000, 0, 0, func(i int) time.Duration {
+	mixed := func(n int, slow time.Duration) *Fleet {
+		calls, callees := requests(n, 0, 0, func(i int) time.Duration {
 			if i%250 == 0 {
-				return 60 * ms
+				return slow
 			}
 			return ms
 		})
@@ -156,13 +156,17 @@ func TestUncertain(t *testing.T) {
 	}{
 		{pair(300, 0, 0, took(30*ms)), "are only 3 requests, so trace"},
 		{pair(1000, 0, 0, took(4*ms)), "Waits for a CPU can take as long (3 ms)."},
-		{mixed(), "The slowest requests differ, so it may be as little as "},
+		{mixed(1000, 60*ms), "It is most of the extra time in 4 of 10 requests, which may be chance. Trace"},
+		{mixed(4000, 60*ms), "The slowest requests differ, so it may be as little as 4"},
 	} {
 		s := tt.fleet.Join()
 		if s.Named || s.Fix != "" || !strings.HasPrefix(s.Sentence, "No service is certain. ") ||
 			!strings.Contains(s.Sentence, "in prices") || !strings.Contains(s.Sentence, tt.want) {
 			t.Errorf("want %q: %q %+v", tt.want, s.Sentence, s.Parts)
 		}
+	}
+	if s := mixed(4000, 200*ms).Join(); !s.Named || s.Parts[0].Service != "prices" {
+		t.Errorf("16 of 40 requests take far more than the others: %q", s.Sentence)
 	}
 }
 
