@@ -3,6 +3,7 @@ package k8sturn_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -420,5 +421,37 @@ func TestInDoubtDuringRelease(t *testing.T) {
 		if n := patches.Load(); n != 4 {
 			t.Errorf("%d patches, want 4", n)
 		}
+	})
+}
+
+// TestUnreadAfterAConflict loses the answer to a patch that was carried out. The second one
+// conflicts, and the Lease cannot be read. It is freed long before the Duration.
+func TestUnreadAfterAConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		var loses, refuses atomic.Bool
+		far := newTurns(t, s, k8sturn.Options{Duration: 5 * time.Minute, Client: &http.Client{Transport: &transport{
+			s,
+			func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				switch {
+				case r.Method == http.MethodPatch && loses.CompareAndSwap(true, false):
+					serve()
+					refuses.Store(true)
+					return nil, io.ErrUnexpectedEOF
+				case r.Method == http.MethodGet && refuses.CompareAndSwap(true, false):
+					return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
+				}
+				return serve(), nil
+			},
+		}}})
+		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
+		turnsuite.Release(t, turnsuite.Take(t, far))
+		synctest.Wait()
+		loses.Store(true)
+		turnsuite.WantHeld(t, far)
+		if loses.Load() || refuses.Load() {
+			t.Error("no answer was lost, or no GET refused")
+		}
+		turnsuite.Release(t, turnsuite.TakeWithin(t, near, 5*time.Second))
 	})
 }

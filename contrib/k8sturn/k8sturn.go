@@ -210,6 +210,9 @@ func (t *Turns) stale(ctx context.Context, name string, seen slot) {
 		t.goneLocked(name)
 	}
 	if err != nil {
+		if !isCode(err, http.StatusNotFound) { // it may be ours, by an unanswered request
+			t.leaveLocked(name)
+		}
 		return
 	}
 	t.answered[name] = true
