@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -158,8 +160,8 @@ func (a *api) do(ctx context.Context, method, path, contentType string, in, out 
 	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out)
 }
 
-// send returns the answer, or a refusal as a [*statusError]. It sends a request again if the
-// connection ends without an answer, as at a restart of the server. If the first patch or create
+// send returns the answer, or a refusal as a [*statusError]. It sends a request again if there was
+// no answer, as at a restart of the server, unless it could not dial. If the first patch or create
 // was carried out, the second one is a conflict.
 func (a *api) send(ctx context.Context, method, path, contentType string, in any) (*http.Response, error) {
 	var body io.Reader
@@ -181,7 +183,7 @@ func (a *api) send(ctx context.Context, method, path, contentType string, in any
 		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := a.client.Do(req)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !isDial(err) && ctx.Err() == nil {
 		again := req.Clone(ctx)
 		if req.GetBody != nil {
 			again.Body, _ = req.GetBody()
@@ -202,4 +204,9 @@ func (a *api) send(ctx context.Context, method, path, contentType string, in any
 	}
 	refusal.Code = resp.StatusCode
 	return nil, refusal
+}
+
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,6 +58,21 @@ func TestConnectionEndsAtRelease(t *testing.T) {
 			turnsuite.Release(t, l)
 			turnsuite.Release(t, turnsuite.Take(t, newTurns(t, s, k8sturn.Options{})))
 		})
+	}
+}
+
+// TestRefusedDial tests that a request is not sent again if there was no connection.
+func TestRefusedDial(t *testing.T) {
+	dials := 0
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			dials++
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		},
+	}}
+	turns := newTurns(t, newServer(t), k8sturn.Options{Client: client})
+	if err := turns.Check(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) || dials != 1 {
+		t.Errorf("%d dials, want 1: %v", dials, err)
 	}
 }
 
