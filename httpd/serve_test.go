@@ -15,9 +15,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
@@ -201,6 +203,38 @@ func TestHandlerOutlivesServe(t *testing.T) {
 		}
 		close(release)
 		wait(t, closed, "StateClosed")
+	})
+}
+
+// TestCollectedAfterServe: the http.Server is not kept in memory for its IdleTimeout.
+func TestCollectedAfterServe(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		server := func() weak.Pointer[http.Server] {
+			srv := &http.Server{Handler: mux(), IdleTimeout: time.Hour}
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := begin(t, httpd.Options{Backend: b}, srv, ln)
+			c := dial(t, ln.Addr().String())
+			get(t, c, bufio.NewReader(c), "/hello")
+			for end := time.Now().Add(patience); httpd.StatsOf(srv).Parked == 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("the connection is not parked")
+				}
+			}
+			srv.Close()
+			if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
+				t.Error(err)
+			}
+			return weak.Make(srv)
+		}()
+		for end := time.Now().Add(patience); server.Value() != nil; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("it is still in memory")
+			}
+			runtime.GC()
+		}
 	})
 }
 

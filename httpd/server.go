@@ -86,6 +86,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	_ = s.Close()
 	s.await()
 	s.balancing.Wait()
+	s.stopTimers()
 	return err
 }
 
@@ -205,6 +206,19 @@ func (s *server) checkEmpty() {
 func (s *server) closeWatchers() {
 	for _, l := range s.all() {
 		_ = l.watcher.Close()
+	}
+}
+
+// stopTimers ends timers that would keep the server in memory, for up to srv.IdleTimeout.
+func (s *server) stopTimers() {
+	for _, l := range s.all() {
+		l.mu.Lock()
+		for _, t := range []*time.Timer{l.expiry.timer, l.work.decays} {
+			if t != nil {
+				t.Stop()
+			}
+		}
+		l.mu.Unlock()
 	}
 }
 
