@@ -108,8 +108,7 @@ func (p *proof) serve(srv *http.Server) error {
 		<-ended
 	}()
 	for _, d := range dialogues {
-		o := &observed{dialogue: d, text: strings.Join(d.requests, ""), ended: make(chan struct{})}
-		o.moved.L = &o.mu
+		o := observe(d)
 		p.now, p.before = o, http.NoBody
 		var nc net.Conn = o
 		if p.breaks != nil {
@@ -133,7 +132,7 @@ func (p *proof) stateChanged(_ net.Conn, to http.ConnState) {
 	case http.StateIdle:
 		p.now.answered()
 	case http.StateClosed:
-		close(p.now.ended)
+		p.now.end()
 	}
 }
 
@@ -171,6 +170,7 @@ type observed struct {
 	dialogue
 	text  string
 	ended chan struct{}
+	end   func() // closes ended. Another net/http may call it twice
 
 	mu       sync.Mutex
 	moved    sync.Cond
@@ -185,7 +185,14 @@ type observed struct {
 	broken   error
 }
 
-// fail also closes the connection.
+func observe(d dialogue) *observed {
+	o := &observed{dialogue: d, text: strings.Join(d.requests, ""), ended: make(chan struct{})}
+	o.end = sync.OnceFunc(func() { close(o.ended) })
+	o.moved.L = &o.mu
+	return o
+}
+
+// fail records a breach and closes the connection.
 func (o *observed) fail(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -194,7 +201,7 @@ func (o *observed) fail(format string, args ...any) {
 	o.moved.Broadcast()
 }
 
-// breach is fail for a caller that holds mu.
+// breach records why net/http is not as expected. The first reason stays. The caller holds mu.
 func (o *observed) breach(format string, args ...any) {
 	if o.broken == nil {
 		o.broken = fmt.Errorf(format, args...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -18,6 +19,15 @@ func TestProve(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestClosedTwice tells the proof twice that a connection has ended. In net/http a panic would end
+// the process.
+func TestClosedTwice(t *testing.T) {
+	p := proof{now: observe(dialogues[0])}
+	p.stateChanged(p.now, http.StateClosed)
+	p.stateChanged(p.now, http.StateClosed)
+	<-p.now.ended
 }
 
 // small is a connection of which net/http reads less than a worker awaits.
