@@ -206,6 +206,12 @@ func TestHandlerOutlivesServe(t *testing.T) {
 	})
 }
 
+func TestStatsOfNil(t *testing.T) {
+	if s := httpd.StatsOf(nil); !reflect.ValueOf(s).IsZero() {
+		t.Errorf("%+v, want none", s)
+	}
+}
+
 // TestCollectedAfterServe: the http.Server is not kept in memory for its IdleTimeout.
 func TestCollectedAfterServe(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {

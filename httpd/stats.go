@@ -35,8 +35,12 @@ type Stats struct {
 }
 
 // StatsOf returns the statistics of all Serves of srv since the first began. They are zero before
-// that, and if aio has no backend. Any goroutine may call it when srv's fields are set.
+// that, if aio has no backend, and if srv is nil. Any goroutine may call it when srv's fields are
+// set.
 func StatsOf(srv *http.Server) Stats {
+	if srv == nil {
+		return Stats{}
+	}
 	wrapping.Lock()
 	defer wrapping.Unlock()
 	h := hooksOf(srv)

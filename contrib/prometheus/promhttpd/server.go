@@ -33,7 +33,8 @@ var refusedDesc = figure.Describe("evenkeel_httpd_refused_total", "Connections a
 	"reason")
 
 // New returns a collector of [httpd.Stats], which each scrape reads once. Register it before or
-// after Serve, and several servers by prometheus.WrapRegistererWith, with a label each.
+// after Serve, and several servers by prometheus.WrapRegistererWith, with a label each. Set srv's
+// fields before you register it, because [httpd.StatsOf] reads them.
 func New(srv *http.Server) prom.Collector {
 	return newCollector(func() httpd.Stats { return httpd.StatsOf(srv) })
 }
