@@ -148,7 +148,8 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// SyscallConn implements syscall.Conn, for socket options.
+// SyscallConn implements syscall.Conn, for socket options. The function given to Control runs while
+// locks of the loop and of aio are held, so it must not use a connection of this package.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	raw, err := c.handle().SyscallConn()
 	return control{raw, c}, err

@@ -23,6 +23,9 @@
 // BaseContext work for real connections. So do RemoteAddr, the cancellation of a request's context
 // when the client leaves, Hijack, Flusher, http.ResponseController, pipelining and 100-continue.
 //
+// After Serve returned, as with net/http, goroutines of connections may still be ending, and
+// ConnState may still hear of the last StateClosed.
+//
 // # What it relies on
 //
 // Workers rely on how net/http reads a connection: 4,096 bytes at a time, with deadlines set in a
@@ -43,8 +46,9 @@
 //   - A TLS connection ([ServeTLS]) keeps crypto/tls's state, some kilobytes.
 //   - A connection without a descriptor, or of a type of yours, has a goroutine.
 //   - ConnState, ConnContext and tls.ClientHelloInfo get a net.Conn of this package, with the
-//     addresses, Close and SyscallConn. ConnContext is called for the first request or the
-//     handshake, and ConnState(StateNew) in a goroutine of its own.
+//     addresses, Close and SyscallConn. The function given to SyscallConn's Control must not use
+//     a connection of this package. ConnContext is called for the first request or the handshake,
+//     and ConnState(StateNew) in a goroutine of its own.
 //   - Hijack gives a connection of this package if the request has a body or descriptors are missing.
 //   - A queued Write counts as written, so a handler may notice one Write later that a client left.
 //   - After its handler returned, an http.ResponseController of a request with a body sets the
