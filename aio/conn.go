@@ -226,7 +226,8 @@ func (w *Watcher) closeDesc(d *proactor.Desc) {
 	w.wake()
 }
 
-// settle tries the queued operations of d until none moves. The caller holds mu.
+// settle tries queued operations until none of any connection moves, or d has none. The caller
+// holds mu.
 func (w *Watcher) settle(d *proactor.Desc) {
 	for d.Queues != [2]proactor.Queue{} {
 		moved := w.backend.Settle(w.polled[:0])
