@@ -87,7 +87,8 @@ func (c *Child) Await(ctx context.Context, ready *regexp.Regexp) (match string, 
 	}
 }
 
-// Line waits for the next line of standard output. One goroutine at a time may call it, or Await.
+// Line waits for the next whole line of standard output. It skips lines that it has not read in
+// time, when Output has lost their beginning. One goroutine at a time may call it, or Await.
 func (c *Child) Line(ctx context.Context) (string, error) {
 	for {
 		ended := c.Ended() // before the look, because what it writes last is to be found
@@ -118,7 +119,8 @@ func (c *Child) failed(err error) error {
 // Output returns the end of what the process has written so far, a MiB of each at most.
 func (c *Child) Output() (stdout, stderr string) { return c.stdout.String(), c.stderr.String() }
 
-// Stop sends SIGTERM and waits for the end. It kills the group if that takes too long, and says so.
+// Stop sends SIGTERM to the group and waits for its end. If that takes too long, it kills the group
+// and says so.
 func (c *Child) Stop() error {
 	_ = c.Input.Close()
 	if err := c.Process.Stop(context.Background(), c.stop); err != nil {
@@ -143,7 +145,11 @@ func (o *output) Write(p []byte) (int, error) {
 	defer o.mu.Unlock()
 	o.text = append(o.text, p...)
 	if n := len(o.text) - maxOutput; n > 0 {
+		torn := o.next < n && o.text[n-1] != '\n'
 		o.text, o.next = o.text[n:], max(0, o.next-n)
+		if torn { // skip the rest of the line; if it goes on, the next Write comes here again
+			o.next = bytes.IndexByte(o.text, '\n') + 1
+		}
 	}
 	select {
 	case o.more <- struct{}{}:
