@@ -87,6 +87,7 @@ func TestRunRefusesArgs(t *testing.T) {
 		want string
 	}{
 		{"unknown flag", []string{"-verbose"}, "-verbose"},
+		{"default of -addr", []string{"-verbose"}, `(default "127.0.0.1:5000")`},
 		{"no recorder", []string{"-recorder-cpu=1"}, "-admin"},
 		{"argument", []string{"storm"}, `unexpected argument "storm"`},
 		{"mode", []string{"-alloc=medium"}, "choose one of extra, lean"},
