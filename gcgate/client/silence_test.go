@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,6 +96,30 @@ func TestSilentTarget(t *testing.T) {
 			t.Errorf("back again, %d of 10 are answered", answered)
 		}
 	})
+}
+
+// slow is a timeout without the method Temporary of net.Error.
+type slow struct{ error }
+
+func (slow) Timeout() bool { return true }
+
+func TestIsTimeout(t *testing.T) {
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://service.test/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := errors.New("the connection has ended")
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{fmt.Errorf("read: %w", slow{ended}), true}, {os.ErrDeadlineExceeded, true},
+		{context.DeadlineExceeded, true}, {context.Canceled, false}, {ended, false},
+	} {
+		if got := isTimeout(req, tt.err); got != tt.want {
+			t.Errorf("%v: %v", tt.err, got)
+		}
+	}
 }
 
 // TestManyTimeOut: requests that were under way when a target fell silent leave it out once.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -175,6 +174,10 @@ func isTimeout(req *http.Request, err error) bool {
 	if d, ok := req.Context().Deadline(); ok && time.Until(d) <= 0 {
 		return true
 	}
-	t, ok := errors.AsType[net.Error](err)
+	// Not a net.Error, because an error of a RoundTripper may lack the deprecated Temporary.
+	t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
 	return ok && t.Timeout()
 }
