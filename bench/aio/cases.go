@@ -345,11 +345,14 @@ func command(r *harness.Run, l load) []string {
 }
 
 func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Child, err error) {
-	oneP := []string{"GOMAXPROCS=1"}
-	if srv, err = r.Start(ctx, 0, oneP, command(r, l)...); err != nil {
-		if r.Way == cepoll {
-			err = harness.NotHere(err) // it needs cgo
+	args := command(r, l)
+	if r.Way == cepoll {
+		if _, err := r.Program(ctx, args[0]); err != nil {
+			return nil, nil, harness.NotHere(err) // it needs cgo
 		}
+	}
+	oneP := []string{"GOMAXPROCS=1"}
+	if srv, err = r.Start(ctx, 0, oneP, args...); err != nil {
 		return nil, nil, err
 	}
 	addr, err := srv.Line(0)
