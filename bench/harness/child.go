@@ -129,18 +129,21 @@ func (r *Run) Start(ctx context.Context, core int, env []string, args ...string)
 		o.Launch = func(start func() error) error { return machine.Pinned(core, start) }
 	}
 	p, err := child.Start(ctx, o)
-	return &Child{p, ctx}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Child{p, ctx}, nil
 }
 
 const stuck = time.Minute
 
-func (c *Child) within(limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(c.ctx, limit, fmt.Errorf("it said nothing for %v", limit))
+func (c *Child) within(limit time.Duration, what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(c.ctx, limit, fmt.Errorf("it said no %s within %v", what, limit))
 }
 
 // Line returns the next line of standard output. It waits for a minute more than within.
 func (c *Child) Line(within time.Duration) (string, error) {
-	ctx, cancel := c.within(within + stuck)
+	ctx, cancel := c.within(within+stuck, "line")
 	defer cancel()
 	return c.Child.Line(ctx)
 }
@@ -163,7 +166,7 @@ func (r *Run) Take(c *Child, within time.Duration) error {
 
 // Await waits for a minute for a line that matches, and returns the match of the last group.
 func (c *Child) Await(pattern string) (match string, err error) {
-	ctx, cancel := c.within(stuck)
+	ctx, cancel := c.within(stuck, fmt.Sprintf("line like %q", pattern))
 	defer cancel()
 	return c.Child.Await(ctx, regexp.MustCompile(pattern))
 }

@@ -336,6 +336,13 @@ func TestChild(t *testing.T) {
 	}
 }
 
+func TestChildDoesNotStart(t *testing.T) {
+	r := (&Harness{}).newRun(&Case{}, Run{})
+	if c, err := r.Start(t.Context(), AnyCore, nil, filepath.Join(t.TempDir(), "none")); c != nil || err == nil {
+		t.Errorf("%v and %v, want an error alone", c, err)
+	}
+}
+
 // TestFreeAddr asks for as many addresses as a case with several servers needs: no two are alike.
 func TestFreeAddr(t *testing.T) {
 	seen := map[string]bool{}
