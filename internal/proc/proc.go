@@ -135,8 +135,11 @@ func (p *Process) Ended() bool { return p.ended.Err() != nil }
 // Until returns a context that ends with ctx or with the process.
 func (p *Process) Until(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	context.AfterFunc(p.ended, cancel)
-	return ctx, cancel
+	stop := context.AfterFunc(p.ended, cancel)
+	return ctx, func() {
+		stop() // or the process keeps ctx until it ends
+		cancel()
+	}
 }
 
 // State returns nil until the process has ended.

@@ -10,12 +10,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+	"weak"
 )
 
 // patience is how long anything may take on a busy machine.
@@ -274,5 +276,32 @@ func TestGraceForTheGroup(t *testing.T) {
 	}
 	if _, err := os.Stat(gentle); err != nil {
 		t.Errorf("the script's server was not let end: %v", err)
+	}
+}
+
+// TestUntil tests that a context ends with the process, and that a cancelled one is not kept until
+// then.
+func TestUntil(t *testing.T) {
+	p, _ := shell(t, `echo up >&2; exec sleep 1000`)
+	type key struct{}
+	kept := func() weak.Pointer[[64]byte] {
+		value := new([64]byte)
+		_, cancel := p.Until(context.WithValue(context.Background(), key{}, value))
+		cancel()
+		return weak.Make(value)
+	}()
+	for end := time.Now().Add(patience); kept.Value() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the process keeps a cancelled context")
+		}
+		runtime.GC()
+	}
+	ctx, cancel := p.Until(t.Context())
+	defer cancel()
+	p.Kill()
+	select {
+	case <-ctx.Done():
+	case <-time.After(patience):
+		t.Error("it outlives the process")
 	}
 }
