@@ -44,8 +44,12 @@ type Collector[S any] struct {
 	Put     func(s *S, to chan<- prom.Metric) // sends Others
 }
 
+// Describe implements prometheus.Collector. It panics if S lacks a field of Figures, so that a
+// registration fails, and no scrape.
 func (c *Collector[S]) Describe(to chan<- *prom.Desc) {
+	var zero S
 	for _, f := range c.Figures {
+		_ = number(zero, f.field)
 		to <- f.desc
 	}
 	for _, d := range c.Others {
