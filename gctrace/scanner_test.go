@@ -246,7 +246,8 @@ func TestScanner(t *testing.T) {
 			Stats{Lines: 2, Foreign: 2},
 		},
 		{
-			"escapes before a cycle", `{"a":"x \u003e y","log":"` + strings.ReplaceAll(six, ">", `\u003e`) + `\n"}` + "\n",
+			"escapes before a cycle",
+			`{"a":"x \u003e y","log":"` + strings.ReplaceAll(six, ">", `\u003e`) + `\n"}` + "\n",
 			[]string{six},
 			Stats{Lines: 1, Cycles: 1},
 		},

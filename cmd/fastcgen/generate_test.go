@@ -338,8 +338,8 @@ func TestBuildLine(t *testing.T) {
 		"fastcgen && !(linux && race)":    "cgo && !(linux && race)",
 		"(fastcgen && amd64) && (a || b)": "cgo && amd64 && (a || b)",
 	} {
-		d, err := declfile.Parse("x.go", []byte("//go:build "+src+"\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call "+
-			"f()\nfunc F()\n"))
+		d, err := declfile.Parse("x.go", []byte("//go:build "+src+"\n\npackage p\n\n// c\nimport \"C\"\n\n"+
+			"//fastc:call f()\nfunc F()\n"))
 		if err != nil {
 			t.Errorf("%s: %v", src, err)
 			continue

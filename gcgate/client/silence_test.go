@@ -113,7 +113,8 @@ func TestIsTimeout(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{fmt.Errorf("read: %w", slow{ended}), true}, {os.ErrDeadlineExceeded, true},
+		{fmt.Errorf("read: %w", slow{ended}), true},
+		{os.ErrDeadlineExceeded, true},
 		{context.DeadlineExceeded, true}, {context.Canceled, false}, {ended, false},
 	} {
 		if got := isTimeout(req, tt.err); got != tt.want {

@@ -96,7 +96,9 @@ func (r *resolver) sameData(g *declfile.GoType, c dwarf.Type) bool {
 }
 
 func (m *matcher) passesLen(name string) bool {
-	return slices.ContainsFunc(m.f.Call.Args, func(a declfile.Arg) bool { return a.Kind == declfile.ArgLen && a.Text == name })
+	return slices.ContainsFunc(m.f.Call.Args, func(a declfile.Arg) bool {
+		return a.Kind == declfile.ArgLen && a.Text == name
+	})
 }
 
 func (m *matcher) asVoid(name string) bool {

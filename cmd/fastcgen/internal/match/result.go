@@ -278,7 +278,8 @@ func (r *resolver) suggestOut(c dwarf.Type) string {
 	case *dwarf.PtrType:
 		return r.suggestHandle(t.Type)
 	case *dwarf.StructType:
-		if g := r.structName(t); g == nil && r.mirrorable(&declfile.Type{}, t) || g != nil && g.Kind == declfile.GoMirror {
+		g := r.structName(t)
+		if g == nil && r.mirrorable(&declfile.Type{}, t) || g != nil && g.Kind == declfile.GoMirror {
 			return r.suggest(ptr.Type)
 		}
 	default:
