@@ -115,9 +115,9 @@ type Child struct {
 }
 
 // Start starts a program on one of the cores that may be used, counted from 0, or on [AnyCore]. It
-// builds what has a name as [Run.Program] takes it.
+// builds what has a name as [Run.Program] takes it. A file's path is absolute or begins with a dot.
 func (r *Run) Start(ctx context.Context, core int, env []string, args ...string) (*Child, error) {
-	if strings.Contains(args[0], "/") && !filepath.IsAbs(args[0]) {
+	if strings.Contains(args[0], "/") && args[0][0] != '/' && args[0][0] != '.' {
 		program, err := r.Program(ctx, args[0])
 		if err != nil {
 			return nil, err
