@@ -427,6 +427,10 @@ func (s *Story) say(services []*Service) {
 	}
 }
 
+// endsElsewhere are the causes that last while another thread has no CPU: the other end of the network, or
+// one that the world's stop waits for.
+var endsElsewhere = []reqtrace.Cause{reqtrace.CauseNetwork, reqtrace.CauseStopped}
+
 // doubt says why the largest part may be large by chance.
 func (s *Story) doubt(p *Part) string {
 	switch v := p.Verdict; {
@@ -440,8 +444,7 @@ func (s *Story) doubt(p *Part) string {
 		return fmt.Sprintf("The slowest requests differ, so it may be as little as %s. Trace for longer, or under "+
 			"more load.", textfmt.Share(s.Least))
 	case p.Excess < machineTakes && (p.Between || !v.Named || v.LikeMachine() ||
-		max(v.Causes[0].Share, v.GC.Direct) < worthShare ||
-		v.Causes[0].Cause == reqtrace.CauseNetwork): // the other end may wait for a CPU
+		max(v.Causes[0].Share, v.GC.Direct) < worthShare || slices.Contains(endsElsewhere, v.Causes[0].Cause)):
 		return fmt.Sprintf("Waits for a CPU can take as long (%s).", textfmt.Duration(p.Excess))
 	}
 	return p.starved
