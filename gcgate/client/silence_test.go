@@ -115,7 +115,9 @@ func TestIsTimeout(t *testing.T) {
 	}{
 		{fmt.Errorf("read: %w", slow{ended}), true},
 		{os.ErrDeadlineExceeded, true},
-		{context.DeadlineExceeded, true}, {context.Canceled, false}, {ended, false},
+		{context.DeadlineExceeded, true},
+		{context.Canceled, false},
+		{ended, false},
 	} {
 		if got := isTimeout(req, tt.err); got != tt.want {
 			t.Errorf("%v: %v", tt.err, got)
