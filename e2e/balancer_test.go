@@ -106,7 +106,6 @@ type replica struct {
 	ran     atomic.Int64 // requests that were not refused
 	refused atomic.Int64
 	marked  atomic.Int64 // requests with markHeader
-	control atomic.Int64 // requests with GCI's header
 	kill    func()
 }
 
@@ -124,9 +123,6 @@ func startReplica(t *testing.T, name string, health http.Handler) *replica {
 		mux.Handle("/health", health)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		if req.Header.Get("gci") != "" {
-			r.control.Add(1)
-		}
 		if req.Header.Get(markHeader) != "" {
 			r.marked.Add(1)
 		}
@@ -174,7 +170,6 @@ func (c *caller) call(method, mark string) error {
 	if err != nil {
 		return err
 	}
-	r.Header.Set("gci", "gen1")
 	if mark != "" {
 		r.Header.Set(markHeader, mark)
 	}

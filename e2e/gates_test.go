@@ -116,10 +116,7 @@ func runGated(setup string) error {
 			now.IgnoredDrains,
 		})
 	})
-	m, err := httpgate.New(g, wrap)
-	if err != nil {
-		return err
-	}
+	m := httpgate.New(g, wrap)
 	mux.Handle("/", m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s %s", s.Name, r.Method, body)

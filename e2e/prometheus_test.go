@@ -86,14 +86,10 @@ func startObserved(t *testing.T) *observed {
 	t.Cleanup(func() { watcher.Close() })
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(promgate.New(gate), slow, promaio.New(watcher))
-	handler, err := httpgate.New(gate, httpgate.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	shop := http.NewServeMux()
 	shop.HandleFunc("GET /orders", func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) })
 	mux := http.NewServeMux()
-	mux.Handle("/", handler.Wrap(rec.Middleware(shop)))
+	mux.Handle("/", httpgate.Wrap(gate, rec.Middleware(shop)))
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	s := &observed{httptest.NewServer(mux), gate, watcher}
 	t.Cleanup(s.Close)

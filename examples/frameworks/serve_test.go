@@ -172,15 +172,12 @@ func TestConnect(t *testing.T) {
 func testConnect(t *testing.T, serve func(t *testing.T, h http.Handler) (url string)) {
 	g, refusing := startGate(t)
 	want := 1
-	h, err := Connect(g, func() string {
+	h := Connect(g, func() string {
 		if n, _ := g.Requests(); n != want {
 			t.Errorf("%d requests in flight, want %d", n, want)
 		}
 		return "hello"
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	url := serve(t, h)
 	unary := connect.NewClient[emptypb.Empty, wrapperspb.StringValue](http.DefaultClient, url+path)
 	resp, err := unary.CallUnary(t.Context(), connect.NewRequest(&emptypb.Empty{}))

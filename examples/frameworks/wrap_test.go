@@ -50,7 +50,7 @@ const streamPath = "/hello.Hello/Watch"
 
 // Connect has net/http's handlers. A content type marks the streams of its own protocol. Those of
 // gRPC look like unary calls, and count.
-func Connect(g *gcgate.Gate, say func() string) (http.Handler, error) {
+func Connect(g *gcgate.Gate, say func() string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(path, connect.NewUnaryHandler(path,
 		func(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[wrapperspb.StringValue], error) {
@@ -62,13 +62,9 @@ func Connect(g *gcgate.Gate, say func() string) (http.Handler, error) {
 		) error {
 			return s.Send(wrapperspb.String(say()))
 		}))
-	m, err := httpgate.New(g, httpgate.Options{Stream: func(r *http.Request) bool {
+	return httpgate.New(g, httpgate.Options{Stream: func(r *http.Request) bool {
 		return httpgate.IsStream(r) || strings.HasPrefix(r.Header.Get("Content-Type"), "application/connect+")
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return m.Wrap(mux), nil
+	}}).Wrap(mux)
 }
 
 // FastHTTP wraps a handler that is not an http.Handler.

@@ -4,8 +4,7 @@
 //
 //   - counts each request while it runs, but no long streams;
 //   - refuses requests with 503 and Retry-After under gcgate.PolicyShed;
-//   - announces collections in the headers of answers, if the gate has an [InBand] signal;
-//   - answers the protocol of the Garbage Collector Control Interceptor ([Options].GCIPeers).
+//   - announces collections in the headers of answers, if the gate has an [InBand] signal.
 //
 // A request costs some tens of nanoseconds more, and no allocation. gRPC servers have
 // evenkeel.dev/contrib/grpc/grpcgate.

@@ -5,11 +5,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
-	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/internal/inband"
 )
@@ -19,10 +18,6 @@ type Options struct {
 	// Stream says which requests are long streams, which are not counted. Any goroutine may call
 	// it. Default: nil, which is [IsStream].
 	Stream func(*http.Request) bool
-
-	// GCIPeers may use the protocol of the Garbage Collector Control Interceptor. Default: none,
-	// the protocol is off.
-	GCIPeers []netip.Prefix
 
 	// EnvoyFail is asked for each request. While it returns true, answers carry the header
 	// x-envoy-immediate-health-check-fail, at which Envoy takes this replica out (deploy/envoy). It
@@ -34,7 +29,6 @@ type Options struct {
 type Middleware struct {
 	gate   *gcgate.Gate
 	stream func(*http.Request) bool
-	gci    *gci
 	inBand *InBand
 
 	envoyFail func() bool
@@ -43,21 +37,11 @@ type Middleware struct {
 // Wrap returns next with its requests counted by g, or next itself if g is nil. Put it outermost,
 // because a client's probe asks for "/".
 func Wrap(g *gcgate.Gate, next http.Handler) http.Handler {
-	return newMiddleware(g, Options{}).Wrap(next)
+	return New(g, Options{}).Wrap(next)
 }
 
-// New returns a Middleware for g, or an [*evenkeel.OptionError]. Make one for all handlers.
-func New(g *gcgate.Gate, o Options) (*Middleware, error) {
-	for _, p := range o.GCIPeers {
-		if !p.IsValid() {
-			return nil, evenkeel.NewOptionError("httpgate.Options", "GCIPeers",
-				"an entry is not a valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")")
-		}
-	}
-	return newMiddleware(g, o), nil
-}
-
-func newMiddleware(g *gcgate.Gate, o Options) *Middleware {
+// New returns a Middleware for g. Make one for all handlers.
+func New(g *gcgate.Gate, o Options) *Middleware {
 	m := &Middleware{gate: g, stream: o.Stream, envoyFail: o.EnvoyFail}
 	if m.stream == nil {
 		m.stream = IsStream
@@ -69,13 +53,6 @@ func newMiddleware(g *gcgate.Gate, o Options) *Middleware {
 		if b, ok := s.(*InBand); ok {
 			m.inBand = b
 			break
-		}
-	}
-	if len(o.GCIPeers) > 0 {
-		m.gci = &gci{
-			peers: o.GCIPeers, collect: g.Collect,
-			heap:     func() uint64 { return g.Stats().Heap },
-			expected: func() time.Duration { return g.Stats().Expected },
 		}
 	}
 	return m
@@ -102,8 +79,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = f
 	}
 	switch {
-	case m.gci != nil && m.gci.serves(r):
-		m.gci.ServeHTTP(w, r)
 	case inband.IsOne(r.Header, inband.HeaderProbe):
 		m.answerProbe(w, r)
 	case m.stream(r):
@@ -149,6 +124,12 @@ func (m *Middleware) refuse(w http.ResponseWriter) {
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusServiceUnavailable)
 	_, _ = w.Write(refusal)
+}
+
+// formatSeconds rounds up, to at least 1, for Retry-After.
+func formatSeconds(d time.Duration) string {
+	d = min(max(d, 1), inband.MaxDrain)
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }
 
 var refusal = []byte("collecting garbage: try another replica, or again after Retry-After\n")

@@ -2,19 +2,16 @@ package httpgate
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/internal/inband"
 )
@@ -200,7 +197,6 @@ func TestProbeOfRefusing(t *testing.T) {
 func TestMiddlewareAllocates(t *testing.T) {
 	h := newHandler(t, gcgate.Options{}, func(http.ResponseWriter, *http.Request) {})
 	withInBand(h)
-	h.m.gci = &gci{}
 	r := get("Accept", "text/html, */*", "Connection", "keep-alive", "Upgrade", "h2c")
 	w := httptest.NewRecorder()
 	if n := testing.AllocsPerRun(1000, func() { h.ServeHTTP(w, r) }); n != 0 {
@@ -212,22 +208,11 @@ func TestMiddlewareAllocates(t *testing.T) {
 func TestNewFindsItsSignal(t *testing.T) {
 	b := &InBand{}
 	g, _ := startGate(t, gcgate.Options{Signals: []gcgate.Signal{b}})
-	m, err := New(g, Options{})
-	if err != nil || m.inBand != b || m.gci != nil || m.stream == nil {
-		t.Errorf("%+v, %v", m, err)
+	if m := New(g, Options{}); m.inBand != b || m.stream == nil {
+		t.Errorf("%+v", m)
 	}
 	if !b.Describe().SafeWithoutTurn {
 		t.Error("clients use drained replicas if all are drained, so it needs no turn")
-	}
-	m, err = New(g, Options{GCIPeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.7/32")}})
-	if err != nil || m.gci == nil {
-		t.Errorf("%+v, %v", m, err)
-	}
-	_, err = New(g, Options{GCIPeers: []netip.Prefix{{}}})
-	var oe *evenkeel.OptionError
-	if !errors.As(err, &oe) || oe.Option != "GCIPeers" ||
-		!strings.Contains(err.Error(), "httpgate.Options.GCIPeers: ") {
-		t.Errorf("got %v, want an OptionError", err)
 	}
 }
 
@@ -256,10 +241,7 @@ func BenchmarkMiddleware(b *testing.B) {
 func TestEnvoyFail(t *testing.T) {
 	g, _ := startGate(t, gcgate.Options{})
 	var draining atomic.Bool
-	m, err := New(g, Options{EnvoyFail: draining.Load})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := New(g, Options{EnvoyFail: draining.Load})
 	h := m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for _, want := range []bool{false, true, false} {
 		draining.Store(want)
@@ -297,10 +279,7 @@ func TestEnvoyFailOfALateAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var draining atomic.Bool
-			m, err := New(g, Options{EnvoyFail: draining.Load})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := New(g, Options{EnvoyFail: draining.Load})
 			s := httptest.NewServer(m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusEarlyHints)
 				draining.Store(false) // this process is back

@@ -159,11 +159,7 @@ func (s *service) start() (err error) {
 		if s.health.InAnswers {
 			wrap.EnvoyFail = s.health.Draining
 		}
-		m, err := httpgate.New(s.gate, wrap)
-		if err != nil {
-			return err
-		}
-		s.handler = m.Wrap(s.counts.around(s.handler))
+		s.handler = httpgate.New(s.gate, wrap).Wrap(s.counts.around(s.handler))
 	}
 	return nil
 }

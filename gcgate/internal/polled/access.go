@@ -67,11 +67,6 @@ func Allowed(network, remote string, allow []netip.Prefix) (from netip.Addr, ok 
 	return from, ok && (from.IsLoopback() || contains(allow, from))
 }
 
-func Covered(remote string, prefixes []netip.Prefix) bool {
-	from, ok := parse(remote)
-	return ok && contains(prefixes, from)
-}
-
 func parse(remote string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(remote)
 	if err != nil {
