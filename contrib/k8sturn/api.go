@@ -10,9 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
 )
 
 const (
@@ -48,14 +46,6 @@ func (o object) holder() string {
 	return *o.Spec.HolderIdentity
 }
 
-// newer reports whether o is not older than p. Versions are numbers if the server uses etcd.
-// Otherwise the version that arrives later is newer.
-func (o object) newer(p object) bool {
-	a, aerr := strconv.ParseUint(o.Metadata.ResourceVersion, 10, 64)
-	b, berr := strconv.ParseUint(p.Metadata.ResourceVersion, 10, 64)
-	return aerr != nil || berr != nil || a >= b
-}
-
 type statusError struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
@@ -81,22 +71,6 @@ func newAPI(o Options) *api {
 	}
 }
 
-type list struct {
-	Metadata struct {
-		ResourceVersion string `json:"resourceVersion"`
-	} `json:"metadata"`
-	Items []object `json:"items"`
-}
-
-func (a *api) list(ctx context.Context) (l list, err error) {
-	err = a.do(ctx, http.MethodGet, "?"+a.query().Encode(), "", nil, &l)
-	return l, err
-}
-
-func (a *api) query() url.Values { return url.Values{"labelSelector": {labelGroup + "=" + a.group}} }
-
-func (a *api) labels() map[string]string { return map[string]string{labelGroup: a.group} }
-
 func (a *api) get(ctx context.Context, name string) (o object, err error) {
 	err = a.do(ctx, http.MethodGet, "/"+name, "", nil, &o)
 	return o, err
@@ -108,47 +82,17 @@ func (a *api) create(ctx context.Context, name string, s spec) (o object, err er
 		Kind       string `json:"kind"`
 		object
 	}{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}
-	body.Metadata.Name, body.Metadata.Labels, body.Spec = name, a.labels(), s
+	body.Metadata.Name, body.Metadata.Labels, body.Spec = name, map[string]string{labelGroup: a.group}, s
 	err = a.do(ctx, http.MethodPost, "", "application/json", body, &o)
 	return o, err
 }
 
-// patch changes a Lease that has this version. It sets the label, which lists and watches select.
+// patch changes a Lease that has this version.
 func (a *api) patch(ctx context.Context, name, version string, s spec) (o object, err error) {
 	var change object
-	change.Metadata.ResourceVersion, change.Metadata.Labels, change.Spec = version, a.labels(), s
+	change.Metadata.ResourceVersion, change.Spec = version, s
 	err = a.do(ctx, http.MethodPatch, "/"+name, "application/merge-patch+json", change, &o)
 	return o, err
-}
-
-type event struct {
-	Type   string          `json:"type"`
-	Object json.RawMessage `json:"object"`
-}
-
-// watch calls each with the changes since a version, until the server or an error of each ends it.
-func (a *api) watch(ctx context.Context, version string, each func(event) error) error {
-	q := a.query()
-	q.Set("watch", "1")
-	q.Set("allowWatchBookmarks", "true")
-	q.Set("resourceVersion", version)
-	q.Set("timeoutSeconds", strconv.Itoa(int(watchFor/time.Second)))
-	resp, err := a.send(ctx, http.MethodGet, "?"+q.Encode(), "", nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	for dec := json.NewDecoder(resp.Body); ; {
-		var e event
-		if err := dec.Decode(&e); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if err := each(e); err != nil {
-			return err
-		}
-	}
 }
 
 func (a *api) do(ctx context.Context, method, path, contentType string, in, out any) error {

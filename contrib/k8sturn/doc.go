@@ -11,14 +11,12 @@
 //
 //	kubectl get leases -l evenkeel.dev/gcgate-group=GROUP
 //
-// [Turns.TryAcquire] takes a free Lease by one request, which fails if the Lease has changed. That
-// suits hundreds of replicas. For thousands use etcdturn or smaller groups. A replica that waits
-// watches the Leases. If it may not watch, it lists them every 5 s and logs a warning. There is no
-// queue. If turns are nearly always taken ("evenkeel plan", and the gate warns), raise K or use
-// etcdturn.
+// [Turns.TryAcquire] reads a Lease, and takes it if it is free, by a request that fails if the Lease
+// has changed. A replica that waits reads it at most five times per second. There is no queue. If
+// turns are nearly always taken ("evenkeel plan", and the gate warns), raise K or use etcdturn.
 //
 // A Lease that was not renewed for Options.Duration is free. Each replica measures that by its own
-// clock, from the last change that it saw.
+// clock, from when it first saw the last change.
 //
 // If no answer comes, a request may have been carried out. For Options.Duration this process then
 // reads the Lease in the background, and releases it if it is the holder.
@@ -26,9 +24,9 @@
 // # Limits
 //
 // A turn is lost if the API server is away or the process is stopped for longer than
-// Options.Duration, or if an operator changes the Lease. The turn's Lost says so, and two replicas
-// may collect at once. While the API server is away TryAcquire fails, and the gate collects without
-// a turn at its hard limit.
+// Options.Duration, or if an operator changes the Lease, which the next renewal notices. The turn's
+// Lost says so, and two replicas may collect at once. While the API server is away TryAcquire fails,
+// and the gate collects without a turn at its hard limit.
 //
 // The package uses net/http, because client-go adds 13 MB and 46 modules to a small service.
 package k8sturn

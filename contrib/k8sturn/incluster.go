@@ -51,7 +51,7 @@ func (o Options) inClusterAt(dir string) (Options, error) {
 	return o, nil
 }
 
-// transport pings, so that a watch notices a server that has vanished.
+// transport pings, so that the connection to a server that has vanished is closed.
 func transport(roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
 		TLSClientConfig:     &tls.Config{RootCAs: roots},

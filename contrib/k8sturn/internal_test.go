@@ -79,17 +79,17 @@ func TestInCluster(t *testing.T) {
 	a := newAPI(o)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if l, err := a.list(ctx); err != nil || l.Metadata.ResourceVersion != "7" {
-		t.Fatalf("%+v, %v", l, err)
+	if o, err := a.get(ctx, "gcgate-g-0"); err != nil || o.Metadata.ResourceVersion != "7" {
+		t.Fatalf("%+v, %v", o, err)
 	}
 	valid.Store("second")
-	if _, err := a.list(ctx); !isCode(err, http.StatusUnauthorized) {
+	if _, err := a.get(ctx, "gcgate-g-0"); !isCode(err, http.StatusUnauthorized) {
 		t.Errorf("an old token: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("second"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.list(ctx); err != nil {
+	if _, err := a.get(ctx, "gcgate-g-0"); err != nil {
 		t.Errorf("a new token: %v", err)
 	}
 }

@@ -18,36 +18,34 @@ import (
 // closeTimeout bounds Close. Tests raise it.
 var closeTimeout = time.Second
 
+// lookEvery bounds how often a replica that waits reads a Lease.
+const lookEvery = 200 * time.Millisecond
+
 // Turns is one replica of a group. It holds at most one turn. Any goroutine may call its methods.
 type Turns struct {
-	options   Options
-	gateLog   atomic.Pointer[slog.Logger] // nil before a gate starts
-	unwatched gcgate.Outage               // of the watch
-	api       *api
-	names     []string
+	options Options
+	gateLog atomic.Pointer[slog.Logger] // nil before a gate starts
+	api     *api
+	names   []string
 
-	busy       chan struct{} // full while a TryAcquire runs, and after Close
+	busy       chan struct{}   // full while a TryAcquire runs, and after Close
+	slots      map[string]slot // owned by the TryAcquire that runs
 	closing    chan struct{}
 	ctx        context.Context
 	dismiss    context.CancelFunc
 	background sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows; never held during a request
-	watching bool
-	slots    map[string]slot
-	answered map[string]bool // read by own requests since the last list
-	synced   chan struct{}   // closed while slots is what the server has
-	unsynced error           // why it is not
-	held     *lease
-	taking   string // by a TryAcquire
-	cancel   context.CancelFunc
-	left     map[string]time.Time // Leases that may be ours by mistake, until when
+	mu     sync.Mutex // guards what follows; never held during a request
+	held   *lease
+	taking string // by a TryAcquire
+	cancel context.CancelFunc
+	left   map[string]time.Time // Leases that may be ours by mistake, until when
 }
 
-// slot is a Lease as the server had it last.
+// slot is a Lease as this process saw it last.
 type slot struct {
-	object object
-	exists bool
+	object object // without a version: it does not exist
+	looked time.Time
 	since  time.Time // when this version was first seen
 }
 
@@ -66,9 +64,8 @@ func New(o Options) (*Turns, error) {
 	}
 	t := &Turns{
 		options: o, api: newAPI(o),
-		busy: make(chan struct{}, 1), closing: make(chan struct{}), synced: make(chan struct{}),
-		slots: make(map[string]slot), answered: make(map[string]bool), left: make(map[string]time.Time),
-		cancel: func() {},
+		busy: make(chan struct{}, 1), closing: make(chan struct{}),
+		slots: make(map[string]slot), left: make(map[string]time.Time), cancel: func() {},
 	}
 	for i := range o.K {
 		t.names = append(t.names, "gcgate-"+o.Group+"-"+strconv.Itoa(i))
@@ -108,17 +105,8 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	case <-ctx.Done():
 		return nil, t.explain(ctx.Err())
 	}
-	synced, err := t.begin(ctx, cancel)
-	if err != nil {
+	if err := t.begin(ctx, cancel); err != nil {
 		return nil, err
-	}
-	select {
-	case <-synced:
-	case <-ctx.Done():
-		t.mu.Lock()
-		err := cmp.Or(t.unsynced, ctx.Err())
-		t.mu.Unlock()
-		return nil, t.explain(err)
 	}
 	l, err := t.take(ctx)
 	if err != nil {
@@ -127,37 +115,33 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	return l, nil
 }
 
-// begin starts the observer. synced is closed when slots is what the server has.
-func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) (synced <-chan struct{}, err error) {
+func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case <-t.closing:
-		return nil, errClosed
+		return errClosed
 	default:
 	}
 	if t.held != nil {
-		return nil, fmt.Errorf("k8sturn: group %q: %w: this process itself", t.options.Group, gcgate.ErrHeld)
+		return fmt.Errorf("k8sturn: group %q: %w: this process itself", t.options.Group, gcgate.ErrHeld)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("k8sturn: not asked: %w", err)
+		return fmt.Errorf("k8sturn: not asked: %w", err)
 	}
 	t.cancel = cancel
-	if !t.watching {
-		t.watching = true
-		t.background.Go(t.observe)
-	}
-	return t.synced, nil
+	return nil
 }
 
 func (t *Turns) take(ctx context.Context) (*lease, error) {
 	var holders []string
 	for _, name := range t.names {
-		t.mu.Lock()
-		s := t.slots[name]
-		t.mu.Unlock()
-		if holder := s.object.holder(); s.exists && holder != "" && holder != t.options.Holder && !t.expired(s) {
-			holders = append(holders, holder)
+		s, err := t.look(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !t.isFree(s) {
+			holders = append(holders, s.object.holder())
 			continue
 		}
 		l, err := t.ask(ctx, name, s)
@@ -166,12 +150,42 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 			return l, nil
 		case isCode(err, http.StatusConflict), isCode(err, http.StatusNotFound):
 			holders = append(holders, "another one, which was faster")
-			t.stale(ctx, name, s)
+			t.checkConflict(ctx, name)
 		default:
 			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("k8sturn: group %q: %w: %q", t.options.Group, gcgate.ErrHeld, holders)
+}
+
+// look reads a slot, unless it was read lately and another replica had it.
+func (t *Turns) look(ctx context.Context, name string) (slot, error) {
+	s := t.slots[name]
+	if time.Since(s.looked) < lookEvery && !t.isFree(s) {
+		return s, nil
+	}
+	o, err := t.api.get(ctx, name)
+	if err != nil && !isCode(err, http.StatusNotFound) {
+		return s, err
+	}
+	s.looked = time.Now()
+	if o.Metadata.ResourceVersion != s.object.Metadata.ResourceVersion {
+		s.object, s.since = o, s.looked
+	}
+	t.slots[name] = s
+	return s, nil
+}
+
+// isFree uses this process's clock alone, as client-go's leaderelection does.
+func (t *Turns) isFree(s slot) bool {
+	if holder := s.object.holder(); holder == "" || holder == t.options.Holder {
+		return true
+	}
+	duration := time.Duration(s.object.Spec.LeaseDurationSeconds) * time.Second
+	if duration <= 0 {
+		duration = t.options.Duration
+	}
+	return time.Since(s.since) >= duration
 }
 
 // ask takes a slot if it has not changed.
@@ -193,41 +207,15 @@ func (t *Turns) ask(ctx context.Context, name string, s slot) (*lease, error) {
 	return t.holdLocked(name, o, asked), nil
 }
 
-// stale reads a slot that has changed. The watch may not tell, because the Lease has lost its
-// label, its versions went back, or it was deleted before a request of this process was answered.
-func (t *Turns) stale(ctx context.Context, name string, seen slot) {
+// checkConflict has a Lease released that may be ours, by a request without an answer.
+func (t *Turns) checkConflict(ctx context.Context, name string) {
 	o, err := t.api.get(ctx, name)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	// The watch has told.
-	told := t.slots[name].object.Metadata.ResourceVersion != seen.object.Metadata.ResourceVersion
-	switch {
-	case err == nil && told:
-		t.seeLocked(name, o)
-	case err == nil:
-		t.setLocked(name, o)
-	case isCode(err, http.StatusNotFound) && !told:
-		t.goneLocked(name)
-	}
-	if err != nil {
-		if !isCode(err, http.StatusNotFound) { // it may be ours, by an unanswered request
-			t.leaveLocked(name)
-		}
+	if isCode(err, http.StatusNotFound) || err == nil && o.holder() != t.options.Holder {
 		return
 	}
-	t.answered[name] = true
-	if o.holder() == t.options.Holder { // by an unanswered request
-		t.leaveLocked(name)
-	}
-}
-
-// expired uses this process's clock alone, as client-go's leaderelection does.
-func (t *Turns) expired(s slot) bool {
-	duration := time.Duration(s.object.Spec.LeaseDurationSeconds) * time.Second
-	if duration <= 0 {
-		duration = t.options.Duration
-	}
-	return time.Since(s.since) >= duration
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.leaveLocked(name)
 }
 
 func (t *Turns) write(ctx context.Context, name string, s slot, now time.Time) (object, error) {
@@ -235,7 +223,7 @@ func (t *Turns) write(ctx context.Context, name string, s slot, now time.Time) (
 		HolderIdentity: &t.options.Holder, LeaseDurationSeconds: int(t.options.Duration / time.Second),
 		AcquireTime: now.UTC().Format(microTime), RenewTime: now.UTC().Format(microTime),
 	}
-	if !s.exists {
+	if s.object.Metadata.ResourceVersion == "" {
 		return t.api.create(ctx, name, mine)
 	}
 	mine.LeaseTransitions = s.object.Spec.LeaseTransitions + 1
@@ -246,8 +234,6 @@ func (t *Turns) write(ctx context.Context, name string, s slot, now time.Time) (
 func (t *Turns) holdLocked(name string, o object, asked time.Time) *lease {
 	ctx, stop := context.WithCancel(t.ctx)
 	l := &lease{turns: t, name: name, stop: stop, lost: make(chan struct{}), version: o.Metadata.ResourceVersion}
-	t.seeLocked(name, o)
-	t.answered[name] = true
 	t.held = l
 	if _, ok := t.left[name]; ok {
 		t.left[name] = time.Time{} // earlier requests now conflict

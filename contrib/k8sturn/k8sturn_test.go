@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"evenkeel.dev"
@@ -62,57 +63,39 @@ func TestLease(t *testing.T) {
 
 // TestRoundTrips counts the requests of a turn, and of a wait for one.
 func TestRoundTrips(t *testing.T) {
-	s := newServer(t)
-	o := k8sturn.Options{Duration: 5 * time.Minute} // without a renewal
-	turns, waits := newTurns(t, s, o), newTurns(t, s, o)
-	turnsuite.Release(t, turnsuite.Take(t, turns))
-	turnsuite.Release(t, turnsuite.Take(t, waits))
-	requests := func() (n int) {
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch} {
-			n += s.count(method)
+	synctest.Test(t, func(t *testing.T) {
+		s := serverWithoutNet()
+		client := &http.Client{Transport: &transport{s: s}}
+		o := k8sturn.Options{Client: client, Duration: 5 * time.Minute} // without a renewal
+		turns, waits := newTurns(t, s, o), newTurns(t, s, o)
+		turnsuite.Release(t, turnsuite.Take(t, turns))
+		want := func(what string, gets, patches int, do func()) {
+			t.Helper()
+			g, p := s.count(http.MethodGet), s.count(http.MethodPatch)
+			do()
+			if g, p = s.count(http.MethodGet)-g, s.count(http.MethodPatch)-p; g != gets || p != patches {
+				t.Errorf("%s: %d reads and %d writes, want %d and %d", what, g, p, gets, patches)
+			}
 		}
-		return n
-	}
-	// What the other one did must arrive first, or the first attempt is refused.
-	l := turnsuite.Take(t, turns)
-	turnsuite.Release(t, l)
-	before := requests()
-	l = turnsuite.Take(t, turns)
-	if n := requests() - before; n != 1 {
-		t.Errorf("TryAcquire took %d requests, want 1", n)
-	}
-	before = requests()
-	for waited := 0; waited < 100; waited++ {
-		if _, err := turnsuite.TryAcquire(waits); !errors.Is(err, gcgate.ErrHeld) {
-			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
-		} else if strings.Contains(err.Error(), "which was faster") {
-			// It has heard of the release, but not of the next holder.
-			waited, before = 0, requests()
-		}
-	}
-	if n := requests() - before; n != 0 {
-		t.Errorf("waiting took %d requests, want none", n)
-	}
-	before = requests()
-	turnsuite.Release(t, l)
-	if n := requests() - before; n != 1 {
-		t.Errorf("Release took %d requests, want 1", n)
-	}
+		var l gcgate.Lease
+		want("TryAcquire", 1, 1, func() { l = turnsuite.Take(t, turns) })
+		want("a wait of a second", 5, 0, func() {
+			for range 100 {
+				turnsuite.WantHeld(t, waits)
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+		want("Release", 0, 1, func() { turnsuite.Release(t, l) })
+	})
 }
 
-// TestForbidden tests the advice. TryAcquire waits for rights as it does for the server.
+// TestForbidden tests the advice.
 func TestForbidden(t *testing.T) {
 	turns := newTurns(t, newServer(t), k8sturn.Options{Namespace: "another"})
-	if err := turns.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "watch, create and patch") {
-		t.Errorf("Check: %v, want an error that names the rights", err)
-	}
-	for end := time.Now().Add(turnsuite.Patience); ; {
-		err := turnsuite.TryBriefly(t, turns)
-		if err != nil && strings.Contains(err.Error(), "watch, create and patch") {
-			return
-		}
-		if err == nil || time.Now().After(end) {
-			t.Fatalf("error %v, want one that names the rights", err)
+	_, err := turns.TryAcquire(t.Context())
+	for _, err := range []error{err, turns.Check(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), "get, create and patch") {
+			t.Errorf("error %v, want one that names the rights", err)
 		}
 	}
 }

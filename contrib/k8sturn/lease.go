@@ -46,16 +46,12 @@ func (l *lease) Release(ctx context.Context) error {
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
 	defer cancel()
-	o, err := t.api.patch(ctx, l.name, version, spec{})
+	_, err := t.api.patch(ctx, l.name, version, spec{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.held = nil // only now, or this process may have taken the slot again
 	switch {
-	case err == nil:
-		t.seeLocked(l.name, o)
-		t.answered[l.name] = true
-		return nil
-	case isCode(err, http.StatusNotFound):
+	case err == nil, isCode(err, http.StatusNotFound):
 		return nil
 	case isCode(err, http.StatusConflict): // changed, and perhaps still ours
 		t.leaveLocked(l.name)

@@ -23,7 +23,9 @@ func TestTurns(t *testing.T) {
 	turnsuite.Suite{
 		Start: start, Shared: start, MaxK: 16, Parallel: true,
 		Nowhere: func(t testing.TB) turnsuite.Turns {
-			return newTurns(t, &server{url: "http://127.0.0.1:1"}, k8sturn.Options{})
+			s := newServer(t)
+			s.hold(true, false)
+			return newTurns(t, s, k8sturn.Options{Duration: time.Second})
 		},
 	}.Run(t)
 }

@@ -32,8 +32,8 @@ type Options struct {
 	URL string
 
 	// Client sends the requests with this process's credentials. With client-go, use
-	// rest.HTTPClientFor(config) and the URL config.Host. It must not have a Timeout, because a
-	// watch has no end. Set it if URL is set. Default: nil, the pod's service account.
+	// rest.HTTPClientFor(config) and the URL config.Host. Set it if URL is set. Default: nil, the
+	// pod's service account.
 	Client *http.Client
 
 	// Namespace of the Leases. Default: empty, the pod's, or "default" if URL is set.
@@ -108,9 +108,6 @@ func (o Options) withDefaults() (Options, error) {
 
 var errClosed = errors.New("k8sturn: closed: make new Turns with New")
 
-var errUnwatched = errors.New("the watch of Leases ended at once: a proxy on the way must pass on answers that " +
-	"have no end")
-
 var (
 	errChanged = errors.New("the Lease was deleted, or has another holder")
 	errExpired = errors.New("the Lease could not be renewed in time")
@@ -139,14 +136,12 @@ func (t *Turns) explain(err error) error {
 		return err
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("k8sturn: group %q: given up: %w", t.options.Group, err)
-	case errors.Is(err, errUnwatched):
-		return fmt.Errorf("k8sturn: the API server at %s: %w", t.options.URL, err)
 	case !refused:
 		return fmt.Errorf("k8sturn: no answer from the API server at %s: check that it runs and can be reached: %w",
 			t.options.URL, err)
 	case refusal.Code == http.StatusUnauthorized, refusal.Code == http.StatusForbidden:
-		return fmt.Errorf("k8sturn: the service account may not use Leases in namespace %q: give it get, list, "+
-			"watch, create and patch of leases in coordination.k8s.io (deploy/kubernetes has the Role): %w",
+		return fmt.Errorf("k8sturn: the service account may not use Leases in namespace %q: give it get, "+
+			"create and patch of leases in coordination.k8s.io (deploy/kubernetes has the Role): %w",
 			t.options.Namespace, err)
 	}
 	return fmt.Errorf("k8sturn: the API server at %s refused: %w", t.options.URL, err)

@@ -9,17 +9,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
-// server is the part of a kube-apiserver that serves Leases: optimistic concurrency, merge patches,
-// lists and watches by label, and the validation of a Lease. e2e/apiserver has a real one, which
+// server is the part of a kube-apiserver that serves Leases: optimistic concurrency, merge patches
+// and the validation of a Lease. e2e/apiserver has a real one, which
 // does not fail on demand. e2e/kubernetes decodes what is sent as the types of the API.
 type server struct {
 	url  string
@@ -29,21 +26,12 @@ type server struct {
 	mu              sync.Mutex
 	moves           *sync.Cond
 	version         int                       // of the last change; guarded by mu
-	oldest          int                       // earlier changes are forgotten; guarded by mu
 	objects         map[string]map[string]any // by name; guarded by mu
-	changes         []change                  // guarded by mu
-	closed          bool                      // guarded by mu
 	requests        bool                      // held back; guarded by mu
 	answers         bool                      // held back; guarded by mu
 	drops           int                       // connections to end instead of an answer; guarded by mu
-	counts          map[string]int            // by method, or WATCH; guarded by mu
+	counts          map[string]int            // by method; guarded by mu
 	arrived, served int                       // requests, which are carried out in order
-}
-
-type change struct {
-	version int
-	kind    string
-	object  map[string]any
 }
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -63,7 +51,6 @@ func newServer(t testing.TB) *server {
 }
 
 func (s *server) up() {
-	s.set(func() { s.closed = false })
 	s.http = &httptest.Server{Listener: s.port.open(), Config: &http.Server{Handler: s}}
 	s.http.Start()
 	s.url = s.http.URL
@@ -71,7 +58,7 @@ func (s *server) up() {
 
 // down ends it as a crash does, with its data kept.
 func (s *server) down() {
-	s.set(func() { s.closed, s.requests, s.answers = true, false, false })
+	s.set(func() { s.requests, s.answers = false, false })
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
@@ -95,10 +82,6 @@ func (s *server) count(method string) int {
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Query().Get("watch") != "" {
-		s.serveWatch(w, r)
-		return
-	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -143,17 +126,6 @@ func (s *server) serve(r *http.Request, body []byte) (code int, answer any) {
 	}
 	old, exists := s.objects[name]
 	switch {
-	case r.Method == http.MethodGet && name == "":
-		items := []any{}
-		for _, key := range slices.Sorted(maps.Keys(s.objects)) {
-			if selected(s.objects[key], r) {
-				items = append(items, s.objects[key])
-			}
-		}
-		return http.StatusOK, map[string]any{
-			"kind":     "LeaseList",
-			"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items,
-		}
 	case r.Method == http.MethodPost && name == "":
 		if in["kind"] != "Lease" || in["apiVersion"] != "coordination.k8s.io/v1" {
 			return http.StatusBadRequest, "the object must be a Lease"
@@ -162,7 +134,7 @@ func (s *server) serve(r *http.Request, body []byte) (code int, answer any) {
 		if _, exists := s.objects[name]; exists {
 			return http.StatusConflict, name + " exists"
 		}
-		return s.store("ADDED", name, in)
+		return s.store(http.StatusCreated, name, in)
 	case !exists:
 		return http.StatusNotFound, name + " not found"
 	case r.Method == http.MethodGet:
@@ -175,7 +147,7 @@ func (s *server) serve(r *http.Request, body []byte) (code int, answer any) {
 			v != old["metadata"].(map[string]any)["resourceVersion"] {
 			return http.StatusConflict, "the object has been modified"
 		}
-		return s.store("MODIFIED", name, merge(old, in).(map[string]any))
+		return s.store(http.StatusOK, name, merge(old, in).(map[string]any))
 	}
 	return http.StatusMethodNotAllowed, r.Method
 }
@@ -207,7 +179,7 @@ var (
 )
 
 // store keeps an object that is valid. mu is held.
-func (s *server) store(kind, name string, o map[string]any) (code int, answer any) {
+func (s *server) store(code int, name string, o map[string]any) (_ int, answer any) {
 	spec, _ := o["spec"].(map[string]any)
 	for field, v := range spec {
 		var valid bool
@@ -240,34 +212,17 @@ func (s *server) store(kind, name string, o map[string]any) (code int, answer an
 		}
 	}
 	s.version++
-	o = withVersion(o, s.version)
-	s.objects[name] = o
-	s.changes = append(s.changes, change{s.version, kind, o})
-	s.moves.Broadcast()
-	if kind == "ADDED" {
-		return http.StatusCreated, o
-	}
-	return http.StatusOK, o
+	metadata := map[string]any{"resourceVersion": strconv.Itoa(s.version)}
+	s.objects[name] = merge(o, map[string]any{"metadata": metadata}).(map[string]any)
+	return code, s.objects[name]
 }
 
-func withVersion(o map[string]any, version int) map[string]any {
-	metadata := map[string]any{"resourceVersion": strconv.Itoa(version)}
-	return merge(o, map[string]any{"metadata": metadata}).(map[string]any)
-}
-
-func (s *server) remove(name string) {
-	s.set(func() {
-		s.version++
-		o := withVersion(s.objects[name], s.version)
-		delete(s.objects, name)
-		s.changes = append(s.changes, change{s.version, "DELETED", o})
-	})
-}
+func (s *server) remove(name string) { s.set(func() { delete(s.objects, name) }) }
 
 func (s *server) change(t testing.TB, name string, patch map[string]any) {
 	t.Helper()
 	s.set(func() {
-		if code, answer := s.store("MODIFIED", name,
+		if code, answer := s.store(http.StatusOK, name,
 			merge(s.objects[name], patch).(map[string]any)); code != http.StatusOK {
 			t.Errorf("%d: %v", code, answer)
 		}
@@ -279,74 +234,6 @@ func (s *server) spec(name string) map[string]any {
 	defer s.mu.Unlock()
 	spec, _ := s.objects[name]["spec"].(map[string]any)
 	return spec
-}
-
-func (s *server) forget() {
-	s.set(func() { s.oldest = s.version })
-	s.http.CloseClientConnections()
-}
-
-// restore takes the versions back by n, which watches do not hear of.
-func (s *server) restore(n int) {
-	s.set(func() {
-		s.version, s.changes = s.version-n, nil
-		for name, o := range s.objects {
-			version, _ := strconv.Atoi(o["metadata"].(map[string]any)["resourceVersion"].(string))
-			s.objects[name] = withVersion(o, version-n)
-		}
-	})
-}
-
-func (s *server) endWatches() {
-	s.set(func() { s.closed = true })
-	synctest.Wait()
-	s.set(func() { s.closed = false })
-}
-
-func selected(o map[string]any, r *http.Request) bool {
-	key, value, _ := strings.Cut(r.URL.Query().Get("labelSelector"), "=")
-	labels, _ := o["metadata"].(map[string]any)["labels"].(map[string]any)
-	return labels[key] == value
-}
-
-func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
-	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
-	wake := time.AfterFunc(0, s.moves.Broadcast)
-	defer wake.Stop()
-	go func() {
-		<-r.Context().Done()
-		s.set(func() {})
-	}()
-	flush := http.NewResponseController(w)
-	send := func(kind string, object any) {
-		s.mu.Unlock()
-		json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
-		flush.Flush()
-		s.mu.Lock()
-	}
-	w.WriteHeader(http.StatusOK)
-	flush.Flush()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts["WATCH"]++
-	if since < s.oldest {
-		send("ERROR", map[string]any{
-			"kind": "Status", "code": http.StatusGone, "reason": "Expired",
-			"message": "too old resource version",
-		})
-		return
-	}
-	for next := 0; ; {
-		for ; next < len(s.changes); next++ {
-			if c := s.changes[next]; c.version > since && selected(c.object, r) {
-				send(c.kind, c.object)
-			}
-		}
-		if s.closed || r.Context().Err() != nil {
-			return
-		}
-		s.moves.Wait()
-	}
 }
 
 // port belongs to this process until the test ends, so that no other process takes it while its

@@ -138,7 +138,7 @@ func TestLeaseTypes(t *testing.T) {
 	var leases []coordinationv1.Lease
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
-			_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"1"},"items":[]}`)
+			http.NotFound(w, r)
 			return
 		}
 		body, _ := io.ReadAll(r.Body)
