@@ -88,7 +88,7 @@ func runService(t *testing.T, program, addr string) {
 	go func() { ended <- cmd.Wait() }()
 	var status struct{ State string }
 	for status.State == "" { // only a hang ends it otherwise
-		resp, err := http.Get("http://" + addr + "/debug/gate?json")
+		resp, err := http.Get("http://" + addr + "/debug/gate")
 		if err == nil {
 			err = json.NewDecoder(resp.Body).Decode(&status)
 			resp.Body.Close()

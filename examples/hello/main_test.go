@@ -73,7 +73,7 @@ func TestHello(t *testing.T) {
 func TestReplica(t *testing.T) {
 	p := program.Start(t, os.Args[0], "-live", "1", "-turns", filepath.Join(t.TempDir(), "turn"))
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	for path, want := range map[string]string{"/": "hello, world\n", "/debug/gate?json": `"Policy":"drain"`} {
+	for path, want := range map[string]string{"/": "hello, world\n", "/debug/gate": `"Policy": "drain"`} {
 		res, err := http.Get("http://" + p.Addr + path)
 		if err != nil {
 			t.Fatal(err)

@@ -57,41 +57,7 @@ func TestGuardCounts(t *testing.T) {
 	}
 }
 
-// TestGuardWarnsOfABalancer that has no signal, at its first request, and once.
-func TestGuardWarnsOfABalancer(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		o      gcgate.Options
-		header string
-		want   string // "": no warning
-	}{
-		{"none", gcgate.Options{}, "Accept", ""},
-		{"HAProxy or another", gcgate.Options{}, "X-Forwarded-For", "haproxy.RuntimeAPI"},
-		{"Envoy", gcgate.Options{}, "X-Envoy-Expected-Rq-Timeout-Ms", "update_merge_window"},
-		{"one that has a signal", gcgate.Options{Signals: []gcgate.Signal{&InBand{}}}, "X-Forwarded-For", ""},
-		{"one that tries another", gcgate.Options{Policy: gcgate.PolicyShed, DisableTurns: true}, "Via", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			g, log := guard(t, c.o)
-			for range 3 {
-				serve(g, get(c.header, "x"))
-			}
-			n := strings.Count(log.String(), "requests come through a balancer")
-			if want := map[bool]int{true: 1}[c.want != ""]; n != want || !strings.Contains(log.String(), c.want) {
-				t.Errorf("warned %d times, want %d:\n%s", n, want, log)
-			}
-		})
-	}
-	g, log := guard(t, gcgate.Options{})
-	for range guardLooks {
-		serve(g, get())
-	}
-	if serve(g, get("Via", "x")); strings.Contains(log.String(), "through a balancer") {
-		t.Error("after many requests it still looks at the headers of each")
-	}
-}
-
-// TestGuardSheds behind a balancer that tries another replica, as GCI(handler) did.
+// TestGuardSheds behind a balancer that tries another replica.
 func TestGuardSheds(t *testing.T) {
 	heap := gcgatetest.NewHeap()
 	heap.Rate, heap.Mark = 0, 0

@@ -112,7 +112,7 @@ func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 func overlapped(ctx context.Context, replicas []*replica) (n uint64, err error) {
 	c := gatestats.NewClient()
 	for _, r := range replicas {
-		s, err := gatestats.Fetch(ctx, c, r.url+"/debug/gate?json")
+		s, err := gatestats.Fetch(ctx, c, r.url+"/debug/gate")
 		if err != nil {
 			return 0, err
 		}
