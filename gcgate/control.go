@@ -23,10 +23,9 @@ type shared struct {
 // alone watches the heap.
 type control struct {
 	*shared
-	heap    *heapWatch
-	turns   *turnTaker
-	rounds  *rounds
-	adviser *adviser
+	heap   *heapWatch
+	turns  *turnTaker
+	rounds *rounds
 
 	awaitsCount bool // to warn if no request is counted
 
@@ -46,7 +45,6 @@ func newControl(o Options, limit int64, g *Gate) *control {
 	}
 	c.turns = &turnTaker{shared: s, turns: o.Turns, heap: c.heap, others: &c.others}
 	c.rounds = &rounds{shared: s, heap: c.heap, turns: c.turns}
-	c.adviser = &adviser{heap: c.heap}
 	return c
 }
 
@@ -86,9 +84,6 @@ func (c *control) run() {
 			c.heap.sample()
 		}
 		c.awaitsCount = c.awaitsCount && !c.heap.knowsCount()
-		if len(c.rounds.announcers) == 0 && c.heap.policy != PolicyShed {
-			c.adviser.look()
-		}
 	}
 }
 

@@ -76,8 +76,8 @@ type Options struct {
 	// which is 2 minutes as in the runtime. Negative: no limit.
 	Period time.Duration
 
-	// Logger gets Warn for what needs an operator, Info for choices, advice and changed
-	// limits, and Debug for changes of state. Default: nil, which is slog.Default().
+	// Logger gets Warn for what needs an operator, Info for choices and changed limits, and Debug
+	// for changes of state. Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
 	// OnEvent is called at each change of state, from the gate's goroutine. It must not block.

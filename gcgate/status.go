@@ -35,9 +35,6 @@ type Stats struct {
 	// WithoutTurn counts collections without the turn, LostTurns turns that were lost while held.
 	WithoutTurn, LostTurns uint64
 
-	// Advice is what would help a process without signals. It is "" at first.
-	Advice string
-
 	Turn TurnStats
 
 	// Oldest is the least age of the oldest request in flight. 0 is less than a second or two.

@@ -35,8 +35,7 @@ func TestWatchOnce(t *testing.T) {
 	})
 	waits := statsServer(t, func(_ uint64, s map[string]any) {
 		s["State"], s["WithoutTurn"], s["IgnoredDrains"] = "wanting", 2, 1
-		s["Advice"] = "a second replica\x1b[2J would help"
-		s["Turn"] = map[string]any{"Turns": 1, "Load": 1.25}
+		s["Turn"] = map[string]any{"Turns": 1, "Load": 1.25, "HeldUpBy": "a second replica\x1b[2J"}
 	})
 	r := call("watch", "-once", ok.URL, away.URL, waits.URL+"/debug/gate")
 	host := func(url string) string { return strings.TrimPrefix(url, "http://") }

@@ -138,8 +138,6 @@ var figures = []figure.Figure[gcgate.Stats]{
 		figure.Gauge, func(s *gcgate.Stats) float64 { return figure.Seconds(s.Turn.Spare) }),
 	figure.One("evenkeel.gate.replicas", "{replica}", "Replicas that share the turns.",
 		figure.Gauge, func(s *gcgate.Stats) float64 { return figure.Positive(s.Turn.Replicas) }),
-	figure.One("evenkeel.gate.advice", "1", "1 while the gate's page has advice.",
-		figure.Gauge, func(s *gcgate.Stats) float64 { return figure.Flag(s.Advice != "") }),
 }
 
 // phases returns a figure with a point for each state that a collection goes through.

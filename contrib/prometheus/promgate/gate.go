@@ -44,7 +44,6 @@ var figures = []figure.Figure{
 		"How long this replica would wait if all wanted the turn at once."),
 	figure.Positive("evenkeel_gate_turn_spare_seconds", "Turn.Spare",
 		"How long the heap takes from the trigger to the hard threshold."),
-	figure.Gauge("evenkeel_gate_advice", "Advice", "1 while the gate's page has advice."),
 }
 
 var (

@@ -45,7 +45,6 @@ type Stats struct {
 		Load               float64
 		LongestWait, Spare time.Duration
 	}
-	Advice  string
 	Process struct { // zero: another page
 		CPU, Collector time.Duration
 		Cycles         uint64
@@ -120,8 +119,7 @@ func parseStats(text []byte) (*Stats, error) {
 		if err := json.Unmarshal(object, s); err != nil {
 			return nil, fmt.Errorf("cannot read the gate's statistics: %w; is the service newer than evenkeel?", err)
 		}
-		s.Policy, s.State, s.Advice = textfmt.Visible(s.Policy, 40), textfmt.Visible(s.State, 40),
-			textfmt.Visible(s.Advice, 500)
+		s.Policy, s.State = textfmt.Visible(s.Policy, 40), textfmt.Visible(s.State, 40)
 		s.Turn.HeldUpBy = textfmt.Visible(s.Turn.HeldUpBy, 500)
 		return s, nil
 	}

@@ -119,9 +119,6 @@ func (w *Watcher) warnings() (texts []string) {
 			say("%s: it may wait %s for the turn, and its heap reaches the hard threshold in %s", r.host,
 				textfmt.Duration(s.Turn.LongestWait), textfmt.Duration(s.Turn.Spare))
 		}
-		if s.Advice != "" {
-			say("%s: %s", r.host, s.Advice)
-		}
 	}
 	if drained, turns := w.drained(); w.crowded >= leftLooks {
 		say("%d replicas are drained at once with %s; some collect without a turn, or do not share turns", drained,
