@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +40,6 @@ type gatedSetup struct {
 	Health          *struct{ Fall, Rise int }
 	InAnswers       bool          // tell the balancer in answers
 	Mark            time.Duration // length of a collection; 0: a real one, of a tiny heap
-	Agent           string        // port
 	HAProxy         string        // as haproxy.ParseRuntimeAPI reads it
 	AnnounceTimeout time.Duration
 }
@@ -86,15 +84,6 @@ func runGated(setup string) error {
 			polls.Add(1)
 			h.ServeHTTP(w, r)
 		})
-	}
-	if s.Agent != "" {
-		l, err := net.Listen("tcp", "127.0.0.1:"+s.Agent)
-		if err != nil {
-			return err
-		}
-		a := new(haproxy.AgentCheck)
-		o.Signals = append(o.Signals, a)
-		go a.Serve(countedListener{l, &polls})
 	}
 	if s.HAProxy != "" {
 		h, err := haproxy.ParseRuntimeAPI(s.HAProxy)
@@ -307,32 +296,6 @@ func TestHAProxyTwoAtOnce(t *testing.T) {
 	}
 }
 
-func TestHAProxyTwoAtOnceByAgentCheck(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		inter  string
-		within time.Duration
-		rounds int
-		polls  int64
-		silent string
-	}{
-		{"10ms", wide, 15, 0, ""},
-		{"500ms", 0, 30, 3, "cannot be used now"},
-	} {
-		t.Run(c.inter, func(t *testing.T) {
-			t.Parallel()
-			agents := [2]string{freeServerPort(t), freeServerPort(t)}
-			s := gatedSetup{Turns: filepath.Join(t.TempDir(), "turn"), AnnounceTimeout: c.within}
-			a, b := s, s
-			a.Agent, b.Agent = agents[0], agents[1]
-			h, replicas := startGatedHAProxy(t, "agent-check.cfg", a, b, func(text string) string {
-				return replace(t, text, "agent-inter 10ms", "agent-inter "+c.inter)
-			})
-			h.twoAtOnce(t, replicas, rounds(c.rounds), c.polls, c.silent)
-		})
-	}
-}
-
 func TestHAProxyTwoAtOnceByRuntimeAPI(t *testing.T) {
 	t.Parallel()
 	admin := freeServerPort(t)
@@ -343,65 +306,49 @@ func TestHAProxyTwoAtOnceByRuntimeAPI(t *testing.T) {
 	h.twoAtOnce(t, replicas, rounds(30), 0, "")
 }
 
-// TestHAProxyServesWhenAllAreOut tests the backup servers.
+// TestHAProxyServesWhenAllAreOut tests the backup servers. RuntimeAPI does not drain the last one.
 func TestHAProxyServesWhenAllAreOut(t *testing.T) {
-	for _, config := range []string{"health.cfg", "agent-check.cfg"} { // RuntimeAPI does not drain the last one
-		t.Run(config, func(t *testing.T) {
-			t.Parallel()
-			s := new(health.Handler)
-			h := startHAProxy(t, config, func(text string) string {
-				return replace(t, text, `server b "127.0.0.1:${B_PORT}"`, `server b "127.0.0.1:1"`)
-			}, s, nil)
-			var signal gcgate.Signal = s
-			if config == "agent-check.cfg" {
-				signal = h.serveAgent(t)
-			}
-			if err := signal.(gcgate.Checker).Check(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			h.load(t)
-			for range 3 {
-				if err := signal.Drain(t.Context(), time.Second); err != nil {
-					t.Fatal(err)
-				}
-				h.calls(t, 100, http.MethodGet)
-				if err := signal.Ready(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
+	t.Parallel()
+	s := new(health.Handler)
+	h := startHAProxy(t, "health.cfg", func(text string) string {
+		return replace(t, text, `server b "127.0.0.1:${B_PORT}"`, `server b "127.0.0.1:1"`)
+	}, s, nil)
+	if err := s.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.load(t)
+	for range 3 {
+		if err := s.Drain(t.Context(), time.Second); err != nil {
+			t.Fatal(err)
+		}
+		h.calls(t, 100, http.MethodGet)
+		if err := s.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
 // TestHAProxyServesWhenOneDiesBesideADrain kills a replica while the other one is drained.
 func TestHAProxyServesWhenOneDiesBesideADrain(t *testing.T) {
-	for _, config := range []string{"runtime-api.cfg", "agent-check.cfg"} {
-		t.Run(config, func(t *testing.T) {
-			t.Parallel()
-			h := startHAProxy(t, config, nil, nil, nil)
-			var signal gcgate.Signal = &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
-			beside := haproxy.ErrLastServer // a Drain's error while the other one is down
-			if config == "agent-check.cfg" {
-				signal, beside = h.serveAgent(t), nil
-			}
-			if err := signal.(gcgate.Checker).Check(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			h.serving(t)
-			if err := signal.Drain(t.Context(), time.Second); err != nil {
-				t.Fatal(err)
-			}
-			h.calls(t, 100, http.MethodGet)
-			h.b.kill()
-			h.calls(t, 100, http.MethodGet)
-			if err := signal.Drain(t.Context(), time.Second); !errors.Is(err, beside) {
-				t.Errorf("Drain beside one that is down: %v, want %v", err, beside)
-			}
-			h.calls(t, 100, http.MethodGet)
-			if err := signal.Ready(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		})
+	t.Parallel()
+	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
+	s := &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"}
+	if err := s.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.serving(t)
+	if err := s.Drain(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	h.calls(t, 100, http.MethodGet)
+	h.b.kill()
+	h.calls(t, 100, http.MethodGet)
+	if err := s.Drain(t.Context(), time.Second); !errors.Is(err, haproxy.ErrLastServer) {
+		t.Errorf("Drain beside one that is down: %v, want ErrLastServer", err)
+	}
+	h.calls(t, 100, http.MethodGet)
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -411,7 +358,7 @@ func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(s
 	t.Helper()
 	server(t, "haproxy")
 	a.Name, b.Name = "a", "b"
-	h := &haproxyServer{agent: cmp.Or(a.Agent, "1"), agentB: cmp.Or(b.Agent, "1")}
+	h := &haproxyServer{}
 	if addr, _, ok := strings.Cut(a.HAProxy, ","); ok {
 		h.admin = portOnly(addr)
 	}

@@ -30,10 +30,8 @@ const signalTimeout = time.Minute
 type haproxyServer struct {
 	*child.Child
 	*caller
-	a, b   *replica
-	admin  string // port of the runtime socket
-	agent  string // port of a's agent-check
-	agentB string
+	a, b  *replica
+	admin string // port of the runtime socket
 }
 
 // startHAProxy runs HAProxy in master-worker mode. edit may change the configuration.
@@ -41,7 +39,7 @@ func startHAProxy(t *testing.T, config string, edit func(string) string, healthA
 	t.Helper()
 	h := &haproxyServer{
 		a: startReplica(t, "a", healthA), b: startReplica(t, "b", healthB),
-		admin: freeServerPort(t), agent: freeServerPort(t), agentB: freeServerPort(t),
+		admin: freeServerPort(t),
 	}
 	h.run(t, config, edit)
 	return h
@@ -67,7 +65,6 @@ func (h *haproxyServer) run(t *testing.T, config string, edit func(string) strin
 	h.caller = newCaller(t, port)
 	h.Child = startServer(t, "127.0.0.1:"+port, []string{
 		"LISTEN_PORT=" + port, "ADMIN_PORT=" + h.admin, "A_PORT=" + h.a.port, "B_PORT=" + h.b.port,
-		"A_AGENT_PORT=" + h.agent, "B_AGENT_PORT=" + h.agentB,
 	}, bin, "-W", "-db", "-f", path)
 }
 
@@ -116,32 +113,6 @@ func (h *haproxyServer) drains(t *testing.T, s gcgate.Signal) {
 func TestHAProxyRuntimeAPIDrains(t *testing.T) {
 	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
 	h.drains(t, &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + h.admin, Backend: "be", Server: "a"})
-}
-
-func TestHAProxyAgentCheckDrains(t *testing.T) {
-	h := startHAProxy(t, "agent-check.cfg", nil, nil, nil)
-	s := h.serveAgent(t)
-	h.drains(t, s)
-}
-
-// With agent-send HAProxy writes first. A close must not reset its connection.
-func TestHAProxyAgentCheckThatSendsDrains(t *testing.T) {
-	h := startHAProxy(t, "agent-check.cfg", func(s string) string {
-		return strings.Replace(s, "agent-inter", `agent-send "be/a\n" agent-inter`, 1)
-	}, nil, nil)
-	h.drains(t, h.serveAgent(t))
-}
-
-func (h *haproxyServer) serveAgent(t *testing.T) *haproxy.AgentCheck {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:"+h.agent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := new(haproxy.AgentCheck)
-	go s.Serve(l)
-	t.Cleanup(func() { l.Close() })
-	return s
 }
 
 func TestHAProxyHealthCheckDrains(t *testing.T) {
@@ -217,13 +188,13 @@ func (h *haproxyServer) ask(t *testing.T, command string) string {
 }
 
 func TestHAProxyErrorsAreTold(t *testing.T) {
+	operator := freeServerPort(t) // of a socket of a lower level
 	h := startHAProxy(t, "runtime-api.cfg", func(s string) string {
 		const admin = `stats socket "ipv4@127.0.0.1:${ADMIN_PORT}" level admin`
 		if !strings.Contains(s, admin) {
 			t.Fatal("the configuration has another stats socket than this test knows")
 		}
-		// The unused agent port serves for a socket of a lower level.
-		s = strings.Replace(s, admin, `stats socket "ipv4@127.0.0.1:${A_AGENT_PORT}" level operator`+"\n    "+admin, 1)
+		s = strings.Replace(s, admin, `stats socket "ipv4@127.0.0.1:`+operator+`" level operator`+"\n    "+admin, 1)
 		return s + "\nbackend lone\n    server a \"127.0.0.1:${A_PORT}\"\n"
 	}, nil, nil)
 	tests := []struct {
@@ -234,7 +205,7 @@ func TestHAProxyErrorsAreTold(t *testing.T) {
 	}{
 		{"server", &haproxy.RuntimeAPI{Addr: h.admin, Backend: "be", Server: "x"}, fs.ErrNotExist, "no such server"},
 		{"backend", &haproxy.RuntimeAPI{Addr: h.admin, Backend: "x", Server: "a"}, fs.ErrNotExist, "no such backend"},
-		{"level", &haproxy.RuntimeAPI{Addr: h.agent, Backend: "be", Server: "a"}, fs.ErrPermission, "level admin"},
+		{"level", &haproxy.RuntimeAPI{Addr: operator, Backend: "be", Server: "a"}, fs.ErrPermission, "level admin"},
 		{"alone", &haproxy.RuntimeAPI{Addr: h.admin, Backend: "lone", Server: "a"}, haproxy.ErrLastServer, "503"},
 		{
 			"port", &haproxy.RuntimeAPI{Addr: freeServerPort(t), Backend: "be", Server: "a"}, syscall.ECONNREFUSED,

@@ -64,8 +64,7 @@ func TestHAProxyThatCannotBeReached(t *testing.T) {
 				a = append(a, at(freeServerPort(t), "a"))
 			case "killed":
 				second := &haproxyServer{
-					a: h.a, b: h.b, admin: freeServerPort(t), agent: freeServerPort(t),
-					agentB: freeServerPort(t),
+					a: h.a, b: h.b, admin: freeServerPort(t),
 				}
 				second.run(t, "runtime-api.cfg", nil)
 				a, b = append(a, at(second.admin, "a")), append(b, at(second.admin, "b"))

@@ -27,7 +27,7 @@
 // [Start] a gate and count the requests. evenkeel.dev/gcgate/httpgate wraps an http.Handler. Other
 // servers call [Gate.Enter] and [Ticket.Exit]. [Options].Signals are the peers:
 //
-//   - evenkeel.dev/gcgate/haproxy: HAProxy's runtime API, and its agent-check
+//   - evenkeel.dev/gcgate/haproxy: HAProxy's runtime API
 //   - evenkeel.dev/gcgate/health: health checks over HTTP, of HAProxy, Envoy and others
 //   - evenkeel.dev/gcgate/httpgate: InBand, for Go clients that use evenkeel.dev/gcgate/client
 //   - a [Signal] of your own, which evenkeel.dev/gcgate/gcgatetest helps to test

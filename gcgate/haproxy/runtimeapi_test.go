@@ -304,7 +304,6 @@ func TestStartRefusesWhatCannotBeAnAddress(t *testing.T) {
 		{&RuntimeAPI{Backend: "be", Server: "a"}, "is not the address of a stats socket"},
 		{&RuntimeAPI{Addr: "unix:", Backend: "be", Server: "a"}, "has no path"},
 		{&RuntimeAPI{Addr: "127.0.0.1:1", Server: "a"}, "is not a name of a backend or server"},
-		{&AgentCheck{Pollers: -1}, "AgentCheck.Pollers"},
 		{&RuntimeAPI{Addr: "127.0.0.1:1", Backend: "be", Server: "a"}, ""},
 		{&RuntimeAPI{Addr: "unix:" + t.TempDir() + "/missing", Backend: "be", Server: "a"}, ""},
 	} {

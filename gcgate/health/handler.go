@@ -3,6 +3,8 @@ package health
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -51,7 +53,8 @@ type Handler struct {
 
 	draining atomic.Bool
 	peers    polled.Peers
-	access   polled.Access
+	gate     atomic.Pointer[gcgate.Gate] // nil before Attach
+	refused  atomic.Bool                 // a poll
 	warned   sync.Once
 }
 
@@ -61,16 +64,6 @@ const (
 
 	headerServerState = "X-Haproxy-Server-State"
 )
-
-var advice = polled.Advice{
-	Check: "health: the health check",
-	Allow: "Handler.Allow",
-	NoPolls: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and ` +
-		`"check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line; ` +
-		`in Envoy add health_checks to the cluster, with interval and no_traffic_interval 0.010s`,
-	Slow: "inter, fastinter and downinter 10ms in HAProxy; interval and no_traffic_interval 0.010s in Envoy, " +
-		"or Handler.InAnswers",
-}
 
 // ServeHTTP answers a poll.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -82,8 +75,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		network = a.Network()
 	}
-	from, ok := h.access.Admit(network, r.RemoteAddr, h.Allow, &advice)
+	from, ok := polled.Allowed(network, r.RemoteAddr, h.Allow)
 	if !ok {
+		if !h.refused.Swap(true) {
+			h.gate.Load().Logger().Debug("health: refused a poll; later ones are not logged", "from", r.RemoteAddr,
+				"fix", "if that is a balancer, add its address to Handler.Allow")
+		}
 		http.Error(w, "forbidden", http.StatusForbidden)
 		return
 	}
@@ -120,7 +117,7 @@ func (h *Handler) Ready(ctx context.Context) error {
 	err := h.with(h.Rise, defaultRise, func(d polled.Demand) error { return h.peers.Ready(ctx, d) })
 	if err == nil && h.peers.Unproven() {
 		h.warned.Do(func() {
-			h.access.Logger().Warn(
+			h.gate.Load().Logger().Warn(
 				"health: no proof that the balancer has this replica back, so each turn is held for longer",
 				"at_least", polled.ProofTimeout,
 				"likely", "too few requests come by the balancer, as many come past it, or several balancers poll",
@@ -133,7 +130,7 @@ func (h *Handler) Ready(ctx context.Context) error {
 
 // Attach implements [gcgate.Attacher].
 func (h *Handler) Attach(g *gcgate.Gate) {
-	h.access.Attach(g)
+	h.gate.Store(g)
 	h.peers.Attach(g)
 }
 
@@ -173,10 +170,22 @@ func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error
 	if err := h.Validate(); err != nil {
 		return err
 	}
-	return h.access.Explain(do(polled.Demand{
+	err := do(polled.Demand{
 		Answers: cmp.Or(answers, initial), Assumed: answers == 0,
 		Pollers: h.Pollers, InAnswers: h.InAnswers,
-	}), &advice)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, polled.ErrNoPolls) && h.refused.Load():
+		return fmt.Errorf("health: %w from an allowed address: add the balancer's address to Handler.Allow", err)
+	case errors.Is(err, polled.ErrNoPolls):
+		return fmt.Errorf("health: %w: in HAProxy add \"option httpchk GET PATH\" to the backend, with the path of "+
+			"this handler, and \"check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1\" to the server line; "+
+			"in Envoy add health_checks to the cluster, with interval and no_traffic_interval 0.010s", err)
+	}
+	return fmt.Errorf("health: %w (inter, fastinter and downinter 10ms in HAProxy; interval and no_traffic_interval "+
+		"0.010s in Envoy, or Handler.InAnswers)", err)
 }
 
 // serverState reads HAProxy's "UP 2/3; name=be/a; node=lb1".

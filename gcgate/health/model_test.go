@@ -1,14 +1,11 @@
 package health
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +14,6 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
-	"evenkeel.dev/gcgate/haproxy"
 	"evenkeel.dev/gcgate/httpgate"
 	"evenkeel.dev/internal/testutil"
 )
@@ -29,7 +25,6 @@ type model struct {
 	addr              string        // from which it polls
 	inter, fast, down time.Duration // between two polls: as usual, while the state changes, while it is down
 	fall, rise        int
-	agent             bool // it asks for an agent-check, and does what that says at once
 
 	mu      sync.Mutex
 	rng     *rand.Rand     // guarded by mu
@@ -102,9 +97,6 @@ func (s *modelServer) pause() (d time.Duration, header string) {
 	default:
 		d, header = m.down, "DOWN"
 	}
-	if m.agent {
-		d = m.inter
-	}
 	return d, header + "; name=be/a; node=lb"
 }
 
@@ -146,7 +138,7 @@ type modelCase struct {
 	inter, fast, down time.Duration
 	fall, rise        int
 	second            int // rise of another balancer, which sends as many requests; 0: none
-	says, agent       bool
+	says              bool
 	inside            bool          // the handler is mounted inside of httpgate.Wrap
 	past              time.Duration // mean time between two requests to a replica past the balancer; 0: none
 	options           [2]int        // Handler.Fall and Rise
@@ -177,9 +169,6 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	} {
 		c := modelCase{inter: inter, fall: 3, rise: 2, traffic: 5 * ms, used: inter <= 20*ms, silent: inter >= 100*ms}
 		c.name = fmt.Sprintf("every %v", inter)
-		cases = append(cases, c)
-		c.name += ", agent-check"
-		c.agent, c.fall, c.rise = true, 1, 1
 		cases = append(cases, c)
 	}
 	cases = append(cases,
@@ -349,11 +338,7 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 	for i := range replicas {
 		r := &modelReplica{}
 		var poll func(addr, header string) bool
-		if c.agent {
-			r.signal, poll = c.agentCheck(t)
-		} else {
-			r.signal, poll = c.healthCheck(r)
-		}
+		r.signal, poll = c.healthCheck(r)
 		for _, b := range balancers {
 			b.servers = append(b.servers, &modelServer{m: b, health: b.rise + b.fall - 1, poll: poll, enter: r.enter})
 		}
@@ -412,7 +397,7 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 func (c modelCase) balancer(addr string, rise int, rng *rand.Rand) *model {
 	m := &model{
 		addr: addr, inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: rise,
-		agent: c.agent, rng: rng,
+		rng: rng,
 	}
 	if m.fast == 0 {
 		m.fast = m.inter
@@ -476,25 +461,5 @@ func (c modelCase) healthCheck(replica *modelReplica) (gcgate.Signal, func(addr,
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		return w.Code == 200
-	}
-}
-
-// agentCheck returns one that is served, and what HAProxy makes of its answer. An agent that has no
-// address but that of its connection is asked over pipes.
-func (c modelCase) agentCheck(t *testing.T) (gcgate.Signal, func(addr, header string) bool) {
-	a := &haproxy.AgentCheck{}
-	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	served := make(chan error)
-	go func() { served <- a.Serve(l) }()
-	t.Cleanup(func() { l.Close(); <-served })
-	return a, func(addr, _ string) bool {
-		ours, theirs := net.Pipe()
-		defer ours.Close()
-		l.conns <- pipeConn{theirs, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr + ":1"))}
-		line, err := bufio.NewReader(ours).ReadString('\n')
-		if err != nil {
-			t.Error(err)
-		}
-		return line != "drain\n"
 	}
 }

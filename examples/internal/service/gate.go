@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -31,7 +30,6 @@ type gateFlags struct {
 	on      bool
 	policy  gcgate.Policy
 	haproxy []*haproxy.RuntimeAPI
-	agent   string
 	health  bool
 	allow   []netip.Prefix
 	inBand  bool
@@ -54,9 +52,8 @@ func (f *gateFlags) register(fs *flag.FlagSet) {
 			f.haproxy = append(f.haproxy, h)
 			return err
 		})
-	fs.StringVar(&f.agent, "agent", "", "answer HAProxy's agent-check at `host:port`")
 	fs.BoolVar(&f.health, "health", false, "serve /health, which answers 503 around a collection")
-	fs.Func("allow", "answer -health and -agent to these addresses besides this machine's own, "+
+	fs.Func("allow", "answer -health to these addresses besides this machine's own, "+
 		"`CIDR[,CIDR]`; may be repeated", f.setAllow)
 	fs.BoolVar(&f.inBand, "inband", false, "tell clients in the answers' headers")
 	fs.StringVar(&f.turns, "turns", "",
@@ -83,7 +80,7 @@ func (f *gateFlags) register(fs *flag.FlagSet) {
 
 // needGate are the flags that mean nothing without -gate.
 var needGate = []string{
-	"haproxy", "agent", "health", "allow", "inband", "turns", "etcd", "no-turns", "leases", "replicas", "limit",
+	"haproxy", "health", "allow", "inband", "turns", "etcd", "no-turns", "leases", "replicas", "limit",
 	"min-trigger", "max-trigger", "events",
 }
 
@@ -93,8 +90,8 @@ func (f *gateFlags) check() (err error) {
 		return fmt.Errorf("two of -turns, -etcd and -leases say whose turn it is: leave one out")
 	}
 	if f.on {
-		if len(f.allow) > 0 && !f.health && f.agent == "" {
-			return fmt.Errorf("-allow says who may poll: add -health or -agent, or leave it out")
+		if len(f.allow) > 0 && !f.health {
+			return fmt.Errorf("-allow says who may poll: add -health, or leave it out")
 		}
 		return nil
 	}
@@ -169,16 +166,6 @@ func (f *gateFlags) start(source string, log *slog.Logger, tune func(*gcgate.Opt
 	}
 	for _, p := range f.haproxy {
 		o.Signals = append(o.Signals, p)
-	}
-	if f.agent != "" {
-		ln, err := net.Listen("tcp", f.agent)
-		if err != nil {
-			return g, fmt.Errorf("cannot listen for HAProxy's agent-check: %w; choose another address with -agent", err)
-		}
-		agent := &haproxy.AgentCheck{Allow: f.allow}
-		go agent.Serve(ln)
-		g.closes = append(g.closes, func() { ln.Close() })
-		o.Signals = append(o.Signals, agent)
 	}
 	if f.health {
 		g.health = &health.Handler{Allow: f.allow}

@@ -8,15 +8,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/haproxy"
 )
 
 func parse(args ...string) (*gateFlags, error) {
@@ -67,7 +64,7 @@ func TestFlagsRefused(t *testing.T) {
 		{[]string{"-no-turns"}, "-no-turns is of no use without a gate"},
 		{[]string{"-replicas", "2"}, "-replicas is of no use without a gate"},
 		{[]string{"-allow", "10.0.0.0/8"}, "-allow is of no use without a gate"},
-		{[]string{"-gate", "-inband", "-allow", "10.0.0.0/8"}, "-allow says who may poll: add -health or -agent"},
+		{[]string{"-gate", "-inband", "-allow", "10.0.0.0/8"}, "-allow says who may poll: add -health"},
 		{
 			[]string{"-gate", "-health", "-allow", "10.0.0.7"},
 			`"10.0.0.7" is no prefix: write it as 10.244.0.0/16, or 10.0.0.7/32 for one address`,
@@ -107,21 +104,15 @@ func TestTriggerFlags(t *testing.T) {
 	}
 }
 
-// TestAllow tests who may poll /health and the agent-check.
+// TestAllow tests who may poll /health.
 func TestAllow(t *testing.T) {
-	f, err := parse("-gate=drain", "-no-turns", "-health", "-agent", "127.0.0.1:0", "-haproxy", "127.0.0.1:1,be/a",
+	f, err := parse("-gate=drain", "-no-turns", "-health", "-haproxy", "127.0.0.1:1,be/a",
 		"-allow", "10.244.0.0/16,fd00::/8", "-allow=192.0.2.7/32")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var agent []netip.Prefix
 	log := slog.New(slog.DiscardHandler)
 	tune := func(o *gcgate.Options) {
-		for _, s := range o.Signals {
-			if s, ok := s.(*haproxy.AgentCheck); ok {
-				agent = s.Allow
-			}
-		}
 		if o.Logger != log {
 			t.Error("the gate does not log where the program does")
 		}
@@ -132,9 +123,6 @@ func TestAllow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if len(agent) != 3 || !slices.Equal(agent, g.health.Allow) {
-		t.Errorf("the agent-check allows %v, /health %v", agent, g.health.Allow)
-	}
 	mux := http.NewServeMux()
 	g.register(mux)
 	for from, want := range map[string]int{

@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 		nil,
 		{"-gate"},
 		{"-gate=through"},
-		{"-gate=drain", "-health", "-inband", "-agent", "127.0.0.1:0", "-turns", t.TempDir() + "/turns"},
+		{"-gate=drain", "-health", "-inband", "-turns", t.TempDir() + "/turns"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
@@ -172,7 +172,6 @@ func TestRunRefuses(t *testing.T) {
 		{[]string{"-turns", "f"}, command.Usage, "-turns is of no use without a gate: add -gate"},
 		{[]string{"-gate=later"}, command.Usage, "auto, drain, through, shed"},
 		{[]string{"-gate=drain"}, command.Failed, "Signal"},
-		{[]string{"-gate", "-agent", busy}, command.Failed, "-agent"},
 		{[]string{"-gate", "-events", "/no/such/folder/file"}, command.Failed, "-events"},
 		{[]string{"-addr", busy}, command.Failed, "choose another address with -addr"},
 	} {
