@@ -31,19 +31,18 @@ type round struct {
 	lease       Lease
 	withoutTurn bool // although there are Turns
 
-	asked       []*announcer
-	drains      []*notice
-	readies     []*notice
-	patience    time.Duration // the least AnnounceTimeout
-	refused     bool
-	announced   time.Time // zero: no peer was asked
-	rate        float64   // before
-	movableRate float64   // of those that a peer can send elsewhere
-	before      uint32
+	asked     []*announcer
+	drains    []*notice
+	readies   []*notice
+	patience  time.Duration // the least AnnounceTimeout
+	refused   bool
+	announced time.Time // zero: no peer was asked
+	rate      float64   // before
+	before    uint32
 
 	// From confirmed on no request should enter.
 	confirmed time.Time
-	movable   uint32 // of those that a peer can send elsewhere
+	entered   uint32
 	ignored   bool
 
 	overlapped uint64
@@ -168,7 +167,7 @@ func (rs *rounds) announce(r *round) {
 	if len(r.asked) == 0 && !r.refused {
 		return
 	}
-	r.rate, r.movableRate = rs.requests.rate, rs.requests.movableRate
+	r.rate = rs.requests.rate
 	_, r.before = rs.requests.read()
 	back := time.Now().Add(rs.usualDrain + r.expected)
 	rs.status.leave(back)

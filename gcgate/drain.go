@@ -50,10 +50,10 @@ func (q *quietWatch) look() bool {
 	return now.Sub(q.since) >= wanted
 }
 
-func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quietWatch {
-	_, entered := read()
+func (rs *rounds) quiet(r *round) *quietWatch {
+	_, entered := rs.requests.read()
 	now := time.Now()
-	q := &quietWatch{read: read, wanted: rs.quietFor(rate), since: now, entered: entered, looked: now}
+	q := &quietWatch{read: rs.requests.read, wanted: rs.quietFor(r.rate), since: now, entered: entered, looked: now}
 	if !r.refused && divertsRequests(r.asked) {
 		q.wanted = max(q.wanted, min(rs.heap.turns.longestDrain/quietGrows, quietMax))
 		q.grows = r.announced
@@ -74,7 +74,7 @@ func (rs *rounds) drain(r *round) {
 		return
 	}
 	rs.to(StateDraining, r)
-	q := rs.quiet(r, rs.requests.read, r.rate)
+	q := rs.quiet(r)
 	if t := rs.requests; !r.refused && !divertsRequests(r.asked) && t.entered == q.entered && !t.silentSince.IsZero() {
 		q.since, q.looked = t.silentSince, t.looked
 	}
@@ -123,7 +123,7 @@ func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 			"gcgate: requests did not end within DrainTimeout, so they overlap a collection",
 			"requests", unended, "oldest_at_least", max(rs.requests.oldest, took).Round(time.Millisecond),
 			"fix", "give handlers that hang a timeout; raise DrainTimeout for slow ones; "+
-				"count no streams (httpgate.Options.Stream), or their messages (Gate.EnterKept)")
+				"count no streams (httpgate.Options.Stream)")
 	}
 }
 
@@ -135,7 +135,7 @@ type latePeers struct {
 func (l *latePeers) skips(now time.Time) bool { return now.Before(l.skipUntil) }
 
 func (rs *rounds) awaitLatePeers(r *round) bool {
-	q := rs.quiet(r, rs.requests.readMovable, r.movableRate)
+	q := rs.quiet(r)
 	if rs.late.skips(q.looked) {
 		return true
 	}
@@ -172,7 +172,7 @@ func (d *afterDrain) proves() bool { return afterDrainShare*d.usual >= afterDrai
 
 func (rs *rounds) noteConfirmed(r *round) {
 	if r.confirmed.IsZero() && r.isConfirmed() {
-		_, r.movable = rs.requests.readMovable()
+		_, r.entered = rs.requests.read()
 		r.confirmed = time.Now()
 	}
 }
@@ -184,13 +184,13 @@ func (rs *rounds) checkIgnored(r *round) bool {
 		return r.ignored
 	}
 	now := time.Now()
-	_, movable := rs.requests.readMovable()
+	_, entered := rs.requests.read()
 	within := now.Sub(r.confirmed)
 	d := &rs.afterDrain
-	d.entered += movable - r.movable
-	d.usual += r.movableRate * within.Seconds()
+	d.entered += entered - r.entered
+	d.usual += r.rate * within.Seconds()
 	d.within += within
-	r.movable, r.confirmed = movable, now
+	r.entered, r.confirmed = entered, now
 	switch {
 	case d.tooMany():
 		r.ignored = true

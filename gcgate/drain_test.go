@@ -339,32 +339,20 @@ func TestRequestsThatStay(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		signals []Signal
-		kept    bool // messages of streams come
 		late    time.Duration
 		ignored bool
 	}{
-		{"a signal that keeps them", []Signal{&keepingSignal{}}, false, time.Hour, false},
+		{"a signal that keeps them", []Signal{&keepingSignal{}}, time.Hour, false},
 		{
 			"one that does, and one that does not",
 			[]Signal{&keepingSignal{}, &ineffectiveSignal{}},
-			false, time.Second, true,
+			time.Second, true,
 		},
-		{"messages", []Signal{&ineffectiveSignal{}}, true, 0, false},
-		{"messages, and requests", []Signal{&ineffectiveSignal{}}, true, time.Second, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inTime(t, Options{Signals: c.signals, Jitter: -1}, func(t *testing.T, r *rig) {
 				r.heap.Do(func() { r.heap.Rate = 20 * mib }) // 3.75 s from the trigger to the hard threshold
 				r.send(time.Millisecond, func(out time.Duration) bool { return out < c.late })
-				if c.kept {
-					go func() {
-						for !r.stopping.Load() {
-							ticket := r.EnterKept()
-							time.Sleep(3 * time.Millisecond)
-							ticket.Exit()
-						}
-					}()
-				}
 				r.until(t, StateCollecting)
 				r.until(t, StateServing)
 				most := 105 * time.Millisecond
@@ -378,9 +366,6 @@ func TestRequestsThatStay(t *testing.T) {
 				}
 				if d := s.Phases[StateDraining].Total; d > most {
 					t.Errorf("drained for %v, want %v at most", d, most)
-				}
-				if inFlight, _ := r.Requests(); c.kept && inFlight == 0 {
-					t.Error("a message is not counted as in flight")
 				}
 			})
 		})

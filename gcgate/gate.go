@@ -159,10 +159,6 @@ func (g *Gate) Stop(ctx context.Context) error {
 // when its answer is written.
 func (g *Gate) Enter() Ticket { return g.requests.enter() }
 
-// EnterKept is Enter for a request that no peer can send elsewhere, such as a message of an open
-// stream. [Stats].IgnoredDrains leaves it out.
-func (g *Gate) EnterKept() Ticket { return g.requests.enterKept() }
-
 // Requests returns how many requests are in flight, and how many have entered, modulo 2^32. It is
 // not a snapshot.
 func (g *Gate) Requests() (inFlight int, entered uint32) { return g.requests.read() }

@@ -264,26 +264,6 @@ func TestTurnHeldForLong(t *testing.T) {
 	}
 }
 
-// TestMessagesHideNoIgnoredDrain: requests that keep coming show by their own rate, however
-// many messages come beside them.
-func TestMessagesHideNoIgnoredDrain(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
-		r.heap.Do(func() { r.heap.Rate = 20 * mib })
-		r.send(10*time.Millisecond, func(time.Duration) bool { return true })
-		go func() {
-			for !r.stopping.Load() {
-				r.EnterKept().Exit()
-				time.Sleep(500 * time.Microsecond)
-			}
-		}()
-		r.until(t, StateCollecting)
-		r.until(t, StateServing)
-		if s := r.Stats(); s.IgnoredDrains != 1 || s.Phases[StateDraining].Total < time.Second {
-			t.Errorf("%d without effect, drained for %v", s.IgnoredDrains, s.Phases[StateDraining].Total)
-		}
-	})
-}
-
 // slowSignal has a peer that takes long to have this process back.
 type slowSignal struct{ fakeSignal }
 

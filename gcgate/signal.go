@@ -52,7 +52,7 @@ type Description struct {
 	SafeWithoutTurn bool
 
 	// KeepsRequests says that the peer rightly sends requests here after a Drain, such as reads to
-	// a Raft follower. Then the gate does not warn of them. [Gate.EnterKept] marks single requests.
+	// a Raft follower. Then the gate does not warn of them.
 	KeepsRequests bool
 
 	// DrainWithoutTurn is called before a collection without the turn. If it returns no error, the

@@ -20,12 +20,10 @@ type traffic struct {
 	looked   time.Time
 	inFlight int
 	entered  uint32        // modulo 2^32
-	movable  uint32        // of entered, those that a peer can send elsewhere
 	total    uint64        // since the start
 	oldest   time.Duration // least age of the oldest in flight
 
-	rate        float64
-	movableRate float64
+	rate float64
 
 	silentSince time.Time
 	changed     time.Time
@@ -39,12 +37,9 @@ type traffic struct {
 
 func (t *traffic) look(now time.Time) {
 	inFlight, entered := t.read()
-	_, movable := t.readMovable()
 	came, dt := entered-t.entered, now.Sub(t.looked)
 	if dt > 0 && !t.looked.IsZero() {
-		weight := -math.Expm1(-dt.Seconds())
-		t.rate += (float64(came)/dt.Seconds() - t.rate) * weight
-		t.movableRate += (float64(movable-t.movable)/dt.Seconds() - t.movableRate) * weight
+		t.rate += (float64(came)/dt.Seconds() - t.rate) * -math.Expm1(-dt.Seconds())
 	}
 	if came > 0 || inFlight > 0 || dt > longestLook { // after a stall requests wait in sockets
 		t.silentSince = time.Time{}
@@ -56,7 +51,7 @@ func (t *traffic) look(now time.Time) {
 		t.changed = now
 	}
 	t.total += uint64(entered - uint32(t.total))
-	t.looked, t.inFlight, t.entered, t.movable = now, inFlight, entered, movable
+	t.looked, t.inFlight, t.entered = now, inFlight, entered
 	t.oldest = t.age(now)
 }
 
@@ -119,7 +114,6 @@ const oneEntered = 1<<32 + 1
 // counter may be used by any goroutine. A sync.Pool hands out shards, one for each P.
 type counter struct {
 	shards []shard
-	kept   []shard
 	next   atomic.Uint32
 	pool   sync.Pool
 
@@ -132,7 +126,7 @@ type counter struct {
 
 func newCounter() *counter {
 	n := runtime.GOMAXPROCS(0)
-	c := &counter{shards: make([]shard, n), kept: make([]shard, n), wake: make(chan struct{}, 1)}
+	c := &counter{shards: make([]shard, n), wake: make(chan struct{}, 1)}
 	c.pool.New = func() any { return &c.shards[c.next.Add(1)%uint32(len(c.shards))] }
 	return c
 }
@@ -142,15 +136,6 @@ func (c *counter) enter() Ticket {
 	n := &s.n[c.side.Load()&1]
 	n.Add(oneEntered)
 	c.pool.Put(s)
-	if c.watched.Load() {
-		c.wakeGate()
-	}
-	return Ticket{n}
-}
-
-func (c *counter) enterKept() Ticket {
-	n := &c.kept[c.next.Add(1)%uint32(len(c.kept))].n[c.side.Load()&1]
-	n.Add(oneEntered)
 	if c.watched.Load() {
 		c.wakeGate()
 	}
@@ -178,17 +163,9 @@ func (c *counter) unwatch() {
 
 // read is not a snapshot. entered is modulo 2^32.
 func (c *counter) read() (inFlight int, entered uint32) {
-	inFlight, entered = sum(c.shards)
-	kept, enteredKept := sum(c.kept)
-	return inFlight + kept, entered + enteredKept
-}
-
-func (c *counter) readMovable() (inFlight int, entered uint32) { return sum(c.shards) }
-
-func sum(shards []shard) (inFlight int, entered uint32) {
-	for i := range shards {
-		for side := range shards[i].n {
-			n := shards[i].n[side].Load()
+	for i := range c.shards {
+		for side := range c.shards[i].n {
+			n := c.shards[i].n[side].Load()
 			inFlight += int(uint32(n))
 			entered += uint32(n >> 32)
 		}
@@ -213,10 +190,8 @@ func (c *counter) age(now time.Time) time.Duration {
 const ageLook = time.Second
 
 func (c *counter) inFlight(side uint32) (n int) {
-	for _, shards := range [][]shard{c.shards, c.kept} {
-		for i := range shards {
-			n += int(uint32(shards[i].n[side].Load()))
-		}
+	for i := range c.shards {
+		n += int(uint32(c.shards[i].n[side].Load()))
 	}
 	return n
 }

@@ -190,7 +190,7 @@ func TestAge(t *testing.T) {
 		enter().Exit()
 		c.age(now)
 	}
-	second := c.enterKept()
+	second := c.enter()
 	if age := c.age(now); age < 3*time.Second || age > 5*time.Second {
 		t.Errorf("in flight for 5s, at least %v", age)
 	}

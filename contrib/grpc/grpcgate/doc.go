@@ -16,8 +16,7 @@
 // Set Turns, because calls fail with UNAVAILABLE while all replicas are NOT_SERVING. Calls with
 // grpc.WaitForReady wait instead.
 //
-// Unary calls count. Streams do not, because a client cannot move one. [Options].Messages counts
-// the messages of short ones.
+// Unary calls count. Streams do not, because a client cannot move one.
 //
 // # Limits
 //

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"evenkeel.dev/gcgate"
 )
 
 // ServerOptions returns both interceptors for grpc.NewServer. Pass them first.
@@ -40,64 +37,14 @@ func (s *Signal) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	return handler(ctx, req)
 }
 
-// stream counts the messages of the methods of [Options].Messages.
+// stream counts nothing, because a client cannot move a stream.
 func (s *Signal) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	handler grpc.StreamHandler,
 ) error {
-	g := s.gate.Load()
-	if g == nil || isHealth(info.FullMethod) {
-		return handler(srv, stream)
+	if !isHealth(info.FullMethod) {
+		s.callers.called(stream.Context())
 	}
-	s.callers.called(stream.Context())
-	if s.options.Messages == nil || !s.options.Messages(info.FullMethod) {
-		return handler(srv, stream)
-	}
-	c := &countedStream{ServerStream: stream, gate: g}
-	defer c.end()
-	return handler(srv, c)
+	return handler(srv, stream)
 }
 
 func isHealth(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
-
-// countedStream counts messages. One goroutine may receive while another sends.
-type countedStream struct {
-	grpc.ServerStream
-	gate *gcgate.Gate
-
-	mu     sync.Mutex
-	ticket gcgate.Ticket // of the current message, or zero; guarded by mu
-	over   bool          // guarded by mu
-}
-
-func (c *countedStream) count(another bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ticket.Exit()
-	c.ticket = gcgate.Ticket{}
-	if another && !c.over {
-		c.ticket = c.gate.EnterKept()
-	}
-}
-
-// end ends the last message. A goroutine of the handler may receive one later, which does not
-// count.
-func (c *countedStream) end() {
-	c.mu.Lock()
-	c.over = true
-	c.mu.Unlock()
-	c.count(false)
-}
-
-func (c *countedStream) RecvMsg(m any) error {
-	c.count(false)
-	err := c.ServerStream.RecvMsg(m)
-	if err == nil {
-		c.count(true)
-	}
-	return err
-}
-
-func (c *countedStream) SendMsg(m any) error {
-	defer c.count(false)
-	return c.ServerStream.SendMsg(m)
-}

@@ -225,11 +225,6 @@ type Options struct {
 	// server.
 	Health grpc_health_v1.HealthServer
 
-	// Messages returns whether each message of a streaming method ("/package.Service/Method")
-	// counts as a request, from its arrival until the handler sends or receives. Any goroutine
-	// calls it, once per stream. Default: nil, no method.
-	Messages func(fullMethod string) bool
-
 	// MaxWatches bounds the Watch streams. One more gets UNIMPLEMENTED. Default: 0, which is
 	// 65,536. Limit: 2^31-1.
 	MaxWatches int
