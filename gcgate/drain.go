@@ -121,7 +121,7 @@ func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	case unended > 0 && took >= rs.options.DrainTimeout:
 		rs.warnings.lasting("unended", lastsEvery,
 			"gcgate: requests did not end within DrainTimeout, so they overlap a collection",
-			"requests", unended, "oldest_at_least", max(rs.requests.oldest, took).Round(time.Millisecond),
+			"requests", unended, "waited", took.Round(time.Millisecond),
 			"fix", "give handlers that hang a timeout; raise DrainTimeout for slow ones; "+
 				"count no streams (httpgate.Options.Stream)")
 	}

@@ -253,7 +253,6 @@ func (h *heapWatch) publish() {
 	s := &h.status.stats
 	s.Policy, s.Live, s.Trigger, s.Hard = h.policy, h.thresholds.live, h.thresholds.trigger, h.thresholds.hard
 	s.Heap, s.Limit = h.used, uint64(h.allowed.limit)
-	s.Oldest = h.requests.oldest
 	s.Entered, s.OverlappedOther = h.requests.total, uint64(h.requests.overlappedOther)
 	s.Allocated, s.Turn = h.last.allocated, h.turnStats()
 	s.Expected = h.expected()

@@ -259,7 +259,7 @@ func TestEnteredDoesNotWrap(t *testing.T) {
 	entered := uint32(0)
 	for range 5 {
 		entered += step
-		requests.shards[0].n[0].Store(uint64(entered) << 32)
+		requests.shards[0].n.Store(uint64(entered) << 32)
 		requests.look(time.Now())
 	}
 	if requests.total != 5*step {

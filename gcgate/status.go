@@ -37,9 +37,6 @@ type Stats struct {
 
 	Turn TurnStats
 
-	// Oldest is the least age of the oldest request in flight. 0 is less than a second or two.
-	Oldest time.Duration
-
 	InFlight int
 	Live     uint64 // after the last collection
 	Heap     uint64 // at the last sample, dead objects included

@@ -19,9 +19,8 @@ type traffic struct {
 	// As of the last look.
 	looked   time.Time
 	inFlight int
-	entered  uint32        // modulo 2^32
-	total    uint64        // since the start
-	oldest   time.Duration // least age of the oldest in flight
+	entered  uint32 // modulo 2^32
+	total    uint64 // since the start
 
 	rate float64
 
@@ -52,7 +51,6 @@ func (t *traffic) look(now time.Time) {
 	}
 	t.total += uint64(entered - uint32(t.total))
 	t.looked, t.inFlight, t.entered = now, inFlight, entered
-	t.oldest = t.age(now)
 }
 
 func (t *traffic) silence() time.Duration {
@@ -102,11 +100,9 @@ func (t Ticket) Exit() {
 //	+-----------+-----------+
 //	| entered   | in flight |   entered wraps around; in flight never stays below zero
 //	+-----------+-----------+
-//
-// Requests enter one of two such words at a time, for [counter.age].
 type shard struct {
-	n [2]atomic.Uint64
-	_ [112]byte // two cache lines, because the prefetcher takes pairs
+	n atomic.Uint64
+	_ [120]byte // two cache lines, because the prefetcher takes pairs
 }
 
 const oneEntered = 1<<32 + 1
@@ -116,9 +112,6 @@ type counter struct {
 	shards []shard
 	next   atomic.Uint32
 	pool   sync.Pool
-
-	side   atomic.Uint32 // that requests enter now
-	turned time.Time     // owned by the control goroutine
 
 	watched atomic.Bool // the next request wakes the gate
 	wake    chan struct{}
@@ -133,13 +126,12 @@ func newCounter() *counter {
 
 func (c *counter) enter() Ticket {
 	s := c.pool.Get().(*shard)
-	n := &s.n[c.side.Load()&1]
-	n.Add(oneEntered)
+	s.n.Add(oneEntered)
 	c.pool.Put(s)
 	if c.watched.Load() {
 		c.wakeGate()
 	}
-	return Ticket{n}
+	return Ticket{&s.n}
 }
 
 func (c *counter) wakeGate() {
@@ -164,34 +156,9 @@ func (c *counter) unwatch() {
 // read is not a snapshot. entered is modulo 2^32.
 func (c *counter) read() (inFlight int, entered uint32) {
 	for i := range c.shards {
-		for side := range c.shards[i].n {
-			n := c.shards[i].n[side].Load()
-			inFlight += int(uint32(n))
-			entered += uint32(n >> 32)
-		}
+		n := c.shards[i].n.Load()
+		inFlight += int(uint32(n))
+		entered += uint32(n >> 32)
 	}
 	return inFlight, entered
-}
-
-// age returns the least age of the oldest request, 0 if not known. Each second requests turn to the
-// other words if these are empty. What is left in the old words is older.
-func (c *counter) age(now time.Time) time.Duration {
-	other := 1 - c.side.Load()
-	if c.inFlight(other) > 0 {
-		return now.Sub(c.turned)
-	}
-	if now.Sub(c.turned) >= ageLook {
-		c.side.Store(other)
-		c.turned = now
-	}
-	return 0
-}
-
-const ageLook = time.Second
-
-func (c *counter) inFlight(side uint32) (n int) {
-	for i := range c.shards {
-		n += int(uint32(c.shards[i].n[side].Load()))
-	}
-	return n
 }

@@ -55,7 +55,7 @@ func TestCounterCountsFromAllGoroutines(t *testing.T) {
 func TestCounterSurvivesTheWrapOfEntered(t *testing.T) {
 	c := newCounter()
 	for i := range c.shards {
-		c.shards[i].n[0].Store(math.MaxUint32 << 32)
+		c.shards[i].n.Store(math.MaxUint32 << 32)
 	}
 	before := func() uint32 { _, e := c.read(); return e }()
 	c.enter()

@@ -51,8 +51,6 @@ var figures = []figure.Figure[gcgate.Stats]{
 		figure.Counter, func(s *gcgate.Stats) float64 { return float64(s.Entered) }),
 	figure.One("evenkeel.gate.requests.active", "{request}", "Requests in flight.",
 		figure.UpDown, func(s *gcgate.Stats) float64 { return float64(s.InFlight) }),
-	figure.One("evenkeel.gate.requests.oldest", "s", "How long the oldest request has been in flight, at least.",
-		figure.Gauge, func(s *gcgate.Stats) float64 { return figure.Seconds(s.Oldest) }),
 	figure.Many("evenkeel.gate.requests.overlapped", "{request}",
 		"Requests that overlapped a collection, the gate's or another one.",
 		figure.Counter, func(s *gcgate.Stats, put figure.PutFunc) {

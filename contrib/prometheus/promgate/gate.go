@@ -12,8 +12,6 @@ import (
 var figures = []figure.Figure{
 	figure.Counter("evenkeel_gate_requests_total", "Entered", "Requests that entered."),
 	figure.Gauge("evenkeel_gate_requests_in_flight", "InFlight", "Requests in flight."),
-	figure.Positive("evenkeel_gate_oldest_request_seconds", "Oldest",
-		"How long the oldest request has been in flight, at least."),
 	figure.Counter("evenkeel_gate_straggler_requests_total", "Stragglers",
 		"Requests that entered while the gate was collecting."),
 	figure.Counter("evenkeel_gate_refused_requests_total", "Refused", "Requests that were refused under PolicyShed."),
