@@ -74,10 +74,7 @@ func startObserved(t *testing.T) *observed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rec.Stop(context.Background()) })
-	slow, err := promrecorder.New(rec, promrecorder.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	slow := promrecorder.New(rec)
 	t.Cleanup(slow.Close)
 	watcher, err := aio.New(aio.Options{Logger: quiet})
 	if err != nil {

@@ -78,16 +78,13 @@ func (p *program) check() error {
 }
 
 // prepare fills the window, so that the gate finds the heap as it will be.
-func (p *program) prepare(log *slog.Logger) (err error) {
+func (p *program) prepare(log *slog.Logger) error {
 	p.log = log
 	p.window = window.New(shape, size, p.length)
 	if err := p.record.Start(log); err != nil {
 		return err
 	}
-	if p.slow, err = promrecorder.New(p.record.Recorder, promrecorder.Options{}); err != nil {
-		p.close()
-		return err
-	}
+	p.slow = promrecorder.New(p.record.Recorder)
 	p.registry = prometheus.NewRegistry()
 	p.registry.MustRegister(p.slow, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"evenkeel.dev"
 	"evenkeel.dev/contrib/otel/internal/figure"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/recorder"
@@ -80,6 +79,9 @@ var figures = []figure.Figure[recorder.Stats]{
 		figure.Counter, func(s *recorder.Stats) float64 { return s.Cost.Budget.Seconds() }),
 }
 
+// maxClasses is how many classes of slow requests the metrics tell apart.
+const maxClasses = 64
+
 // A Recorder exports what a recorder finds. [New] makes it. Any goroutine may call its methods.
 type Recorder struct {
 	meter  metric.Meter
@@ -97,14 +99,11 @@ type Recorder struct {
 
 // New returns a Recorder. Set recorder.Options.TraceID to [Recorder.TraceID], and call
 // [Recorder.Attach].
-func New(o Options) (*Recorder, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	r := &Recorder{
-		meter: o.MeterProvider.Meter(scope), tracer: o.TracerProvider.Tracer(scope),
-		classes: classes{max: o.MaxClasses, known: map[string]bool{}},
+func New(o Options) (r *Recorder, err error) {
+	r = &Recorder{
+		meter:   cmp.Or(o.MeterProvider, global.GetMeterProvider()).Meter(scope),
+		tracer:  cmp.Or(o.TracerProvider, global.GetTracerProvider()).Tracer(scope),
+		classes: classes{max: maxClasses, known: map[string]bool{}},
 	}
 	for _, c := range []struct {
 		to               *metric.Float64Counter
@@ -238,27 +237,6 @@ type Options struct {
 	// TracerProvider gets the spans of slow requests. Its processor must not wait, so use a
 	// batching one. Default: nil, the global one.
 	TracerProvider trace.TracerProvider
-
-	// MaxClasses is how many classes of slow requests the metrics tell apart. Later ones share the
-	// class "(others)". Default: 32. Limit: 1,024.
-	MaxClasses int
 }
-
-const (
-	defaultMaxClasses = 32
-	limitMaxClasses   = 1024
-)
 
 const scope = "evenkeel.dev/contrib/otel/otelrecorder"
-
-func (o Options) withDefaults() (Options, error) {
-	o.MeterProvider = cmp.Or(o.MeterProvider, global.GetMeterProvider())
-	o.TracerProvider = cmp.Or(o.TracerProvider, global.GetTracerProvider())
-	o.MaxClasses = cmp.Or(o.MaxClasses, defaultMaxClasses)
-	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
-		reason := "%d is out of range: use 1 to %d, or 0 for %d"
-		return o, evenkeel.NewOptionError("otelrecorder.Options", "MaxClasses", reason, o.MaxClasses, limitMaxClasses,
-			defaultMaxClasses)
-	}
-	return o, nil
-}

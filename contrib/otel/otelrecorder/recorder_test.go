@@ -2,7 +2,6 @@ package otelrecorder
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	api "go.opentelemetry.io/otel/trace"
 
-	"evenkeel.dev"
 	"evenkeel.dev/contrib/otel/internal/figure"
 	"evenkeel.dev/contrib/otel/internal/oteltest"
 	"evenkeel.dev/internal/leaks"
@@ -20,10 +18,10 @@ import (
 )
 
 // newRecorder returns a Recorder that exports to an SDK.
-func newRecorder(t *testing.T, maxClasses int) (*Recorder, *oteltest.SDK) {
+func newRecorder(t *testing.T) (*Recorder, *oteltest.SDK) {
 	t.Helper()
 	sdk := oteltest.New()
-	r, err := New(Options{MeterProvider: sdk.Metrics, TracerProvider: sdk.Traces, MaxClasses: maxClasses})
+	r, err := New(Options{MeterProvider: sdk.Metrics, TracerProvider: sdk.Traces})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +45,8 @@ func TestAllFiguresCount(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	r, sdk := newRecorder(t, 2)
+	r, sdk := newRecorder(t)
+	r.classes.max = 2
 	metricsuite.Requests(t, metricsuite.Exporter{
 		Add: r.add,
 		New: func() float64 { return sdk.Samples(t)["evenkeel.recorder.causes.new{}"] },
@@ -72,7 +71,7 @@ func explained(class, traceID string, at time.Time) recorder.Explained {
 // TestSpan tests that a slow request gets a child of its span, over the same time, with its cause,
 // and metrics with its trace as exemplar.
 func TestSpan(t *testing.T) {
-	r, sdk := newRecorder(t, 0)
+	r, sdk := newRecorder(t)
 	ctx, span := sdk.Traces.Tracer("test").Start(t.Context(), "GET /a")
 	id := r.TraceID(ctx)
 	span.End()
@@ -118,7 +117,7 @@ func TestSpan(t *testing.T) {
 // TestNoSpan tests that requests without a span, or with one that is not sampled, count and get
 // none.
 func TestNoSpan(t *testing.T) {
-	r, sdk := newRecorder(t, 0)
+	r, sdk := newRecorder(t)
 	if id := r.TraceID(t.Context()); id != "" {
 		t.Errorf("without a span the id is %q", id)
 	}
@@ -162,15 +161,6 @@ func TestSpansOfOneTrace(t *testing.T) {
 	}
 	if n := len(s.kept); n != maxSpans {
 		t.Errorf("%d spans are remembered", n)
-	}
-}
-
-func TestOptionsOutOfRange(t *testing.T) {
-	for _, n := range []int{-1, limitMaxClasses + 1} {
-		var bad *evenkeel.OptionError
-		if _, err := New(Options{MaxClasses: n}); !errors.As(err, &bad) || bad.Option != "MaxClasses" {
-			t.Errorf("MaxClasses %d: %v", n, err)
-		}
 	}
 }
 

@@ -1,8 +1,7 @@
 // Package promrecorder exports what a recorder of evenkeel.dev/reqtrace/recorder finds to
 // Prometheus:
 //
-//	slow, err := promrecorder.New(rec, promrecorder.Options{})
-//	registry.MustRegister(slow)
+//	registry.MustRegister(promrecorder.New(rec))
 //	o := promhttp.HandlerOpts{EnableOpenMetrics: true}
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, o))
 //
@@ -11,7 +10,7 @@
 //
 // # Cardinality
 //
-// There are 16 causes, and [Options].MaxClasses classes. Later classes share the class "(others)".
+// There are 16 causes, and 64 classes. Later classes share the class "(others)".
 //
 // # Exemplars
 //

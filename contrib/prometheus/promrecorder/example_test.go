@@ -26,11 +26,7 @@ func Example() {
 		return
 	}
 	registry := prometheus.NewRegistry()
-	slow, err := promrecorder.New(rec, promrecorder.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	slow := promrecorder.New(rec)
 	defer slow.Close()
 	registry.MustRegister(slow)
 

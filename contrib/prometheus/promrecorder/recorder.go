@@ -1,14 +1,12 @@
 package promrecorder
 
 import (
-	"cmp"
 	"strings"
 	"sync"
 	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
 
-	"evenkeel.dev"
 	"evenkeel.dev/contrib/prometheus/internal/figure"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/recorder"
@@ -49,6 +47,9 @@ var (
 		"New causes, at most five per hour. None in the first hour that a service is watched.")
 )
 
+// maxClasses is how many classes of slow requests have samples of their own, two for each cause.
+const maxClasses = 64
+
 // A Collector is a prometheus.Collector of a recorder. [New] makes it. Any goroutine may call its
 // methods.
 type Collector struct {
@@ -74,26 +75,19 @@ type losses struct {
 // New returns a collector of [recorder.Stats], which each scrape reads once, and of the requests
 // that r explains from now on. It works on after r has stopped. [Collector.Close] ends its
 // subscription.
-func New(r *recorder.Recorder, o Options) (*Collector, error) {
-	c, err := newCollector(r.Stats, o)
-	if err != nil {
-		return nil, err
-	}
+func New(r *recorder.Recorder) *Collector {
+	c := newCollector(r.Stats)
 	c.cancel = r.Subscribe(c.add)
-	return c, nil
+	return c
 }
 
-func newCollector(stats func() recorder.Stats, o Options) (*Collector, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	c := &Collector{classes: &classes{max: o.MaxClasses, known: map[string]bool{}}, slow: map[labels]*losses{}}
+func newCollector(stats func() recorder.Stats) *Collector {
+	c := &Collector{classes: &classes{max: maxClasses, known: map[string]bool{}}, slow: map[labels]*losses{}}
 	c.figures = figure.Collector[recorder.Stats]{
 		Stats: stats, Figures: figures, Put: c.put,
 		Others: []*prom.Desc{failedDesc, costDesc, explainedDesc, lostDesc, newDesc},
 	}
-	return c, nil
+	return c
 }
 
 // Close ends the subscription to the recorder. The counts stay.
@@ -186,26 +180,4 @@ func withExemplar(m prom.Metric, q *recorder.Explained, value time.Duration) pro
 		return m
 	}
 	return with
-}
-
-// Options configure [New]. The zero value works.
-type Options struct {
-	// MaxClasses is how many classes of slow requests have samples of their own, two for each
-	// cause. Later ones share the class "(others)". Default: 32. Limit: 1,024.
-	MaxClasses int
-}
-
-const (
-	defaultMaxClasses = 32
-	limitMaxClasses   = 1024
-)
-
-func (o Options) withDefaults() (Options, error) {
-	o.MaxClasses = cmp.Or(o.MaxClasses, defaultMaxClasses)
-	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
-		reason := "%d is out of range: use 1 to %d, or 0 for %d"
-		return o, evenkeel.NewOptionError("promrecorder.Options", "MaxClasses", reason, o.MaxClasses, limitMaxClasses,
-			defaultMaxClasses)
-	}
-	return o, nil
 }

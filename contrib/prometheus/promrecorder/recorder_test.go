@@ -1,41 +1,31 @@
 package promrecorder
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"evenkeel.dev"
 	"evenkeel.dev/contrib/prometheus/internal/promtest"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/metricsuite"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-func collectorOf(t *testing.T, stats *recorder.Stats, o Options) *Collector {
-	t.Helper()
-	c, err := newCollector(func() recorder.Stats { return *stats }, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestDocHasAllNames(t *testing.T) {
-	metricsuite.Documented(t, promtest.Names(collectorOf(t, nil, Options{})))
+	metricsuite.Documented(t, promtest.Names(newCollector(nil)))
 }
 
 func TestAllFiguresCount(t *testing.T) {
 	var stats recorder.Stats
-	c := collectorOf(t, &stats, Options{})
+	c := newCollector(func() recorder.Stats { return stats })
 	metricsuite.EachField(t, &stats, func() metricsuite.Samples { return promtest.Samples(t, c) })
 }
 
 func TestRequests(t *testing.T) {
-	c := collectorOf(t, &recorder.Stats{}, Options{MaxClasses: 2})
+	c := newCollector(func() recorder.Stats { return recorder.Stats{} })
+	c.classes.max = 2
 	metricsuite.Requests(t, metricsuite.Exporter{
 		Add: c.add,
 		New: func() float64 { return promtest.Samples(t, c)["evenkeel_recorder_new_causes_total"] },
@@ -50,7 +40,7 @@ func TestRequests(t *testing.T) {
 
 // TestExemplars tests that the last request of a cause and class is the exemplar.
 func TestExemplars(t *testing.T) {
-	c := collectorOf(t, &recorder.Stats{}, Options{})
+	c := newCollector(func() recorder.Stats { return recorder.Stats{} })
 	c.add(metricsuite.Slow("GET /a", 300, 250*time.Millisecond))
 	c.add(metricsuite.Slow("GET /a", 200, 200*time.Millisecond)) // out of order
 	without := metricsuite.Slow("GET /b", 100, time.Second)
@@ -67,15 +57,6 @@ func TestExemplars(t *testing.T) {
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("no line %s in\n%s", line, text)
-		}
-	}
-}
-
-func TestOptionsOutOfRange(t *testing.T) {
-	for _, n := range []int{-1, limitMaxClasses + 1} {
-		var bad *evenkeel.OptionError
-		if _, err := New(nil, Options{MaxClasses: n}); !errors.As(err, &bad) || bad.Option != "MaxClasses" {
-			t.Errorf("MaxClasses %d: %v", n, err)
 		}
 	}
 }
