@@ -28,7 +28,7 @@ measure() {
     -label "$label" -o "$out/$file" -pprof off "http://127.0.0.1:$LISTEN_PORT/push" >"$dir/load.log"
   for port in "$A_PORT" "$B_PORT"; do
     echo "$label, the replica at port $port: $(page "$port" '/debug/gate?json' |
-      grep -oE '"(Entered|Overlapped|OverlappedOther)": ?[0-9]+' | tr -d '"' | paste -sd' ')"
+      grep -oE '"(Entered|Overlapped|OverlappedOther)": ?[0-9]+' | tr -d '" ' | paste -sd' ')"
   done
   stop
   for name in a b; do
