@@ -27,7 +27,7 @@ measure() {
   GOMAXPROCS='' load -quiet -rate "${RATE:-1000}" -warmup "${WARMUP:-12s}" -z "${LENGTH:-20s}" \
     -label "$label" -o "$out/$file" -pprof off "http://127.0.0.1:$LISTEN_PORT/push" >"$dir/load.log"
   for port in "$A_PORT" "$B_PORT"; do
-    echo "$label, the replica at port $port: $(page "$port" '/debug/gate?json' |
+    echo "$label, the replica at port $port: $(page "$port" '/debug/gate' |
       grep -oE '"(Entered|Overlapped|OverlappedOther)": ?[0-9]+' | tr -d '" ' | paste -sd' ')"
   done
   stop
