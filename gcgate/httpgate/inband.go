@@ -5,27 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/internal/inband"
-	"evenkeel.dev/gcgate/internal/polled"
 )
 
 // InBand is a [gcgate.Signal] to clients without a balancer. While this process is drained, each
 // answer carries the header Gcgate-Drain with the milliseconds until it is back. A
 // [client.Transport] then sends its requests elsewhere.
 //
-// Use one *InBand with one gate, in [gcgate.Options].Signals, where [Wrap] and [New] find it. Do
-// not change the fields after [gcgate.Start].
+// Use one *InBand with one gate, in [gcgate.Options].Signals, where [Wrap] and [New] find it.
 type InBand struct {
-	// Allow are the clients that get the header, and those of this host's loopback, by the
-	// connection's address. Default: none, which allows all.
-	Allow []netip.Prefix
-
 	quietFor  time.Duration               // for tests; 0: inBandQuiet
 	gate      atomic.Pointer[gcgate.Gate] // nil before Attach
 	until     atomic.Int64                // in ns of clock; 0: not announcing
@@ -132,8 +125,8 @@ func (b *InBand) Ready(ctx context.Context) error {
 
 var errUnattached = errors.New("httpgate: InBand: no gate: name it in gcgate.Options.Signals")
 
-func (b *InBand) announce(remoteAddr string) time.Duration {
-	d := b.remaining(remoteAddr)
+func (b *InBand) announce() time.Duration {
+	d := b.remaining()
 	if d > 0 && !b.announced.Load() {
 		b.announced.Store(true)
 	}
@@ -141,23 +134,18 @@ func (b *InBand) announce(remoteAddr string) time.Duration {
 }
 
 // answer is announce for a probe, which sees the end.
-func (b *InBand) answer(remoteAddr string) time.Duration {
-	d := b.announce(remoteAddr)
+func (b *InBand) answer() time.Duration {
+	d := b.announce()
 	if d == 0 {
 		b.seen.Store(true)
 	}
 	return d
 }
 
-func (b *InBand) remaining(remoteAddr string) time.Duration {
+func (b *InBand) remaining() time.Duration {
 	until := b.until.Load()
 	if until == 0 {
 		return 0
-	}
-	if len(b.Allow) > 0 {
-		if _, ok := polled.Allowed("tcp", remoteAddr, b.Allow); !ok {
-			return 0
-		}
 	}
 	return max(time.Duration(until-clock()), 1)
 }

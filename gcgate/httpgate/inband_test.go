@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,19 +150,3 @@ func TestInBandForgets(t *testing.T) {
 
 func ask(m *handler)   { serve(m, get()) }
 func probe(m *handler) { serve(m, get(inband.HeaderProbe, "1")) }
-
-func TestInBandAllow(t *testing.T) {
-	b, m := newInBand(t, time.Millisecond)
-	b.Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-	drain(t, b, time.Minute)
-	for addr, want := range map[string]bool{
-		"127.0.0.1:1": true, "10.1.2.3:1": true, "192.0.2.1:1": false, "@": false,
-	} {
-		for _, r := range []*http.Request{get(), get(inband.HeaderProbe, "1")} {
-			r.RemoteAddr = addr
-			if got := serve(m, r).Header.Get(inband.HeaderDrain) != ""; got != want {
-				t.Errorf("%s, probe %q: got the header: %v, want %v", addr, r.Header.Get(inband.HeaderProbe), got, want)
-			}
-		}
-	}
-}

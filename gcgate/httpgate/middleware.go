@@ -80,7 +80,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case inband.IsOne(r.Header, inband.HeaderProbe):
-		m.answerProbe(w, r)
+		m.answerProbe(w)
 	case m.stream(r):
 		h.next.ServeHTTP(w, r)
 	case m.gate.Refusing():
@@ -89,7 +89,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t := m.gate.Enter()
 		defer t.Exit()
 		if m.inBand != nil {
-			if d := m.inBand.announce(r.RemoteAddr); d > 0 {
+			if d := m.inBand.announce(); d > 0 {
 				w.Header().Set(inband.HeaderDrain, inband.FormatMillis(d))
 			}
 		}
@@ -97,10 +97,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (m *Middleware) answerProbe(w http.ResponseWriter, r *http.Request) {
+func (m *Middleware) answerProbe(w http.ResponseWriter) {
 	var d time.Duration
 	if m.inBand != nil {
-		d = m.inBand.answer(r.RemoteAddr)
+		d = m.inBand.answer()
 	}
 	if d == 0 && m.gate.Refusing() {
 		d = max(m.gate.Remaining(), 1)
