@@ -74,7 +74,7 @@ golden:
 	go test ./gctrace ./reqtrace ./internal/golden ./internal/verdict ./cmd/evenkeel/internal/compare ./cmd/evenkeel/internal/page ./cmd/evenkeel/internal/exchange ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
 	go test -trimpath ./cmd/evenkeel ./cmd/evenkeel/internal/explain ./cmd/evenkeel/internal/gclog ./cmd/evenkeel/internal/observe -update
 	tools/api -write
-	cd tools && go run ./release licences >../docs/reference/licences.md
+	tools/licences >docs/reference/licences.md
 
 # What a tag would publish, tried before it is: see tools/release.
 VERSION ?= v0.1.0
@@ -82,7 +82,7 @@ VERSION ?= v0.1.0
 release-check:
 	go test ./internal/tidy
 	tools/api
-	cd tools && go run ./release -version $(VERSION) check
+	tools/release $(VERSION)
 
 # A checkout of the tag gives the command its version. The same commit and Go give the same bytes.
 SYSTEMS = linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64.exe windows-arm64.exe

@@ -14,7 +14,7 @@ tool (
 	gotest.tools/gotestsum
 )
 
-require golang.org/x/mod v0.42.0
+require golang.org/x/mod v0.42.0 // indirect
 
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect
