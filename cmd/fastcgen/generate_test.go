@@ -375,9 +375,6 @@ func source(d *declfile.File) string {
 		}
 		fmt.Fprintf(&b, "type %s C.%s\n", t.Name, t.CName)
 	}
-	for _, c := range d.Consts {
-		b.WriteString("\n" + c.Text + "\n")
-	}
 	for _, f := range d.Funcs {
 		b.WriteString("\n")
 		lines(f.Doc)

@@ -50,12 +50,17 @@ var refusals = []struct{ src, want, from, to string }{
 		`8:8: imports "unsafe"; leave it out: a declaration file imports only "C"`, "import \"unsafe\"\n\n", "",
 	},
 	{
-		"var x int\n", "8:1: a variable in a declaration file; move it to an ordinary file of the package",
 		"var x int\n",
-		"",
+		"8:1: a var in a declaration file; move it to an ordinary file of the package, which may import C",
+		"var x int\n", "",
+	},
+	{
+		"const x = C.X\n",
+		"8:1: a const in a declaration file; move it to an ordinary file of the package, which may import C",
+		"const x = C.X\n", "",
 	},
 
-	// Types and constants.
+	// Types.
 	{"type T struct{}\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go " +
 		"types belong in an ordinary file of the package", "struct{}", "C.struct_t"},
 	{
@@ -82,11 +87,11 @@ var refusals = []struct{ src, want, from, to string }{
 	{"type unsafe C.t\n", "8:6: unsafe hides what the generated code uses by that name; rename it", "unsafe", "Unsafe"},
 	{"type F C.t\n\n//fastc:call f()\nfunc F()\n", "11:6: F is declared at line 8 too; rename one", "type F", "type T"},
 	{
-		"const FSite = 1\n\n//fastc:call f()\n//fastc:budget\nfunc F()\n",
-		"12:6: FSite is declared at line 8 too; rename one", "const FSite", "const Site",
+		"type FSite C.t\n\n//fastc:call f()\n//fastc:budget\nfunc F()\n",
+		"12:6: FSite is declared at line 8 too; rename one", "type FSite", "type Site",
 	},
-	{"//fastc:slow\nconst c = 1\n", "8:1: a directive that belongs to no function or type; put it in the comment " +
-		"right above one", "//fastc:slow\nconst c = 1", "const c = 1\n\n//fastc:slow\n//fastc:call f()\nfunc F()"},
+	{"//fastc:slow\n\n//fastc:call f()\nfunc F()\n", "8:1: a directive that belongs to no function or type; put it " +
+		"in the comment right above one", "slow\n\n", "slow\n"},
 
 	// Directives.
 	{

@@ -88,27 +88,14 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 	return pkg, nil
 }
 
-// Declared returns the names that the package's files declare, and what stands behind its types.
-func (pkg *Package) Declared() (names map[string]token.Position, typeOf map[string]ast.Expr) {
-	names, typeOf = map[string]token.Position{}, map[string]ast.Expr{}
+// Declared returns the names that the package's files declare.
+func (pkg *Package) Declared() map[string]token.Position {
+	names := map[string]token.Position{}
 	scope := pkg.TypeCheck(nil, func(error) {}).Scope()
 	for _, name := range scope.Names() {
-		object := scope.Lookup(name)
-		names[name] = pkg.Fset.Position(object.Pos())
-		if _, isType := object.(*types.TypeName); !isType || isGeneric(object.Type()) {
-			continue
-		}
-		text := types.TypeString(object.Type().Underlying(), func(*types.Package) string { return "" })
-		if e, err := parser.ParseExpr(text); err == nil {
-			typeOf[name] = e
-		}
+		names[name] = pkg.Fset.Position(scope.Lookup(name).Pos())
 	}
-	return names, typeOf
-}
-
-func isGeneric(t types.Type) bool {
-	named, ok := t.(*types.Named)
-	return ok && named.TypeParams().Len() > 0
+	return names
 }
 
 // TypeCheck type-checks the package's files and more, without other packages and without C.
@@ -133,7 +120,7 @@ func (emptyImporter) Import(path string) (*types.Package, error) {
 // Clashes finds names that the generated file and another file both declare.
 func (pkg *Package) Clashes(d *declfile.File) declfile.Problems {
 	var bad declfile.Problems
-	names, _ := pkg.Declared()
+	names := pkg.Declared()
 	for _, n := range d.Declared() {
 		if at, ok := names[n.Text]; ok {
 			bad.Add(n.At, fmt.Sprintf("%s is declared in %s too", n.Text, at), "rename one")

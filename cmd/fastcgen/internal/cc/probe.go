@@ -50,9 +50,6 @@ func probes(d *declfile.File) []probe {
 		add("type", "%[2]s *%[1]s;", declfile.Name{Text: t.CText(), At: t.At}, "C does not know the type %s",
 			"include the header that declares it")
 	}
-	for _, c := range d.Consts {
-		constant(c.Uses)
-	}
 	for _, f := range d.Funcs {
 		add("func", "__typeof__(%[2]s) *%[1]s;", declfile.Name{Text: f.Call.CName, At: f.Call.At},
 			"C does not know the function %s",

@@ -34,22 +34,7 @@ type File struct {
 	Preamble   string // the comment above import "C", with its #cgo lines
 	PreambleAt token.Position
 	Types      []*Type
-	Consts     []Const
 	Funcs      []*Func
-}
-
-type Const struct {
-	Text  string
-	At    token.Position
-	names []Name
-	Uses  []Name
-	Typed []TypedConst
-}
-
-// TypedConst is a constant of C that a const declaration gives a type.
-type TypedConst struct {
-	GoType string
-	Name
 }
 
 type Name struct {
@@ -197,13 +182,6 @@ func (d *File) Declared() []Name {
 	var names []Name
 	for _, t := range d.Types {
 		names = append(names, Name{t.Name, t.At})
-	}
-	for _, c := range d.Consts {
-		for _, n := range c.names {
-			if n.Text != "_" {
-				names = append(names, n)
-			}
-		}
 	}
 	for _, f := range d.Funcs {
 		names = append(names, Name{f.Name, f.At})

@@ -1,6 +1,7 @@
 package declfile
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
@@ -17,13 +18,13 @@ import (
 // stays in part, so that its name is known to the rest. Either a declaration reads a directive, or
 // strays refuses it.
 func Parse(path string, src []byte) (*File, error) {
-	p := &fileParser{fset: token.NewFileSet(), src: string(src), d: &File{Path: path}, done: map[*ast.Comment]bool{}}
+	p := &fileParser{fset: token.NewFileSet(), d: &File{Path: path}, done: map[*ast.Comment]bool{}}
 	file, err := parser.ParseFile(p.fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, Syntax(err)
 	}
 	p.file = file
-	if isOrdinary(file) && !strings.HasPrefix(p.src, Header) {
+	if isOrdinary(file) && !bytes.HasPrefix(src, []byte(Header)) {
 		p.refuse(file.Package, "this is an ordinary cgo file", "fastcgen -init "+path+" writes its declarations")
 		return nil, p.bad
 	}
@@ -128,10 +129,9 @@ func (p *fileParser) imports() {
 
 func (p *fileParser) general(g *ast.GenDecl) {
 	switch g.Tok {
-	case token.VAR:
-		p.refuse(g.Pos(), "a variable in a declaration file", "move it to an ordinary file of the package")
-	case token.CONST:
-		p.constants(g)
+	case token.VAR, token.CONST:
+		p.refuse(g.Pos(), "a "+g.Tok.String()+" in a declaration file",
+			"move it to an ordinary file of the package, which may import C")
 	case token.TYPE:
 		for _, spec := range g.Specs {
 			s := spec.(*ast.TypeSpec)
@@ -174,35 +174,10 @@ func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 	p.d.Types = append(p.d.Types, t)
 }
 
-func (p *fileParser) constants(g *ast.GenDecl) {
-	c := Const{}
-	for _, spec := range g.Specs {
-		s := spec.(*ast.ValueSpec)
-		for _, n := range s.Names {
-			c.names = append(c.names, Name{n.Name, p.at(n.Pos())})
-		}
-		for _, v := range s.Values {
-			if t, ok := s.Type.(*ast.Ident); ok {
-				if n := constantsOfC(v, p.at); len(n) == 1 && "C."+n[0].Text == ExprText(v) {
-					c.Typed = append(c.Typed, TypedConst{t.Name, n[0]})
-				}
-			}
-			c.Uses = append(c.Uses, constantsOfC(v, p.at)...)
-		}
-	}
-	start, end := g.Pos(), g.End()
-	if g.Doc != nil {
-		start = g.Doc.Pos()
-	}
-	c.At = p.at(start)
-	c.Text = strings.ReplaceAll(p.src[p.at(start).Offset:p.at(end).Offset], "\r", "")
-	p.d.Consts = append(p.d.Consts, c)
-}
-
 func (p *fileParser) clashes() {
 	seen := map[string]token.Position{}
 	for _, n := range p.d.Declared() {
-		if first, ok := seen[n.Text]; ok && n.Text != "_" {
+		if first, ok := seen[n.Text]; ok {
 			p.bad.Add(n.At, n.Text+" is declared at line "+strconv.Itoa(first.Line)+" too", "rename one")
 		}
 		seen[n.Text] = n.At
@@ -218,7 +193,6 @@ func (p *fileParser) clashes() {
 type fileParser struct {
 	fset *token.FileSet
 	file *ast.File
-	src  string
 	d    *File
 	bad  Problems
 	done map[*ast.Comment]bool

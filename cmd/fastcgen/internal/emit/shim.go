@@ -33,9 +33,6 @@ func (g *File) c(marks bool) string {
 	if slices.ContainsFunc(g.Match.Plans, func(p *match.Plan) bool { return len(p.Outs) > 0 }) {
 		b.WriteString(OverflowIsError)
 	}
-	if marks {
-		g.constants(b, mark)
-	}
 	for _, p := range g.Match.Plans {
 		b.WriteString("\n")
 		g.cFunction(b, p, mark)
@@ -105,29 +102,6 @@ func cCall(b *strings.Builder, p *match.Plan, call string) {
 		}
 	case !looksAtResult(p):
 		fmt.Fprintf(b, "\t%s;\n", call)
-	}
-}
-
-func wider(n declfile.Number) string {
-	if n == (declfile.Number{Class: declfile.Signed, Size: 8}) {
-		return "uint64"
-	}
-	return "int64"
-}
-
-func (g *File) constants(b *strings.Builder, mark func(int)) {
-	for _, c := range g.Decl.Consts {
-		for _, t := range c.Typed {
-			n, ok := g.Match.Resolve(&declfile.GoType{Name: t.GoType})
-			if !ok || n.Kind != declfile.GoNumber || n.Num.Class == declfile.Float {
-				continue
-			}
-			mark(t.At.Line)
-			fmt.Fprintf(b, "_Static_assert(__builtin_choose_expr(__builtin_constant_p(%[1]s), (%[2]s)(%[1]s) == "+
-				"(%[1]s), 1), %[3]q);\n",
-				t.Text, n.Num.CName(),
-				match.SaidByUs+"C."+t.Text+" does not fit "+t.GoType+"; give the constant the type "+wider(n.Num))
-		}
 	}
 }
 

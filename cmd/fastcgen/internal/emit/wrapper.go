@@ -32,9 +32,6 @@ import (
 func (g *File) Text() ([]byte, error) {
 	body := &strings.Builder{}
 	g.GoTypes(body)
-	for _, c := range g.Decl.Consts {
-		body.WriteString("\n" + c.Text + "\n")
-	}
 	for _, p := range g.Match.Plans {
 		g.wrapper(body, p)
 	}

@@ -76,8 +76,7 @@ func checked(ctx context.Context, tc *cc.Toolchain, d *declfile.File, pkg *cc.Pa
 	if err != nil {
 		return nil, err
 	}
-	_, foreign := pkg.Declared()
-	m, bad := match.Match(facts, d, foreign)
+	m, bad := match.Match(facts, d)
 	if m == nil {
 		return nil, bad.Err()
 	}
@@ -98,9 +97,6 @@ func conditions(g *emit.File, pkg *cc.Package) declfile.Problems {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "package %s\n\nimport (\n\"C\"\n\"runtime/cgo\"\n\"unsafe\"\n)\n", g.Decl.Pkg)
 	g.GoTypes(b)
-	for _, c := range g.Decl.Consts {
-		fmt.Fprintf(b, "/*line %s:%d:%d*/%s\n", filepath.Base(g.Decl.Path), c.At.Line, c.At.Column, c.Text)
-	}
 	for _, f := range g.Decl.Funcs {
 		for _, c := range f.Conditions() {
 			fmt.Fprintf(b, "func _(%s) { _ = bool(/*line %s:%d:%d*/%s) }\n", declfile.GoParams(f),

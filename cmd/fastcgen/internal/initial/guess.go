@@ -66,8 +66,7 @@ func newGuesser(facts *cc.Facts, info *types.Info, pkg *cc.Package, list []*gues
 		facts: facts, info: info, list: list, functions: map[string]bool{}, taken: map[string]bool{},
 		owned: map[*dwarf.StructType]bool{}, types: map[structType]*declfile.Type{},
 	}
-	declared, _ := pkg.Declared()
-	for name := range declared {
+	for name := range pkg.Declared() {
 		g.taken[name] = true
 	}
 	return g

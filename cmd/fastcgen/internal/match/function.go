@@ -19,7 +19,7 @@ func (m *matcher) argument(i int, a declfile.Arg, c dwarf.Type) {
 		m.outParam(i, a, c)
 	case declfile.ArgParam:
 		q := m.f.Param(a.Text)
-		g, ok := m.resolve(q.Typ, 0)
+		g, ok := m.resolve(q.Typ)
 		if !ok {
 			m.bad.Add(q.At, "the type "+g.String()+" is not known, or cannot be passed to C", m.suggest(c))
 			return
@@ -95,11 +95,7 @@ func (m *matcher) pointerParameter(
 				"declare it []byte, with //fastc:require len(%[1]s) > 0 && %[1]s[len(%[1]s)-1] == 0", q.Name)
 		}
 		m.p.Strings = append(m.p.Strings, q.Name)
-		value := q.Name
-		if g.Name != "string" {
-			value = "string(" + value + ")"
-		}
-		m.address(field, "unsafe.StringData("+value+")", "")
+		m.address(field, "unsafe.StringData("+q.Name+")", "")
 		return "", ""
 	}
 	if bad, do := m.element(g); bad != "" {

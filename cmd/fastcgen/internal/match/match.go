@@ -21,7 +21,6 @@ package match
 import (
 	"debug/dwarf"
 	"fmt"
-	"go/ast"
 	"slices"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
@@ -33,17 +32,15 @@ type Result struct {
 	Types   []*declfile.GoType
 	Mirrors []*Mirror
 	Plans   []*Plan
-	names   *resolver
 }
 
-// Match compares the declarations with C. foreign has the types of the package's other files. The
-// result is nil if nothing is left to go on with.
-func Match(facts *cc.Facts, d *declfile.File, foreign map[string]ast.Expr) (*Result, declfile.Problems) {
-	r, mirrors := newResolver(facts, d, foreign)
+// Match compares the declarations with C. The result is nil if nothing is left to go on with.
+func Match(facts *cc.Facts, d *declfile.File) (*Result, declfile.Problems) {
+	r, mirrors := newResolver(facts, d)
 	if len(r.bad) > 0 {
 		return nil, r.bad
 	}
-	m := &Result{Types: r.order, Mirrors: mirrors, names: r}
+	m := &Result{Types: r.order, Mirrors: mirrors}
 	for _, f := range d.Funcs {
 		if p := r.match(f); p != nil {
 			m.Plans = append(m.Plans, p)
@@ -55,11 +52,6 @@ func Match(facts *cc.Facts, d *declfile.File, foreign map[string]ast.Expr) (*Res
 	r.unused(d)
 	r.floats(d)
 	return m, r.bad
-}
-
-// Resolve returns the type behind a name of the declaration file. ok is false for an unknown name.
-func (m *Result) Resolve(t *declfile.GoType) (res *declfile.GoType, ok bool) {
-	return m.names.resolve(t, 0)
 }
 
 // unused refuses opaque types that no function uses, because C makes up a struct for a misspelt
@@ -79,28 +71,23 @@ func (r *resolver) unused(d *declfile.File) {
 	}
 }
 
-// floats finds floating-point constants of C in Go code, because cgo rounds them to six decimals.
+// floats finds floating-point constants of C in conditions, because cgo rounds them to six decimals.
 func (r *resolver) floats(d *declfile.File) {
-	var uses []declfile.Name
-	for _, c := range d.Consts {
-		uses = append(uses, c.Uses...)
-	}
 	for _, f := range d.Funcs {
 		for _, c := range f.Conditions() {
-			uses = append(uses, c.Uses...)
-		}
-	}
-	for _, n := range uses {
-		if k, ok := r.facts.Number(r.facts.Consts[n.Text]); ok && k.Class == declfile.Float {
-			r.bad.Add(n.At, "C."+n.Text+" is a floating-point constant, of which cgo keeps six decimals",
-				"write the number; as an argument in //fastc:call it is exact")
+			for _, n := range c.Uses {
+				if k, ok := r.facts.Number(r.facts.Consts[n.Text]); ok && k.Class == declfile.Float {
+					r.bad.Add(n.At, "C."+n.Text+" is a floating-point constant, of which cgo keeps six decimals",
+						"write the number; as an argument in //fastc:call it is exact")
+				}
+			}
 		}
 	}
 }
 
 // newResolver lays out the mirrors last, because one may hold a type that is declared later.
-func newResolver(facts *cc.Facts, d *declfile.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
-	r := &resolver{facts: facts, declared: map[string]*declfile.GoType{}, foreign: foreign}
+func newResolver(facts *cc.Facts, d *declfile.File) (*resolver, []*Mirror) {
+	r := &resolver{facts: facts, declared: map[string]*declfile.GoType{}}
 	var mirrors []*Mirror
 	for _, t := range d.Types {
 		r.declare(t)

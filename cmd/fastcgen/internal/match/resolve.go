@@ -3,7 +3,6 @@ package match
 import (
 	"debug/dwarf"
 	"fmt"
-	"go/ast"
 	"math"
 	"math/big"
 	"slices"
@@ -18,7 +17,6 @@ type resolver struct {
 	facts    *cc.Facts
 	declared map[string]*declfile.GoType
 	order    []*declfile.GoType
-	foreign  map[string]ast.Expr
 	trying   bool // a struct within another one needs no declaration
 	bad      declfile.Problems
 }
@@ -27,15 +25,12 @@ func (r *resolver) cType(t *declfile.Type) dwarf.Type { return cc.Bare(r.facts.T
 
 var basic = map[string]declfile.GoKind{"bool": declfile.GoBool, "string": declfile.GoString, "error": declfile.GoError}
 
-const maxDepth = 16
-
-// resolve replaces the names in a type. ok is false if one is unknown. maxDepth bounds the circles
-// of Go files that do not compile.
-func (r *resolver) resolve(t *declfile.GoType, depth int) (res *declfile.GoType, ok bool) {
+// resolve replaces the names in a type. ok is false if one is unknown.
+func (r *resolver) resolve(t *declfile.GoType) (res *declfile.GoType, ok bool) {
 	if t.Kind != declfile.GoNamed {
 		c := *t
 		if t.Elem != nil {
-			if c.Elem, ok = r.resolve(t.Elem, depth); !ok {
+			if c.Elem, ok = r.resolve(t.Elem); !ok {
 				return c.Elem, false
 			}
 		}
@@ -43,19 +38,6 @@ func (r *resolver) resolve(t *declfile.GoType, depth int) (res *declfile.GoType,
 	}
 	if g := r.declared[t.Name]; g != nil {
 		return g, true
-	}
-	if e, found := r.foreign[t.Name]; found && depth < maxDepth {
-		under, _, what, _ := declfile.ParseType(e)
-		if what != "" {
-			return t, false
-		}
-		under, ok = r.resolve(under, depth+1)
-		if !ok {
-			return t, false
-		}
-		c := *under
-		c.Name = t.Name
-		return &c, true
 	}
 	if n, found := declfile.Numbers[t.Name]; found {
 		return &declfile.GoType{Kind: declfile.GoNumber, Name: t.Name, Num: n}, true
@@ -240,7 +222,7 @@ func floatText(text string, n cc.Number) (s string, ok bool) {
 }
 
 func (m *matcher) length(i int, a declfile.Arg, c dwarf.Type, field string) {
-	g, ok := m.resolve(m.f.Param(a.Text).Typ, 0)
+	g, ok := m.resolve(m.f.Param(a.Text).Typ)
 	pointed := ok && g.Kind == declfile.GoPointer && g.Elem.Kind == declfile.GoArray
 	if !ok || g.Kind != declfile.GoSlice && g.Kind != declfile.GoArray && !pointed &&
 		(g.Kind != declfile.GoString || a.Kind == declfile.ArgCap) {

@@ -17,7 +17,7 @@ func (m *matcher) outParam(i int, a declfile.Arg, c dwarf.Type) {
 		return
 	}
 	m.p.Outs[a.Text] = ""
-	g, ok := m.resolve(q.Typ, 0)
+	g, ok := m.resolve(q.Typ)
 	if !ok {
 		do := "pass a parameter, not a result"
 		if cc.Pointer(c) != nil {
@@ -152,7 +152,7 @@ func (m *matcher) direct(r *declfile.Param, c dwarf.Type) string {
 		m.bad.Add(r.At, cName+" returns nothing, and "+m.f.Name+" a result", "leave the result out")
 		return ""
 	}
-	g, ok := m.resolve(r.Typ, 0)
+	g, ok := m.resolve(r.Typ)
 	if !ok {
 		m.bad.Add(r.At, "the type "+g.String()+" is not known, or cannot come from C", m.suggestResult(c))
 		return ""
@@ -202,11 +202,7 @@ func (m *matcher) text(r *declfile.Param, g *declfile.GoType, ptr *dwarf.PtrType
 	m.numberSize(ptr.Type)
 	m.p.Fields = append(m.p.Fields, "const void *ret", "size_t ret_len")
 	m.p.RetField, m.p.Copied = true, true
-	value := fmt.Sprintf("string(unsafe.Slice((*byte)(%[1]s.ret), int(%[1]s.ret_len)))", m.p.Frame)
-	if g.Name != "string" {
-		value = g.Name + value[len("string"):]
-	}
-	return value
+	return fmt.Sprintf("string(unsafe.Slice((*byte)(%[1]s.ret), int(%[1]s.ret_len)))", m.p.Frame)
 }
 
 func (r *resolver) suggest(c dwarf.Type) string {

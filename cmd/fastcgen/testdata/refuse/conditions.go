@@ -7,13 +7,9 @@ import "C"
 
 type Opaque C.struct_r_hiden
 
-const Wrong int32 = "text"
-
-// Pi is C's.
-const Pi = C.R_PI
-
 //fastc:call r_i32(a)
 //fastc:require b > 0
+//fastc:require 3 < C.R_PI
 //fastc:slow a
 func Unknown(a int32) int32
 

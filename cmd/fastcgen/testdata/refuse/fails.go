@@ -37,5 +37,3 @@ func Packed() Evenly
 
 //fastc:call r_f64(1e-400)
 func Tiny() float64
-
-const Limit uint8 = C.R_WIDE

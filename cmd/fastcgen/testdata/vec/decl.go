@@ -14,15 +14,6 @@ import "C"
 // Mode says how.
 type Mode C.enum_v_mode
 
-// The modes.
-const (
-	Careful Mode = C.V_SLOW
-	Fast    Mode = C.V_FAST
-)
-
-// Limit is C's.
-const Limit = C.V_LIMIT
-
 type Sign C.enum_v_sign
 
 // Point is a place in the plane.
@@ -92,7 +83,7 @@ func Upper(c byte) byte
 func Count(s string, c int8) uint
 
 //fastc:call v_count(s, len(s), c)
-func CountText(s Text, c byte) uint64
+func CountText(s string, c byte) uint64
 
 //fastc:call v_trace(m)
 func Trace(m *[2][2]float64) float64
@@ -109,7 +100,7 @@ func Bytes(p []byte) uint32
 func ByteSum(p []byte) (n uint32, err error)
 
 //fastc:call v_scale(x, len(x), by)
-func Scale(x Row, by float32)
+func Scale(x []float32, by float32)
 
 //fastc:call v_incr(x)
 func Incr(x *int64)
@@ -200,7 +191,7 @@ func Name(m Mode) string
 //fastc:call v_word_of(n)
 //fastc:copy
 //fastc:fails ret == 0
-func WordOf(n int32) (Text, error)
+func WordOf(n int32) (string, error)
 
 //fastc:call v_fill(x, len(x), -3, true, 1.5, nil)
 func Fill(x []int32) int32
@@ -223,7 +214,7 @@ func Root(x float64) (float64, error)
 func Select(f int32) int32
 
 //fastc:call v_inline(a)
-func Inline(a Celsius) Celsius
+func Inline(a int32) int32
 
 // Fixed has a member that C does not assign.
 type Fixed C.struct_v_fixed
@@ -280,11 +271,3 @@ func Nines() float64
 
 //fastc:call v_same(-0x1_0000_0000_0000_0000)
 func Float64() float64
-
-// Blanks are left out by their names.
-const (
-	_ = iota
-	One
-	_
-	Three
-)

@@ -34,9 +34,8 @@ func TestNumbers(t *testing.T) {
 	check(t, "Signum", Signum(-9), Sign(-1))
 	check(t, "SignumInt", SignumInt(9), 1)
 	check(t, "Upper", Upper('x'), 'X')
-	check(t, "Inline", Inline(Celsius(7)), Celsius(21))
+	check(t, "Inline", Inline(7), 21)
 	check(t, "Select", Select(5), 5)
-	check(t, "Limit", Limit, 1000)
 	check(t, "Wide", Wide(1<<40), 1<<40)
 	check(t, "EnumF", EnumF(), nil)
 	check(t, "EnumFrame", EnumFrame(), 4)
@@ -45,7 +44,6 @@ func TestNumbers(t *testing.T) {
 	check(t, "LeastSigned", LeastSigned(), math.MinInt64)
 	check(t, "Nines", Nines(), 99999999999999999999)
 	check(t, "Float64", Float64(), -0x1p64)
-	check(t, "Three", Three, 3)
 	Nop()
 }
 
@@ -58,12 +56,12 @@ func TestMemory(t *testing.T) {
 	check(t, "Count", Count("seesaw", 's'), 2)
 	check(t, "Count in nothing", Count("", 's'), 0)
 	check(t, "Bytes", Bytes([]byte{1, 2, 250}), 253)
-	check(t, "CountText", CountText(Text("seesaw"), 'e'), 2)
+	check(t, "CountText", CountText("seesaw", 'e'), 2)
 	check(t, "Trace", Trace(&[2][2]float64{{1, 2}, {3, 4}}), 5)
 	to := make([]byte, 2)
 	Copy(to, []byte{7, 8, 9})
 	check(t, "Copy", string(to), "\a\b")
-	row := Row{1, 2, 3}
+	row := []float32{1, 2, 3}
 	Scale(row, 2)
 	check(t, "Scale", row[2], 6)
 	n := int64(41)
