@@ -95,55 +95,6 @@ func TestCallback(t *testing.T) {
 	}
 }
 
-// TestWideCharacters: wchar_t is signed on amd64 and unsigned on arm64. The generated file is the
-// same, and builds.
-func TestWideCharacters(t *testing.T) {
-	needsGCC(t)
-	const decl = `//go:build fastcgen
-
-package wide
-
-/*
-#include <stddef.h>
-static inline wchar_t last(const wchar_t *s, size_t n, wchar_t or) { return n ? s[n-1] : or; }
-*/
-import "C"
-
-//fastc:call last(s, len(s), or)
-func Last(s []rune, or rune) rune
-
-//fastc:call last(s, len(s), 63)
-func LastOrQuestion(s []rune) rune
-`
-	const test = `package wide
-
-import "testing"
-
-func TestLast(t *testing.T) {
-	if a, b := Last([]rune("aä"), 0), LastOrQuestion(nil); a != 'ä' || b != '?' {
-		t.Errorf("%q %q", a, b)
-	}
-}
-`
-	texts := map[string]string{}
-	for _, sign := range []string{"int", "unsigned"} {
-		t.Setenv("CGO_CFLAGS", "-U__WCHAR_TYPE__ -D__WCHAR_TYPE__="+sign)
-		dir := folder(t, map[string]string{"decl.go": decl, "wide_test.go": test})
-		if r := call(t.Context(), filepath.Join(dir, "decl.go")); r.code != exitOK || r.stderr != "" {
-			t.Fatalf("%s: code %d\n%s", sign, r.code, r.stderr)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, "decl_fastc.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[sign] = string(text)
-		command(t, dir, nil, "go", "test", "-vet=off", ".")
-	}
-	if texts["int"] != texts["unsigned"] {
-		t.Errorf("the generated files differ:\n%s\n%s", texts["int"], texts["unsigned"])
-	}
-}
-
 // TestRefusals compares what is said about wrong declarations, a file of them each, with golden
 // files.
 func TestRefusals(t *testing.T) {

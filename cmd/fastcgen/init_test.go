@@ -131,28 +131,17 @@ func TestInitRefuses(t *testing.T) {
 		"written already": {
 			map[string]string{"p.go": useCgo, "p_leaf.go": "package small\n"},
 			"-init p.go", exitFailed,
-			"fastcgen: DIR/p_leaf.go is there and stays as it is: write to another file with -o, and move over what " +
-				"you want\n",
+			"fastcgen: DIR/p_leaf.go is there and stays as it is: rename it, and move over what you want\n",
 		},
 		"generated already": {
 			map[string]string{"p.go": useCgo, "p_leaf_fastc.go": "package small\n"},
 			"-init p.go", exitFailed,
 			"fastcgen: DIR/p_leaf_fastc.go is there and stays as it is",
 		},
-		"other name": {
-			map[string]string{"p.go": useCgo},
-			"-init -o DIR/q.go p.go", exitOK,
-			"fastcgen: DIR/q.go declares 1 function;",
-		},
 		"not a tag": {
 			map[string]string{"p.go": "//go:build !none && cgo\n\n" + useCgo},
 			"-init p.go", exitOK,
 			"fastcgen: DIR/p_leaf.go declares 1 function;",
-		},
-		"other folder": {
-			map[string]string{"p.go": useCgo},
-			"-init -o DIR/x/q.go p.go", exitFailed,
-			"fastcgen: -o DIR/x/q.go: the declarations belong into the folder of DIR/p.go, whose package they are of\n",
 		},
 		"with -check": {
 			map[string]string{"p.go": useCgo},
@@ -162,7 +151,8 @@ func TestInitRefuses(t *testing.T) {
 		"without -init": {
 			map[string]string{"p.go": useCgo},
 			"p.go", exitFailed,
-			"DIR/p.go:1:1: this is an ordinary cgo file; fastcgen -init DIR/p.go writes its declarations\n",
+			"DIR/p.go:1:1: Go would compile this file; write //go:build fastcgen above the package clause, or have " +
+				"fastcgen -init write the declarations of an ordinary file\n",
 		},
 		"no file": {
 			nil, "-init p.go", exitFailed,

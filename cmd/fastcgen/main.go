@@ -3,9 +3,8 @@
 //
 //	fastcgen [flags] FILE...
 //
-//	-check    write nothing; exit 1 when a generated file is not up to date
-//	-init     FILEs are ordinary files of one package that use cgo: declare the C functions that they call
-//	-o FILE   write to FILE; with one FILE only, or with -init
+//	-check   write nothing; exit 1 when a generated file is not up to date
+//	-init    FILEs are ordinary files of one package that use cgo: declare the C functions that they call
 //
 // fastcgen -init p.go writes p_leaf.go, a declaration file for you to finish, and changes no file.
 //
@@ -83,9 +82,8 @@ Flags:
 
 type app struct {
 	stdout, stderr io.Writer
-	check          bool   // compare, write nothing
-	init           bool   // write declarations
-	output         string // in place of the name made from the declaration's
+	check          bool // compare, write nothing
+	init           bool // write declarations
 }
 
 func main() {
@@ -102,7 +100,6 @@ func (a *app) main(ctx context.Context, args []string) int {
 	fs.BoolVar(&a.check, "check", false, "write nothing; exit 1 when a generated file is not up to date")
 	fs.BoolVar(&a.init, "init", false, "FILEs are ordinary files of one package that use cgo: declare the C "+
 		"functions that they call in a new file")
-	fs.StringVar(&a.output, "o", "", "write to this `file`; with one FILE only, or with -init")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(a.stdout, usage)
@@ -115,18 +112,11 @@ func (a *app) main(ctx context.Context, args []string) int {
 		return a.wrong("no file: name the declaration file, as in fastcgen dot.go")
 	case a.init && a.check:
 		return a.wrong("-check with -init: declarations are written once, and yours from then on; leave one out")
-	case fs.NArg() > 1 && a.output != "" && !a.init:
-		return a.wrong("-o with %d files: give one, or leave -o out", fs.NArg())
-	}
-	for _, name := range fs.Args() {
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			return a.wrong("%s is a folder: name a Go file in it", name)
-		}
 	}
 	code := exitOK
 	files, run := fs.Args(), func(name string) error { return a.file(ctx, name) }
 	if a.init {
-		files, run = files[:1], func(string) error { return initial.Run(ctx, fs.Args(), a.output, a.stderr) }
+		files, run = files[:1], func(string) error { return initial.Run(ctx, fs.Args(), a.stderr) }
 	}
 	for _, name := range files {
 		if err := run(name); ctx.Err() != nil {
@@ -154,18 +144,14 @@ func (a *app) report(err error) {
 }
 
 func (a *app) file(ctx context.Context, name string) error {
-	out := a.output
-	if out == "" {
-		out = declfile.OutputName(name)
-	}
+	out := declfile.OutputName(name)
 	old, err := os.ReadFile(out)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && !missing:
 		return err
 	case len(old) > 0 && !bytes.HasPrefix(old, []byte(declfile.Header)):
-		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to "+
-			"another with -o", out)
+		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: rename or remove it", out)
 	}
 	text, warnings, err := generate.File(ctx, name, out)
 	if err != nil {

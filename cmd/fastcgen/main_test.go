@@ -130,10 +130,8 @@ func TestUsage(t *testing.T) {
 		{"--help", exitOK, "-check", ""},
 		{"", exitUsage, "", "fastcgen: no file: name the declaration file"},
 		{"-chek x.go", exitUsage, "", "not defined: -chek\nfastcgen -h tells more"},
-		{"-o a.go x.go y.go", exitUsage, "", "-o with 2 files"},
 		{"nowhere.go", exitFailed, "", "fastcgen: no file nowhere.go"},
-		{"testdata", exitUsage, "", "fastcgen: testdata is a folder: name a Go file in it"},
-		{"-init .", exitUsage, "", "fastcgen: . is a folder: name a Go file in it"},
+		{"testdata", exitFailed, "", "fastcgen: read testdata: is a directory"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			r := call(t.Context(), strings.Fields(tt.args)...)
@@ -147,7 +145,7 @@ func TestUsage(t *testing.T) {
 }
 
 // imperative matches the strings that tell a reader what to write.
-var imperative = regexp.MustCompile(`^(add|compare|declare|give|include|it is a macro|leave|mend|` +
+var imperative = regexp.MustCompile(`^(add|compare|declare|give|include|leave|mend|` +
 	`move|name|pass|put|rename|split|wrap|write|use) `)
 
 // unapplied are those that no table of declarations can apply, and why.
@@ -170,10 +168,8 @@ var unapplied = map[string]string{
 	"put //fastc:slow above what may wait, take long or call back into Go":  "a warning",
 	"wrap it in a static inline function in the preamble that calls setjmp": "a warning, which TestPackages applies",
 	"leave it out, or set %s_ALLOW to a pattern of it":                      "TestEnvironment gets there",
-	"write to this `file`; with one FILE only, or with -init":               "the help",
 	"write nothing; exit 1 when a generated file is not up to date":         "the help",
 	"no file: name the declaration file, as in fastcgen dot.go":             "the command line",
-	"%s is a folder: name a Go file in it":                                  "the command line",
 }
 
 // TestAdvice: whatever advice the source of fastcgen holds, a test applies it.

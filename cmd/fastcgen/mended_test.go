@@ -158,12 +158,6 @@ var mended = map[string]struct {
 		[]edit{{"nothing in C says how many elements digest writes to sum; add //fastc:writes sum 16 if that is the " +
 			"most that it writes", "func Digest", "//fastc:writes sum 16\nfunc Digest"}},
 	},
-	"array in silence": {
-		"#cgo CFLAGS: -w\nvoid digest(uint8_t sum[static 16]);",
-		"//fastc:call digest(&sum)\nfunc Digest() (sum [16]byte)\n",
-		[]edit{{"-w among the flags keeps the C compiler from saying when digest writes more to sum than it holds; " +
-			"add //fastc:writes sum 16", "func Digest", "//fastc:writes sum 16\nfunc Digest"}},
-	},
 	"array of one": {
 		"void digest(uint8_t sum[static 1]);", "//fastc:call digest(&sum)\nfunc Digest() (sum [1]byte)\n",
 		[]edit{{"the result sum is an array of one element; declare byte", "[1]byte", "byte"}},
@@ -384,9 +378,9 @@ var mended = map[string]struct {
 		},
 	},
 	"macro": {
-		"#define twice(n) ((n) * 2)\nstatic inline int twice_of(int n) { return twice(n); }",
+		"#define twice(n) ((n) * 2)\nstatic inline int doubled(int n) { return twice(n); }",
 		"//fastc:call twice(n)\nfunc Twice(n int32) int32\n",
-		[]edit{{"it is a macro: wrap it in a static inline function in the preamble", "call twice(", "call twice_of("}},
+		[]edit{{"include the header that declares it, or wrap a macro in a static inline function in the preamble", "call twice(", "call doubled("}},
 	},
 	"variable": {
 		"extern int count; int counted(void);", "//fastc:call count()\nfunc Count() int32\n",

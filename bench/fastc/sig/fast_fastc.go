@@ -86,7 +86,8 @@ struct fastc_Cross_frame {
 int32_t fastc_sig_ac899eab_Cross(void *fastc_frame);
 int32_t fastc_sig_ac899eab_Cross(void *fastc_frame) {
 	struct fastc_Cross_frame *fastc_f = fastc_frame;
-	fastc_f->ret = (sig_cross)(*(struct sig_vec *)fastc_f->arg0, *(struct sig_vec *)fastc_f->arg1);
+	const __typeof__(struct sig_vec) fastc_ret = (sig_cross)(*(struct sig_vec *)fastc_f->arg0, *(struct sig_vec *)fastc_f->arg1);
+	__builtin_memcpy((void *)&fastc_f->ret, &fastc_ret, sizeof fastc_ret);
 	return 0;
 }
 
@@ -139,7 +140,6 @@ import "C"
 
 import (
 	"runtime"
-	"time"
 	"unsafe"
 
 	"evenkeel.dev/fastc"
@@ -162,33 +162,33 @@ var (
 
 // Add2 calls the C function sig_add2 as a leaf.
 func Add2(a, b int64) int64 {
-	var f C.struct_fastc_Add2_frame
-	f.arg0 = C.int64_t(a)
-	f.arg1 = C.int64_t(b)
-	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Add2), unsafe.Pointer(&f))
-	return int64(f.ret)
+	var fastc_f C.struct_fastc_Add2_frame
+	fastc_f.arg0 = C.int64_t(a)
+	fastc_f.arg1 = C.int64_t(b)
+	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Add2), unsafe.Pointer(&fastc_f))
+	return int64(fastc_f.ret)
 }
 
 // Add6 calls the C function sig_add6 as a leaf.
 func Add6(a, b, c, d, e, f int64) int64 {
-	var frame C.struct_fastc_Add6_frame
-	frame.arg0 = C.int64_t(a)
-	frame.arg1 = C.int64_t(b)
-	frame.arg2 = C.int64_t(c)
-	frame.arg3 = C.int64_t(d)
-	frame.arg4 = C.int64_t(e)
-	frame.arg5 = C.int64_t(f)
-	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Add6), unsafe.Pointer(&frame))
-	return int64(frame.ret)
+	var fastc_f C.struct_fastc_Add6_frame
+	fastc_f.arg0 = C.int64_t(a)
+	fastc_f.arg1 = C.int64_t(b)
+	fastc_f.arg2 = C.int64_t(c)
+	fastc_f.arg3 = C.int64_t(d)
+	fastc_f.arg4 = C.int64_t(e)
+	fastc_f.arg5 = C.int64_t(f)
+	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Add6), unsafe.Pointer(&fastc_f))
+	return int64(fastc_f.ret)
 }
 
 // AddDouble calls the C function sig_adddouble as a leaf.
 func AddDouble(a, b float64) float64 {
-	var f C.struct_fastc_AddDouble_frame
-	f.arg0 = C.double(a)
-	f.arg1 = C.double(b)
-	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_AddDouble), unsafe.Pointer(&f))
-	return float64(f.ret)
+	var fastc_f C.struct_fastc_AddDouble_frame
+	fastc_f.arg0 = C.double(a)
+	fastc_f.arg1 = C.double(b)
+	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_AddDouble), unsafe.Pointer(&fastc_f))
+	return float64(fastc_f.ret)
 }
 
 // Dot returns the dot product of a and b.
@@ -198,25 +198,25 @@ func Dot(a, b []float64) float64 {
 	if !(len(b) >= len(a)) {
 		panic("sig.Dot: requires len(b) >= len(a)")
 	}
-	var f C.struct_fastc_Dot_frame
-	f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
-	f.arg1 = unsafe.Pointer(unsafe.SliceData(b))
-	f.arg2 = C.uint64_t(len(a))
-	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Dot), unsafe.Pointer(&f))
-	runtime.KeepAlive(&f)
-	return float64(f.ret)
+	var fastc_f C.struct_fastc_Dot_frame
+	fastc_f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
+	fastc_f.arg1 = unsafe.Pointer(unsafe.SliceData(b))
+	fastc_f.arg2 = C.uint64_t(len(a))
+	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Dot), unsafe.Pointer(&fastc_f))
+	runtime.KeepAlive(&fastc_f)
+	return float64(fastc_f.ret)
 }
 
 // Cross returns the cross product of a and b.
 //
 // It calls the C function sig_cross as a leaf.
 func Cross(a, b Vec) Vec {
-	var f C.struct_fastc_Cross_frame
-	f.arg0 = unsafe.Pointer(&a)
-	f.arg1 = unsafe.Pointer(&b)
-	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Cross), unsafe.Pointer(&f))
-	runtime.KeepAlive(&f)
-	return *(*Vec)(unsafe.Pointer(&f.ret))
+	var fastc_f C.struct_fastc_Cross_frame
+	fastc_f.arg0 = unsafe.Pointer(&a)
+	fastc_f.arg1 = unsafe.Pointer(&b)
+	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Cross), unsafe.Pointer(&fastc_f))
+	runtime.KeepAlive(&fastc_f)
+	return *(*Vec)(unsafe.Pointer(&fastc_f.ret))
 }
 
 // MeasuredAdd2Site counts the calls of [MeasuredAdd2] and holds its budget.
@@ -224,37 +224,36 @@ var MeasuredAdd2Site = fastc.MustSite(unsafe.Pointer(C.fastc_sig_ac899eab_Measur
 
 // MeasuredAdd2 is Add2 through a Site.
 //
-// It calls the C function sig_add2 as a leaf. Its budget is fastc's default: see
-// [MeasuredAdd2Site].
+// It calls the C function sig_add2 as a leaf.
 func MeasuredAdd2(a, b int64) int64 {
-	var f C.struct_fastc_MeasuredAdd2_frame
-	f.arg0 = C.int64_t(a)
-	f.arg1 = C.int64_t(b)
-	MeasuredAdd2Site.Call(unsafe.Pointer(&f))
-	return int64(f.ret)
+	var fastc_f C.struct_fastc_MeasuredAdd2_frame
+	fastc_f.arg0 = C.int64_t(a)
+	fastc_f.arg1 = C.int64_t(b)
+	MeasuredAdd2Site.Call(unsafe.Pointer(&fastc_f))
+	return int64(fastc_f.ret)
 }
 
 // Spin computes for ns nanoseconds, whatever the budget says.
 //
 // It calls the C function sig_spin as a leaf.
 func Spin(ns int64) int64 {
-	var f C.struct_fastc_Spin_frame
-	f.arg0 = C.int64_t(ns)
-	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Spin), unsafe.Pointer(&f))
-	return int64(f.ret)
+	var fastc_f C.struct_fastc_Spin_frame
+	fastc_f.arg0 = C.int64_t(ns)
+	fastc.Call(unsafe.Pointer(C.fastc_sig_ac899eab_Spin), unsafe.Pointer(&fastc_f))
+	return int64(fastc_f.ret)
 }
 
 // MeasuredSpinSite counts the calls of [MeasuredSpin] and holds its budget.
-var MeasuredSpinSite = fastc.MustSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredSpin), "sig.MeasuredSpin", fastc.Options{Budget: 200 * time.Microsecond})
+var MeasuredSpinSite = fastc.MustSite(unsafe.Pointer(C.fastc_sig_ac899eab_MeasuredSpin), "sig.MeasuredSpin", fastc.Options{Budget: 200000 /* 200µs */})
 
 // MeasuredSpin computes for ns nanoseconds, within a budget of 200 µs a call.
 //
-// It calls the C function sig_spin as a leaf. Its budget is 200µs a call: see [MeasuredSpinSite].
+// It calls the C function sig_spin as a leaf.
 func MeasuredSpin(ns int64) int64 {
-	var f C.struct_fastc_MeasuredSpin_frame
-	f.arg0 = C.int64_t(ns)
-	MeasuredSpinSite.Call(unsafe.Pointer(&f))
-	return int64(f.ret)
+	var fastc_f C.struct_fastc_MeasuredSpin_frame
+	fastc_f.arg0 = C.int64_t(ns)
+	MeasuredSpinSite.Call(unsafe.Pointer(&fastc_f))
+	return int64(fastc_f.ret)
 }
 
 // Crash ends the program with a segmentation fault in C.

@@ -75,20 +75,20 @@ func Multiply(a, b, out []float64, n, loops int) {
 	if !(n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n) {
 		panic("matrix.Multiply: requires n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n")
 	}
-	var f C.struct_fastc_Multiply_frame
-	f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
-	f.arg1 = unsafe.Pointer(unsafe.SliceData(b))
-	f.arg2 = unsafe.Pointer(unsafe.SliceData(out))
-	f.arg3 = C.int64_t(n)
-	f.arg4 = C.int64_t(loops)
-	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_Multiply), unsafe.Pointer(&f))
-	runtime.KeepAlive(&f)
+	var fastc_f C.struct_fastc_Multiply_frame
+	fastc_f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
+	fastc_f.arg1 = unsafe.Pointer(unsafe.SliceData(b))
+	fastc_f.arg2 = unsafe.Pointer(unsafe.SliceData(out))
+	fastc_f.arg3 = C.int64_t(n)
+	fastc_f.arg4 = C.int64_t(loops)
+	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_Multiply), unsafe.Pointer(&fastc_f))
+	runtime.KeepAlive(&fastc_f)
 }
 
 // MultiplyYielding is Multiply that lets other goroutines run first.
 //
-// It calls the C function matrix_multiply as a leaf. Other goroutines run first when n > 32. It
-// panics unless n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n.
+// It calls the C function matrix_multiply as a leaf. It panics unless n >= 0 && n <= MaxSize &&
+// min(len(a), len(b), len(out)) >= n * n.
 func MultiplyYielding(a, b, out []float64, n, loops int) {
 	if !(n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n*n) {
 		panic("matrix.MultiplyYielding: requires n >= 0 && n <= MaxSize && min(len(a), len(b), len(out)) >= n * n")
@@ -96,23 +96,23 @@ func MultiplyYielding(a, b, out []float64, n, loops int) {
 	if n > 32 {
 		runtime.Gosched()
 	}
-	var f C.struct_fastc_MultiplyYielding_frame
-	f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
-	f.arg1 = unsafe.Pointer(unsafe.SliceData(b))
-	f.arg2 = unsafe.Pointer(unsafe.SliceData(out))
-	f.arg3 = C.int64_t(n)
-	f.arg4 = C.int64_t(loops)
-	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_MultiplyYielding), unsafe.Pointer(&f))
-	runtime.KeepAlive(&f)
+	var fastc_f C.struct_fastc_MultiplyYielding_frame
+	fastc_f.arg0 = unsafe.Pointer(unsafe.SliceData(a))
+	fastc_f.arg1 = unsafe.Pointer(unsafe.SliceData(b))
+	fastc_f.arg2 = unsafe.Pointer(unsafe.SliceData(out))
+	fastc_f.arg3 = C.int64_t(n)
+	fastc_f.arg4 = C.int64_t(loops)
+	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_MultiplyYielding), unsafe.Pointer(&fastc_f))
+	runtime.KeepAlive(&fastc_f)
 }
 
 // Add returns a + b.
 //
 // It calls the C function matrix_add as a leaf.
 func Add(a, b int64) int64 {
-	var f C.struct_fastc_Add_frame
-	f.arg0 = C.int64_t(a)
-	f.arg1 = C.int64_t(b)
-	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_Add), unsafe.Pointer(&f))
-	return int64(f.ret)
+	var fastc_f C.struct_fastc_Add_frame
+	fastc_f.arg0 = C.int64_t(a)
+	fastc_f.arg1 = C.int64_t(b)
+	fastc.Call(unsafe.Pointer(C.fastc_matrix_9fbd162e_Add), unsafe.Pointer(&fastc_f))
+	return int64(fastc_f.ret)
 }

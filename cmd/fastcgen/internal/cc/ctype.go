@@ -5,7 +5,6 @@ import (
 	"debug/dwarf"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -136,7 +135,6 @@ func Unqualified(t dwarf.Type) dwarf.Type {
 type Number struct {
 	declfile.Number
 	PlainChar bool // char: its sign depends on the platform
-	Wide      bool
 	Enum      *dwarf.EnumType
 }
 
@@ -146,7 +144,7 @@ func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
 	if b == nil {
 		return Number{}, false
 	}
-	n := Number{Number: declfile.Number{Size: b.Size()}, Wide: isWide(t)}
+	n := Number{Number: declfile.Number{Size: b.Size()}}
 	switch b := b.(type) {
 	case *dwarf.IntType:
 		n.Class = declfile.Signed
@@ -175,22 +173,10 @@ func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
 	return n, fits && facts.Alignment(t) <= n.Size
 }
 
-func isWide(t dwarf.Type) bool {
-	for u := range layers(t) {
-		if def, ok := u.(*dwarf.TypedefType); ok && def.Name == "wchar_t" {
-			return true
-		}
-	}
-	return false
-}
-
 // GoName returns the Go type to write for a number.
 func (n Number) GoName() string {
-	switch {
-	case n.PlainChar:
+	if n.PlainChar {
 		return "uint8"
-	case n.Wide:
-		return declfile.Number{Class: declfile.Signed, Size: n.Size}.GoName()
 	}
 	return n.Number.GoName()
 }
@@ -200,7 +186,7 @@ func (n Number) Is(g declfile.Number) bool {
 	switch {
 	case n.PlainChar:
 		return g.Size == 1 && g.Class != declfile.Float
-	case n.Enum != nil, n.Wide:
+	case n.Enum != nil:
 		return g.Size == n.Size && g.Class != declfile.Float
 	}
 	return g == n.Number
@@ -339,15 +325,6 @@ func Unwritable(t dwarf.Type) string {
 
 const unknownType = "a type that fastcgen does not know (atomic, perhaps)"
 
-// ConstMembers reports whether C does not assign to t, because of a const.
-func ConstMembers(t dwarf.Type) bool {
-	elem := Element(t)
-	s := Struct(elem)
-	return IsConst(t) || IsConst(elem) || s != nil && slices.ContainsFunc(s.Field, func(f *dwarf.StructField) bool {
-		return ConstMembers(f.Type)
-	})
-}
-
 // Fact is what generated code relies on about a number or bool type of C.
 type Fact struct {
 	Text       string
@@ -367,7 +344,7 @@ func (facts *Facts) FactsOf(c dwarf.Type) []Fact {
 	bare := Bare(c)
 	f := Fact{Text: TypeText(Unqualified(c), ""), base: TypeText(bare, "")}
 	if n, ok := facts.Number(c); ok {
-		f.size, f.class, f.eitherSign = n.Size, n.Class, n.PlainChar || n.Wide
+		f.size, f.class, f.eitherSign = n.Size, n.Class, n.PlainChar
 		return []Fact{f}
 	}
 	if IsBool(c) {

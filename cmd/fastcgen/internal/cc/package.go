@@ -126,7 +126,7 @@ func (pkg *Package) Clashes(d *declfile.File) declfile.Problems {
 			bad.Add(n.At, fmt.Sprintf("%s is declared in %s too", n.Text, at), "rename one")
 		}
 	}
-	for _, n := range []string{"C", "unsafe", "fastc", "runtime", "errors", "syscall", "time", "cgo"} {
+	for _, n := range []string{"C", "unsafe", "fastc", "runtime", "errors", "syscall", "cgo"} {
 		if at, ok := names[n]; ok {
 			bad.Add(at, n+" is the name of a package that the generated file imports", "rename it")
 		}

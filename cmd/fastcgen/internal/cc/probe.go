@@ -53,7 +53,7 @@ func probes(d *declfile.File) []probe {
 	for _, f := range d.Funcs {
 		add("func", "__typeof__(%[2]s) *%[1]s;", declfile.Name{Text: f.Call.CName, At: f.Call.At},
 			"C does not know the function %s",
-			"include the header that declares it")
+			"include the header that declares it, or wrap a macro in a static inline function in the preamble")
 		for _, c := range f.Conditions() {
 			constant(c.Uses)
 		}
@@ -67,17 +67,18 @@ func probes(d *declfile.File) []probe {
 	return list
 }
 
-// Ask compiles all probes at once and reads the answers. Line marks place the compiler's messages.
+// Ask compiles all probes at once and reads the answers. To the compiler, a probe's number is its
+// line in a file "probe".
 func Ask(ctx context.Context, tc *Toolchain, d *declfile.File) (*Facts, error) {
 	list := probes(d)
 	source := strings.Builder{}
 	source.WriteString(declfile.CPreamble(d))
-	for _, p := range list {
-		source.WriteString(declfile.LineMark(d, p.at.At.Line) + p.text + "\n")
+	for i, p := range list {
+		fmt.Fprintf(&source, "#line %d \"probe\"\n%s\n", i+1, p.text)
 	}
 	object, err := tc.Compile(ctx, source.String(), "-g", "-O0")
 	if err != nil {
-		return nil, blame(ctx, tc, d, list, err)
+		return nil, blame(d, list, err)
 	}
 	data, err := readDWARF(object)
 	if err != nil {
@@ -88,57 +89,38 @@ func Ask(ctx context.Context, tc *Toolchain, d *declfile.File) (*Facts, error) {
 
 var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
 
-// blame compiles the preamble alone, then each probe with it, to find what the compiler refused.
-func blame(ctx context.Context, tc *Toolchain, d *declfile.File, list []probe, all error) error {
-	var bad declfile.Problems
-	if _, err := tc.Compile(ctx, declfile.CPreamble(d)); err != nil {
-		return preambleProblems(err, d)
-	}
-	for _, p := range list {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		_, err := tc.Compile(ctx, declfile.CPreamble(d)+declfile.LineMark(d, p.at.At.Line)+p.text+"\n")
-		if err == nil {
+// blame tells the probes that the compiler refused, once each, or what is wrong with the preamble.
+// It places messages about other files, such as headers, at the preamble.
+func blame(d *declfile.File, list []probe, err error) error {
+	var ofProbes, ofPreamble declfile.Problems
+	seen := map[int]bool{}
+	for _, c := range Complaints(err) {
+		if c.File == "probe" && c.Line <= len(list) {
+			if p := list[c.Line-1]; !seen[c.Line] {
+				do := p.do
+				if m := meant.FindStringSubmatch(c.Text); m != nil {
+					do = "write " + m[1] + " in place of " + p.at.Text
+				}
+				ofProbes.Add(p.at.At, fmt.Sprintf(p.missing, p.at.Text)+" ("+c.Text+")", do)
+			}
+			seen[c.Line] = true
 			continue
 		}
-		said := FirstLine(err.Error())
-		if c := Complaints(err); len(c) > 0 {
-			said = c[0].Text
-		}
-		do := p.do
-		if m := meant.FindStringSubmatch(said); m != nil {
-			do = "write " + m[1] + " in place of " + p.at.Text
-		}
-		macro := "#ifndef " + p.at.Text + "\n#error\n#endif\n"
-		if _, err := tc.Compile(ctx, declfile.CPreamble(d)+macro); err == nil &&
-			strings.HasPrefix(p.variable, "fastc_func_") {
-			do = "it is a macro: wrap it in a static inline function in the preamble"
-		}
-		bad.Add(p.at.At, fmt.Sprintf(p.missing, p.at.Text)+" ("+said+")", do)
-	}
-	if len(bad) == 0 {
-		return fmt.Errorf("%s: the C compiler failed:\n%w", d.Path, all)
-	}
-	return bad
-}
-
-// preambleProblems places messages about other files, such as headers, at the preamble.
-func preambleProblems(err error, d *declfile.File) error {
-	var bad declfile.Problems
-	for _, c := range Complaints(err) {
 		at, what := d.PreambleAt, "the C compiler says: "+c.Text
 		if c.File == filepath.Base(d.Path) {
 			at.Line, at.Column = c.Line, 1
 		} else {
 			what += fmt.Sprintf(" (%s:%d)", c.File, c.Line)
 		}
-		bad.Add(at, what, "mend the preamble, or its #cgo lines")
+		ofPreamble.Add(at, what, "mend the preamble, or its #cgo lines")
 	}
-	if len(bad) == 0 {
-		return fmt.Errorf("%s: the C compiler failed:\n%w", d.Path, err)
+	switch {
+	case len(ofPreamble) > 0:
+		return ofPreamble
+	case len(ofProbes) > 0:
+		return ofProbes
 	}
-	return bad
+	return fmt.Errorf("%s: the C compiler failed:\n%w", d.Path, err)
 }
 
 // answers reads the types of the probes' variables. fastc_func_0 and fastc_type_1 are pointers,

@@ -19,10 +19,9 @@ import (
 // Toolchain is the C compiler with the package's flags, as the go command runs it.
 type Toolchain struct {
 	Shell
-	CC     []string
-	flags  []string
-	count  int
-	Silent bool
+	CC    []string
+	flags []string
+	count int
 }
 
 // NewToolchain finds the compiler and the flags of a package.
@@ -63,7 +62,6 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 			return nil, err
 		}
 	}
-	tc.Silent = slices.Contains(tc.flags, "-w")
 	// -w would silence the errors of a trial
 	tc.flags = slices.DeleteFunc(tc.flags, func(f string) bool { return f == "-w" })
 	return tc, nil

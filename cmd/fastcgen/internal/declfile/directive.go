@@ -190,19 +190,6 @@ func (p *fileParser) condition(dir directive) (Condition, bool) {
 	if !ok {
 		return Condition{}, false
 	}
-	literal := false
-	ast.Inspect(e, func(n ast.Node) bool {
-		switch n.(type) {
-		case *ast.FuncLit, *ast.CompositeLit:
-			literal = true
-		}
-		return !literal
-	})
-	if literal {
-		p.bad.Add(dir.restAt, "//fastc:"+dir.word+" holds a function or composite literal",
-			"compare parameters, lengths and constants")
-		return Condition{}, false
-	}
 	return Condition{ExprText(e), dir.restAt, constantsOfC(e, at)}, true
 }
 

@@ -10,7 +10,6 @@ import (
 	"go/token"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -197,22 +196,6 @@ func (f *Func) SiteName() string { return f.Name + "Site" }
 // NameTaken reports whether a parameter or result has that name.
 func (f *Func) NameTaken(name string) bool {
 	return f.Param(name) != nil || f.Result(name) != nil || f.ErrName == name
-}
-
-var words = regexp.MustCompile(`[\w\x{80}-\x{10ffff}]+`)
-
-// Local returns the first of names that is free in f: not that of a parameter, a result or a
-// result's type, and not in a condition.
-func (f *Func) Local(names ...string) string {
-	for _, n := range names {
-		mentions := func(c Condition) bool { return slices.Contains(words.FindAllString(c.Text, -1), n) }
-		converts := func(r Param) bool { return r.Typ.Base() == n }
-		if !f.NameTaken(n) && !slices.ContainsFunc(f.Conditions(), mentions) &&
-			!slices.ContainsFunc(f.Results, converts) {
-			return n
-		}
-	}
-	return names[len(names)-1] + "OfFastc"
 }
 
 // BuildConstraint returns the //go:build line of a file, or nil.

@@ -189,9 +189,11 @@ func GoResults(f *Func) string {
 }
 
 // Reserved reports whether generated code uses a name.
-func Reserved(name string) bool { return slices.Contains(reserved, name) }
+func Reserved(name string) bool {
+	return slices.Contains(reserved, name) || strings.HasPrefix(name, "fastc_")
+}
 
-var reserved = strings.Fields(`C unsafe fastc runtime errors syscall time cgo len cap panic nil true false error string
+var reserved = strings.Fields(`C unsafe fastc runtime errors syscall cgo new len cap panic nil true false error string
 	bool byte rune int uint uintptr int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 init _`)
 
 // parseArg reads an argument in //fastc:call: an expression of Go in one of ArgKind's forms.

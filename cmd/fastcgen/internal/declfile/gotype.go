@@ -143,23 +143,10 @@ func ParseType(e ast.Expr) (t *GoType, at token.Pos, what, do string) {
 				"pass a slice: an array of more than " + strconv.Itoa(maxArray) + " elements is too large for a frame"
 		}
 		return parseElem(&GoType{Kind: GoArray, Len: n}, e.Elt)
-	case *ast.MapType:
-		return nil, e.Pos(), "a map cannot be passed to C", "pass slices of its keys and values"
-	case *ast.ChanType:
-		return nil, e.Pos(), "a channel cannot be passed to C",
-			"leave it out: a leaf function neither sends nor receives"
-	case *ast.InterfaceType:
-		return nil, e.Pos(), "an interface cannot be passed to C", "write the type of the value"
-	case *ast.FuncType:
-		return nil, e.Pos(), "a function cannot be passed to C",
-			"a leaf function cannot call back: use ordinary cgo for this one"
-	case *ast.StructType:
-		return nil, e.Pos(), "a struct without a name", "declare type NAME C.struct_NAME and use that"
 	case *ast.SelectorExpr:
 		if name, ok := PlainC(e); ok {
 			return nil, e.Pos(), "a type of C", "declare type NAME C." + name + " and use that"
 		}
-		return nil, e.Pos(), "a type of another package", "write the number, string or slice that it is"
 	}
 	return nil, e.Pos(), "this type cannot be passed to C",
 		"write a number, bool, string, slice, array, pointer or declared type"

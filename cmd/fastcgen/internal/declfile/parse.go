@@ -1,7 +1,6 @@
 package declfile
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
@@ -14,7 +13,7 @@ import (
 	"strings"
 )
 
-// Parse reads a declaration file. One run reports all problems of a file. A function with a problem
+// Parse reads a declaration file. One run reports all problems below the header. A function with a problem
 // stays in part, so that its name is known to the rest. Either a declaration reads a directive, or
 // strays refuses it.
 func Parse(path string, src []byte) (*File, error) {
@@ -24,11 +23,9 @@ func Parse(path string, src []byte) (*File, error) {
 		return nil, Syntax(err)
 	}
 	p.file = file
-	if isOrdinary(file) && !bytes.HasPrefix(src, []byte(Header)) {
-		p.refuse(file.Package, "this is an ordinary cgo file", "fastcgen -init "+path+" writes its declarations")
+	if p.header(); len(p.bad) > 0 {
 		return nil, p.bad
 	}
-	p.header()
 	p.imports()
 	for _, decl := range file.Decls {
 		switch decl := decl.(type) {
@@ -44,22 +41,6 @@ func Parse(path string, src []byte) (*File, error) {
 		return nil, err
 	}
 	return p.d, nil
-}
-
-// isOrdinary reports whether somebody wrote f for cgo, without directives.
-func isOrdinary(f *ast.File) bool {
-	for _, g := range f.Comments {
-		for _, c := range g.List {
-			if strings.HasPrefix(c.Text, directivePrefix) || nearDirective.MatchString(c.Text) {
-				return false
-			}
-		}
-	}
-	hasBody := func(d ast.Decl) bool {
-		f, ok := d.(*ast.FuncDecl)
-		return ok && f.Body != nil
-	}
-	return ImportsC(f) && !IsDeclaration(f) && slices.ContainsFunc(f.Decls, hasBody)
 }
 
 // ImportsC reports whether f uses cgo.
@@ -80,7 +61,8 @@ func (p *fileParser) header() {
 	p.d.Build = x
 	if p.d.Build == nil || p.d.Build.Eval(func(tag string) bool { return tag != DeclarationTag }) ||
 		p.d.Build.Eval(func(string) bool { return false }) {
-		p.refuse(p.file.Package, "Go would compile this file", "write //go:build fastcgen above the package clause")
+		p.refuse(p.file.Package, "Go would compile this file", "write //go:build fastcgen above the package clause, "+
+			"or have fastcgen -init write the declarations of an ordinary file")
 	} else if !asks(p.d.Build) {
 		p.refuse(p.file.Package, "fastcgen is hidden in the //go:build line",
 			"write //go:build fastcgen, or fastcgen && OTHERS")

@@ -88,12 +88,12 @@ func (g *File) cFunction(b *strings.Builder, p *match.Plan, mark func(int)) {
 func failed(f *declfile.Func) string { return "fastc_" + cPart(f.Name) + "_failed" }
 
 func cCall(b *strings.Builder, p *match.Plan, call string) {
-	if looksAtResult(p) || p.RetConst {
+	if looksAtResult(p) || p.RetStruct {
 		fmt.Fprintf(b, "\tconst __typeof__(%s) fastc_ret = %s;\n", p.Result, call)
 		call = "fastc_ret"
 	}
 	switch {
-	case p.RetConst:
+	case p.RetStruct:
 		b.WriteString("\t__builtin_memcpy((void *)&fastc_f->ret, &fastc_ret, sizeof fastc_ret);\n")
 	case p.RetField:
 		fmt.Fprintf(b, "\tfastc_f->ret = %s%s;\n", p.RetCast, call)

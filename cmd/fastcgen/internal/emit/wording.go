@@ -6,14 +6,7 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// locals are the names of a wrapper's variables.
-type locals struct{ frame, slow, code, zero string }
-
-func localsOf(p *match.Plan) locals {
-	f := p.Func
-	return locals{p.Frame, f.Local("slow", "slowFrame"), f.Local("errno", "code"), f.Local("zero", "none")}
-}
-
+// sentence says in a wrapper's documentation what its callers have to know.
 func sentence(p *match.Plan) string {
 	f := p.Func
 	subject := "It"
@@ -30,34 +23,12 @@ func sentence(p *match.Plan) string {
 	default:
 		b.WriteString(" as a leaf.")
 	}
-	if f.Yields != nil {
-		b.WriteString(" Other goroutines run first")
-		if f.Yields.Text != "" {
-			b.WriteString(" when " + f.Yields.Text)
-		}
-		b.WriteString(".")
-	}
-	if f.Budget != nil {
-		limit := "fastc's default"
-		if *f.Budget != 0 {
-			limit = f.Budget.String() + " a call"
-		}
-		b.WriteString(" Its budget is " + limit + ": see [" + f.SiteName() + "].")
-	}
-	var conditions []string
-	for _, c := range f.Requires {
-		if strings.Contains(c.Text, "||") && len(f.Requires)+len(p.Checks) > 1 {
-			c.Text = "(" + c.Text + ")"
-		}
-		conditions = append(conditions, c.Text)
-	}
-	conditions = append(conditions, p.Checks...)
-	if len(conditions) > 0 {
+	if conditions := requirements(p); len(conditions) > 0 {
 		verb := "It panics unless "
 		if f.HasError {
 			verb = "It returns an error unless "
 		}
-		b.WriteString(" " + verb + strings.Join(conditions, " and ") + ".")
+		b.WriteString(" " + verb + strings.Join(conditions, ", and ") + ".")
 	}
 	switch {
 	case looksAtResult(p):
@@ -65,13 +36,16 @@ func sentence(p *match.Plan) string {
 	case f.Fails != nil:
 		b.WriteString(" It returns errno as an error when " + f.Fails.Text + " after the call.")
 	}
-	if p.Copied {
-		b.WriteString(" The string is a copy of C's, empty for NULL.")
-	}
-	if len(p.Strings) > 0 {
-		b.WriteString(" C gets " + strings.Join(p.Strings, " and ") + " without a zero byte at the end.")
-	}
 	return b.String()
+}
+
+// requirements are the conditions of Go under which C is called.
+func requirements(p *match.Plan) []string {
+	var list []string
+	for _, c := range p.Func.Requires {
+		list = append(list, c.Text)
+	}
+	return append(list, p.Checks...)
 }
 
 func Wrapped(s string) string {

@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"evenkeel.dev/cmd/fastcgen/internal/declfile"
 	"evenkeel.dev/cmd/fastcgen/internal/match"
@@ -74,7 +73,7 @@ func imports(body string) ([]string, error) {
 		}
 		return true
 	})
-	return slices.DeleteFunc([]string{"errors", "runtime", "runtime/cgo", "syscall", "time"}, func(p string) bool {
+	return slices.DeleteFunc([]string{"errors", "runtime", "runtime/cgo", "syscall"}, func(p string) bool {
 		return !uses[path.Base(p)]
 	}), nil
 }
@@ -138,23 +137,23 @@ func goAsserts(b io.Writer, mr *match.Mirror) {
 //			return n, errors.New("...")
 //		}
 //		runtime.Gosched()                           Yields
-//		var f C.struct_fastc_Sum_frame              Fields
-//		f.arg0 = unsafe.Pointer(unsafe.SliceData(a))    Sets
-//		errno := fastc.Call(shim, &f)               or Slow, with a copy of the frame if by a condition
-//		runtime.KeepAlive(&f)                       Pointers: what the frame points to lives until here
-//		if errno < 0 { ... }                        Fails, and C left errno as it was
-//		if errno != 0 { ... }                       Fails, with errno
-//		return int64(f.ret), nil                    Values
+//		var fastc_f C.struct_fastc_Sum_frame        Fields
+//		fastc_f.arg0 = unsafe.Pointer(unsafe.SliceData(a))    Sets
+//		fastc_errno := fastc.Call(shim, &fastc_f)   or Slow, with a copy of the frame if by a condition
+//		runtime.KeepAlive(&fastc_f)                 Pointers: what the frame points to lives until here
+//		if fastc_errno < 0 { ... }                  Fails, and C left errno as it was
+//		if fastc_errno != 0 { ... }                 Fails, with errno
+//		return int64(fastc_f.ret), nil              Values
 //	}
 //
-// f and errno get other names if a parameter has these (declfile.Func.Local).
+// No parameter begins with fastc_ (declfile.Reserved).
 func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	f := p.Func
 	full := g.Decl.Pkg + "." + f.Name
 	if f.Budget != nil {
 		options := ""
 		if *f.Budget != 0 {
-			options = "Budget: " + goDuration(*f.Budget)
+			options = fmt.Sprintf("Budget: %d /* %v */", *f.Budget, *f.Budget)
 		}
 		fmt.Fprintf(b, "\n// %s counts the calls of [%s] and holds its budget.\n", f.SiteName(), f.Name)
 		fmt.Fprintf(b, "var %s = fastc.MustSite(unsafe.Pointer(C.%s), %q, fastc.Options{%s})\n", f.SiteName(),
@@ -169,12 +168,8 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	}
 	b.WriteString(Wrapped(sentence(p)))
 	fmt.Fprintf(b, "func %s(%s)%s {\n", f.Name, declfile.GoParams(f), declfile.GoResults(f))
-	v := localsOf(p)
-	for _, c := range f.Requires {
-		require(b, p, full, c.Text, v)
-	}
-	for _, c := range p.Checks {
-		require(b, p, full, c, v)
+	for _, c := range requirements(p) {
+		require(b, p, full, c)
 	}
 	switch {
 	case f.Yields == nil:
@@ -185,22 +180,21 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	}
 	arg := "nil"
 	if len(p.Fields) > 0 {
-		fmt.Fprintf(b, "\tvar %s C.struct_%s\n", v.frame, frame(f))
-		arg = "unsafe.Pointer(&" + v.frame + ")"
+		fmt.Fprintf(b, "\tvar fastc_f C.struct_%s\n", frame(f))
+		arg = "unsafe.Pointer(&fastc_f)"
 	}
 	for _, s := range p.Sets {
 		b.WriteString("\t" + s + "\n")
 	}
-	g.call(b, p, v, arg)
+	g.call(b, f, arg)
 	if p.Pointers {
-		fmt.Fprintf(b, "\truntime.KeepAlive(&%s)\n", v.frame)
+		b.WriteString("\truntime.KeepAlive(&fastc_f)\n")
 	}
-	returns(b, p, full, v)
+	returns(b, p, full)
 	b.WriteString("}\n")
 }
 
-func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
-	f := p.Func
+func (g *File) call(b *strings.Builder, f *declfile.Func, arg string) {
 	call := func(how, arg string) string {
 		if f.Budget != nil {
 			return fmt.Sprintf("%s.%s(%s)", f.SiteName(), how, arg)
@@ -209,7 +203,7 @@ func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
 	}
 	set := ""
 	if f.Fails != nil {
-		set = v.code + " := "
+		set = "fastc_errno := "
 	}
 	switch {
 	case f.AlwaysSlow():
@@ -218,31 +212,29 @@ func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
 		fmt.Fprintf(b, "\t%s%s\n", set, call("Call", arg))
 	default:
 		if f.Fails != nil {
-			fmt.Fprintf(b, "\tvar %s int32\n", v.code)
-			set = v.code + " = "
+			b.WriteString("\tvar fastc_errno int32\n")
+			set = "fastc_errno = "
 		}
 		fmt.Fprintf(b, "\tif %s {\n", f.Slow.Text)
 		if arg == "nil" {
 			fmt.Fprintf(b, "\t\t%s%s\n", set, call("Slow", arg))
 		} else { // Slow's frame is on the heap: a copy keeps the other one on the stack
-			fmt.Fprintf(b, "\t\t%s := %s\n", v.slow, v.frame)
-			fmt.Fprintf(b, "\t\t%s%s\n", set, call("Slow", "unsafe.Pointer(&"+v.slow+")"))
-			fmt.Fprintf(b, "\t\t%s = %s\n", v.frame, v.slow)
+			fmt.Fprintf(b, "\t\tfastc_slow := fastc_f\n\t\t%s%s\n\t\tfastc_f = fastc_slow\n", set,
+				call("Slow", "unsafe.Pointer(&fastc_slow)"))
 		}
 		fmt.Fprintf(b, "\t} else {\n\t\t%s%s\n\t}\n", set, call("Call", arg))
 	}
 }
 
-func require(b *strings.Builder, p *match.Plan, full, cond string, v locals) {
+func require(b *strings.Builder, p *match.Plan, full, cond string) {
 	text := full + ": requires " + cond
 	fmt.Fprintf(b, "\tif !(%s) {\n", cond)
 	if p.Func.HasError {
 		var values []string
-		for i, r := range p.Func.Results {
+		for _, r := range p.Func.Results {
 			value := r.Name
 			if value == "" || value == "_" {
-				value = fmt.Sprint(v.zero, i)
-				fmt.Fprintf(b, "\t\tvar %s %s\n", value, r.Typ)
+				value = "*new(" + r.Typ.String() + ")"
 			}
 			values = append(values, value)
 		}
@@ -253,7 +245,7 @@ func require(b *strings.Builder, p *match.Plan, full, cond string, v locals) {
 	b.WriteString("\t}\n")
 }
 
-func returns(b *strings.Builder, p *match.Plan, full string, v locals) {
+func returns(b *strings.Builder, p *match.Plan, full string) {
 	values := p.Values
 	join := func(last string) string { return strings.Join(append(slices.Clone(values), last), ", ") }
 	if !p.Func.HasError {
@@ -266,23 +258,8 @@ func returns(b *strings.Builder, p *match.Plan, full string, v locals) {
 		fmt.Fprintf(b, "\treturn %s\n", join("nil"))
 		return
 	}
-	fmt.Fprintf(b, "\tif %s < 0 {\n\t\treturn %s\n\t}\n", v.code,
+	fmt.Fprintf(b, "\tif fastc_errno < 0 {\n\t\treturn %s\n\t}\n",
 		join(fmt.Sprintf("errors.New(%q)", full+": "+p.Func.Call.CName+" failed, and left errno as it was")))
-	fmt.Fprintf(b, "\tif %s != 0 {\n\t\treturn %s\n\t}\n\treturn %s\n", v.code, join("syscall.Errno("+v.code+")"),
+	fmt.Fprintf(b, "\tif fastc_errno != 0 {\n\t\treturn %s\n\t}\n\treturn %s\n", join("syscall.Errno(fastc_errno)"),
 		join("nil"))
-}
-
-func goDuration(d time.Duration) string {
-	for _, u := range []struct {
-		unit time.Duration
-		name string
-	}{{time.Second, "time.Second"}, {time.Millisecond, "time.Millisecond"}, {time.Microsecond, "time.Microsecond"}} {
-		switch {
-		case d == u.unit:
-			return u.name
-		case d%u.unit == 0:
-			return fmt.Sprintf("%d * %s", d/u.unit, u.name)
-		}
-	}
-	return fmt.Sprintf("%d * time.Nanosecond", d)
 }

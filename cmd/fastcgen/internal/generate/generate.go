@@ -239,13 +239,9 @@ func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	for i, t := range trials {
 		name := t.a.Result.Name
 		do := fmt.Sprintf("add //fastc:writes %s %d if that is the most that it writes", name, t.a.Len)
-		switch {
-		case !seen[i+1]:
+		if !seen[i+1] {
 			bad.Add(t.a.Result.At, fmt.Sprintf("nothing in C says how many elements %s writes to %s",
 				t.p.Func.Call.CName, name), do)
-		case tc.Silent:
-			bad.Add(t.a.Result.At, fmt.Sprintf("-w among the flags keeps the C compiler from saying when %s writes "+
-				"more to %s than it holds", t.p.Func.Call.CName, name), do)
 		}
 	}
 	return bad.Err()

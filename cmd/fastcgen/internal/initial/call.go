@@ -141,46 +141,32 @@ func (g *guesser) first(e ast.Expr) (x ast.Expr, cast bool) {
 	return nil, cast
 }
 
-// isLength returns len or cap if n is that of x.
-func (g *guesser) isLength(n, x ast.Expr) string {
+func (g *guesser) isLength(n, x ast.Expr) bool {
 	n, _ = g.bare(n)
-	for _, of := range []string{"len", "cap"} {
-		if declfile.ExprText(n) == of+"("+declfile.ExprText(x)+")" {
-			return of
-		}
-	}
-	return ""
+	return declfile.ExprText(n) == "len("+declfile.ExprText(x)+")"
 }
 
 func (u *guess) isNil(i int) bool {
 	return !slices.ContainsFunc(u.calls, func(c *cgoCall) bool { return declfile.ExprText(c.args[i]) != "nil" })
 }
 
-// length returns which argument is the length of argument i, and whether by len or cap. With a
-// wrong length C writes beyond Go's memory, so each call has to pass x and len(x), and no variable
-// is followed.
-func (g *guesser) length(u *guess, i int, ptr *dwarf.PtrType) (j int, fn string) {
+// length returns which argument is the length of argument i. With a wrong length C writes beyond
+// Go's memory, so each call has to pass x and len(x), and no variable is followed.
+func (g *guesser) length(u *guess, i int, ptr *dwarf.PtrType) (j int, ok bool) {
 	if u.isNil(i) {
-		return 0, ""
+		return 0, false
 	}
 	for j := range u.params {
-		fn, agree := "", g.canCount(u.params[j])
-		for _, c := range u.calls {
-			if declfile.ExprText(c.args[i]) == "nil" {
-				continue
-			}
-			of := ""
-			if x, cast := g.first(c.args[i]); x != nil && (!cast || g.sameSize(x, ptr)) {
-				of = g.isLength(c.args[j], x)
-			}
-			agree = agree && of != "" && (fn == "" || fn == of)
-			fn = of
+		other := func(c *cgoCall) bool {
+			x, cast := g.first(c.args[i])
+			return declfile.ExprText(c.args[i]) != "nil" &&
+				(x == nil || cast && !g.sameSize(x, ptr) || !g.isLength(c.args[j], x))
 		}
-		if agree {
-			return j, fn
+		if g.canCount(u.params[j]) && !slices.ContainsFunc(u.calls, other) {
+			return j, true
 		}
 	}
-	return 0, ""
+	return 0, false
 }
 
 func (g *guesser) canCount(c dwarf.Type) bool {

@@ -139,8 +139,8 @@ func (g *guesser) guess(u *guess) {
 	for i, c := range u.params {
 		names[i] = g.name(u, i, names)
 		if ptr := cc.Pointer(c); ptr != nil {
-			if j, fn := g.length(u, i, ptr); fn != "" && lengths[j] == "" {
-				lengths[j], slice[i] = fn+"("+names[i]+")", true
+			if j, ok := g.length(u, i, ptr); ok && lengths[j] == "" {
+				lengths[j], slice[i] = "len("+names[i]+")", true
 			}
 		}
 	}

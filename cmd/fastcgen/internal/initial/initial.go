@@ -41,13 +41,10 @@ type initializer struct {
 	left     []*guess // to ordinary cgo
 }
 
-// Run writes the declarations of the C functions that the files call to out. An empty out means a
-// file named after the first of them. Run says on stderr what is left to decide.
-func Run(ctx context.Context, names []string, out string, stderr io.Writer) error {
-	in := &initializer{out: out}
-	if in.out == "" {
-		in.out = strings.TrimSuffix(names[0], ".go") + initSuffix
-	}
+// Run writes the declarations of the C functions that the files call to a file named after the
+// first of them. It says on stderr what is left to decide, and which calls stay as they are.
+func Run(ctx context.Context, names []string, stderr io.Writer) error {
+	in := &initializer{out: strings.TrimSuffix(names[0], ".go") + initSuffix}
 	if err := in.names(names); err != nil {
 		return err
 	}
@@ -83,17 +80,9 @@ func Run(ctx context.Context, names []string, out string, stderr io.Writer) erro
 
 // names refuses what -init cannot read or write.
 func (in *initializer) names(names []string) error {
-	if filepath.Dir(in.out) != filepath.Dir(names[0]) {
-		return fmt.Errorf("-o %s: the declarations belong into the folder of %s, whose package they are of", in.out,
-			names[0])
-	}
-	if err := declfile.CheckName(filepath.Base(in.out)); err != nil {
-		return err
-	}
 	for _, out := range []string{in.out, declfile.OutputName(in.out)} {
 		if _, err := os.Lstat(out); err == nil {
-			return fmt.Errorf("%s is there and stays as it is: write to another file with -o, "+
-				"and move over what you want", out)
+			return fmt.Errorf("%s is there and stays as it is: rename it, and move over what you want", out)
 		}
 	}
 	for _, n := range names {

@@ -28,12 +28,6 @@ func (in *initializer) text() []byte {
 			b.WriteString(strings.TrimRight("// "+l, " \n") + "\n")
 		}
 	}
-	if len(in.left) > 0 {
-		b.WriteString("\n// These stay as they are, calls of ordinary cgo.\n//\n")
-		for _, u := range in.left {
-			b.WriteString(emit.Wrapped(fmt.Sprintf("C.%s (%s): %s.", u.cName, u.where(), u.refused)))
-		}
-	}
 	return []byte(b.String())
 }
 

@@ -94,7 +94,6 @@ func (m *matcher) pointerParameter(
 			return is + ": C would look for a zero byte, which does not end Go's strings", fmt.Sprintf(
 				"declare it []byte, with //fastc:require len(%[1]s) > 0 && %[1]s[len(%[1]s)-1] == 0", q.Name)
 		}
-		m.p.Strings = append(m.p.Strings, q.Name)
 		m.address(field, "unsafe.StringData("+q.Name+")", "")
 		return "", ""
 	}
@@ -129,28 +128,26 @@ func (m *matcher) isText(c dwarf.Type) bool {
 	return ok && n.Enum == nil && (n.PlainChar || n.Number == declfile.Number{Class: declfile.Unsigned, Size: 1})
 }
 
-// Plan says how a function's frame, shim and wrapper look.
+// Plan says how a function's frame, shim and wrapper look. Both C and Go call the frame fastc_f.
 type Plan struct {
-	Func     *declfile.Func
-	Sig      string
-	Frame    string // the variable of Go that is the frame
-	Fields   []string
-	Args     []string
-	Sets     []string
-	Checks   []string // conditions of Go about lengths
-	Result   string
-	RetField bool
-	RetCast  string
-	RetConst bool // it is a struct to which C does not assign
-	Values   []string
-	Outs     map[string]string
-	Pointers bool
-	Strings  []string // parameters without a zero at the end
-	Numbers  []cc.Fact
-	Fits     []string
-	Begins   []string
-	Arrays   []OutArray
-	Copied   bool
+	Func      *declfile.Func
+	Sig       string
+	Fields    []string
+	Args      []string
+	Sets      []string
+	Checks    []string // conditions of Go about lengths
+	Result    string
+	RetField  bool
+	RetCast   string
+	RetStruct bool // it may have const members, so C copies it
+	Values    []string
+	Outs      map[string]string
+	Pointers  bool
+	Numbers   []cc.Fact
+	Fits      []string
+	Begins    []string
+	Arrays    []OutArray
+	Copied    bool
 }
 
 type matcher struct {
@@ -191,16 +188,16 @@ func (m *matcher) set(g *declfile.GoType, field, value string) {
 	case declfile.GoPointer:
 		value = "C.uintptr_t(uintptr(unsafe.Pointer(" + value + ")))"
 	default:
-		m.p.Sets = append(m.p.Sets, "*(*"+g.String()+")(unsafe.Pointer(&"+m.p.Frame+"."+field+")) = "+value)
+		m.p.Sets = append(m.p.Sets, "*(*"+g.String()+")(unsafe.Pointer(&fastc_f."+field+")) = "+value)
 		return
 	}
-	m.p.Sets = append(m.p.Sets, m.p.Frame+"."+field+" = "+value)
+	m.p.Sets = append(m.p.Sets, "fastc_f."+field+" = "+value)
 }
 
 func (m *matcher) address(field, value, cast string) {
 	m.p.Fields = append(m.p.Fields, "void *"+field)
 	m.p.Args = append(m.p.Args, cast+"fastc_f->"+field)
-	m.p.Sets = append(m.p.Sets, m.p.Frame+"."+field+" = unsafe.Pointer("+value+")")
+	m.p.Sets = append(m.p.Sets, "fastc_f."+field+" = unsafe.Pointer("+value+")")
 	m.p.Pointers = true
 }
 
@@ -208,7 +205,7 @@ func (m *matcher) numberSize(c dwarf.Type) { m.p.Numbers = append(m.p.Numbers, m
 
 // place returns a field for a value from C, and the Go expression that reads it.
 func (m *matcher) place(g *declfile.GoType, field string) (declared, value string) {
-	from := m.p.Frame + "." + field
+	from := "fastc_f." + field
 	switch g.Kind {
 	case declfile.GoNumber:
 		return g.Num.CName() + " " + field, g.Name + "(" + from + ")"

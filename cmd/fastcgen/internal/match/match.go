@@ -5,11 +5,11 @@
 //
 //	func Divide(a, b int32) (q, r int32, err error)      //fastc:call v_div(a, b, &q, &r)
 //
-//	Go: sets            the frame            C: args            C writes, Go reads: values
-//	f.arg0 = C.int32_t(a)   int32_t arg0    fastc_f->arg0
-//	f.arg1 = C.int32_t(b)   int32_t arg1    fastc_f->arg1
-//	                        int32_t out2    &fastc_f->out2      int32(f.out2)
-//	                        int32_t out3    &fastc_f->out3      int32(f.out3)
+//	Go: sets                      the frame       C: args             C writes, Go reads: values
+//	fastc_f.arg0 = C.int32_t(a)   int32_t arg0    fastc_f->arg0
+//	fastc_f.arg1 = C.int32_t(b)   int32_t arg1    fastc_f->arg1
+//	                              int32_t out2    &fastc_f->out2      int32(fastc_f.out2)
+//	                              int32_t out3    &fastc_f->out3      int32(fastc_f.out3)
 //
 // For a struct it makes a [Mirror], a Go struct whose fields have C's offsets.
 //
@@ -146,7 +146,7 @@ func (r *resolver) declare(t *declfile.Type) {
 // match makes a function's plan, or nil if something was refused. Each argument adds to Args once.
 // It adds to Fields and Sets only if Go hands a value over.
 func (r *resolver) match(f *declfile.Func) *Plan {
-	m := &matcher{r, f, &Plan{Func: f, Frame: f.Local("f", "frame"), Outs: map[string]string{}}, nil}
+	m := &matcher{r, f, &Plan{Func: f, Outs: map[string]string{}}, nil}
 	fn, ok := cc.Bare(r.facts.Funcs[f.Call.CName]).(*dwarf.FuncType)
 	if !ok {
 		m.bad.Add(f.Call.At, f.Call.CName+" is not a function in C", "name a function")

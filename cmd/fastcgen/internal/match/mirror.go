@@ -3,7 +3,6 @@ package match
 import (
 	"debug/dwarf"
 	"fmt"
-	"slices"
 	"strings"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
@@ -224,11 +223,8 @@ func (r *resolver) layoutOf(g *declfile.GoType) *Mirror {
 func fieldName(c string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(c, "_") {
-		switch upper := strings.ToUpper(part); {
-		case slices.Contains(initialisms, upper):
-			b.WriteString(upper)
-		case part != "":
-			b.WriteString(upper[:1] + part[1:])
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}
 	}
 	name := b.String()
@@ -240,5 +236,3 @@ func fieldName(c string) string {
 	}
 	return name
 }
-
-var initialisms = strings.Fields("API CPU DNS EOF GID HTTP ID IP JSON PID RAM RPC SQL TCP TLS TTL UDP UID URI URL XML")

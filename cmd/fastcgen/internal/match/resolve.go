@@ -192,7 +192,7 @@ func fits(text string, n cc.Number) bool {
 	bits := int(n.Size * 8)
 	var err error
 	switch {
-	case n.PlainChar || n.Wide:
+	case n.PlainChar:
 		_, err = strconv.ParseUint(text, 10, bits-1)
 	case n.Class == declfile.Unsigned:
 		_, err = strconv.ParseUint(text, 10, bits)

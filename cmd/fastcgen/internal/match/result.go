@@ -178,7 +178,7 @@ func (m *matcher) direct(r *declfile.Param, c dwarf.Type) string {
 	m.numberSize(c)
 	m.p.Fields = append(m.p.Fields, declared)
 	m.p.RetField = true
-	m.p.RetConst = g.Kind == declfile.GoMirror && cc.ConstMembers(m.facts.Types[g.Decl.CText()])
+	m.p.RetStruct = g.Kind == declfile.GoMirror
 	if g.Kind == declfile.GoPointer {
 		m.p.RetCast = "(uintptr_t)"
 	}
@@ -202,7 +202,7 @@ func (m *matcher) text(r *declfile.Param, g *declfile.GoType, ptr *dwarf.PtrType
 	m.numberSize(ptr.Type)
 	m.p.Fields = append(m.p.Fields, "const void *ret", "size_t ret_len")
 	m.p.RetField, m.p.Copied = true, true
-	return fmt.Sprintf("string(unsafe.Slice((*byte)(%[1]s.ret), int(%[1]s.ret_len)))", m.p.Frame)
+	return "string(unsafe.Slice((*byte)(fastc_f.ret), int(fastc_f.ret_len)))"
 }
 
 func (r *resolver) suggest(c dwarf.Type) string {

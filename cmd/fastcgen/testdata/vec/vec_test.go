@@ -86,7 +86,7 @@ func TestStructs(t *testing.T) {
 	check(t, "Move", p, Point{3, 1.5})
 	check(t, "Path", Path([]Point{{0, 0}, {1, 1}, {1, -1}}), 4)
 	i := Make(7)
-	check(t, "Make", i, Item{ID: 7, Tag: 'v', At: Point{1.5, -2.5}, Key: [3]byte{1, 2, 3}, Mode: Fast, On: true, Grid: [2][3]int16{{1, 2, 3}, {4, 5, 6}}})
+	check(t, "Make", i, Item{Id: 7, Tag: 'v', At: Point{1.5, -2.5}, Key: [3]byte{1, 2, 3}, Mode: Fast, On: true, Grid: [2][3]int16{{1, 2, 3}, {4, 5, 6}}})
 	check(t, "Check", Check(&i), 7+'v'+1-2+6+7+1)
 	n := Nest{C: 1, Corner: [2]Point{{8, 0}, {0, 0}}}
 	n.Range.Lo, n.Range.Hi = 3, 4
