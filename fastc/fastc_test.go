@@ -57,7 +57,7 @@ func BenchmarkSite(b *testing.B) {
 }
 
 func TestSite(t *testing.T) {
-	s := fastc.MustSite(leaf.Add, "add", fastc.Options{DisableBudget: true})
+	s := fastc.MustSite(leaf.Add, "add", fastc.Options{Budget: time.Hour})
 	for i := range int64(10_000) {
 		f := leaf.AddFrame{A: i, B: 2}
 		if r := s.Call(unsafe.Pointer(&f)); r != 0 || f.Sum != i+2 {
@@ -82,10 +82,10 @@ func Example() {
 // TestAllocs: Call leaves the frame, and what it points to, on the stack. Slow moves them to the
 // heap.
 func TestAllocs(t *testing.T) {
-	counted := fastc.MustSite(leaf.Dot, "counted", fastc.Options{DisableBudget: true})
+	counted := fastc.MustSite(leaf.Dot, "counted", fastc.Options{Budget: time.Hour})
 	timed := fastc.MustSite(leaf.Dot, "timed", fastc.Options{Budget: time.Hour})
 	doubted := fastc.MustSite(leaf.Dot, "doubted", fastc.Options{Budget: 1, Logger: silent})
-	diverted := fastc.MustSite(leaf.Dot, "diverted", fastc.Options{Hold: fastc.HoldForever, Logger: silent})
+	diverted := fastc.MustSite(leaf.Dot, "diverted", fastc.Options{Hold: 24 * time.Hour, Logger: silent})
 	fastc.Divert(diverted)
 	all := map[string]float64{
 		"Call": testing.AllocsPerRun(1000, func() {

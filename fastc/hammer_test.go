@@ -55,7 +55,7 @@ const (
 func hammer(t *testing.T, seed uint64, length time.Duration) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	h := &hammering{
-		plain: fastc.MustSite(leaf.Add, "plain", fastc.Options{DisableBudget: true}),
+		plain: fastc.MustSite(leaf.Add, "plain", fastc.Options{Budget: time.Hour}),
 		// It goes to and fro between the two ways, and each call of it is over the budget.
 		restless: fastc.MustSite(leaf.Dot, "restless", fastc.Options{
 			Budget: 1, Hold: time.Millisecond,
@@ -275,7 +275,7 @@ func crashInSite() {
 //go:noinline
 func crashInTrustedSite() {
 	left := int64(1000)
-	site := fastc.MustSite(leaf.Fuse, "fuse", fastc.Options{DisableBudget: true})
+	site := fastc.MustSite(leaf.Fuse, "fuse", fastc.Options{Budget: time.Hour})
 	for {
 		site.Call(unsafe.Pointer(&left))
 	}

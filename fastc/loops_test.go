@@ -44,14 +44,14 @@ var loops = map[string]func(enough *atomic.Bool){
 		}
 	},
 	"Site": func(enough *atomic.Bool) {
-		turns, s := int64(loopTurns), fastc.MustSite(leaf.Turn, "turn", fastc.Options{DisableBudget: true})
+		turns, s := int64(loopTurns), fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: time.Hour})
 		for i := 0; i < loopCalls && !enough.Load(); i++ {
 			s.Call(unsafe.Pointer(&turns))
 		}
 	},
 	"Site diverted": func(enough *atomic.Bool) {
 		turns, s := int64(loopTurns), fastc.MustSite(leaf.Turn, "turn",
-			fastc.Options{Budget: 1, Hold: fastc.HoldForever, Logger: silent})
+			fastc.Options{Budget: 1, Hold: 24 * time.Hour, Logger: silent})
 		for i := 0; i < loopCalls && !enough.Load(); i++ {
 			s.Call(unsafe.Pointer(&turns))
 		}
@@ -104,7 +104,7 @@ func collectBeside(loop func(enough *atomic.Bool)) (n int) {
 func TestOwnFrame(t *testing.T) {
 	needShortWay(t)
 	h := &tracing{Handler: slog.DiscardHandler}
-	s := fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: 1, Hold: fastc.HoldForever, Logger: slog.New(h)})
+	s := fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: 1, Hold: 24 * time.Hour, Logger: slog.New(h)})
 	turns := int64(loopTurns)
 	for i := 0; !s.Stats().Diverted && i < loopCalls; i++ {
 		s.Call(unsafe.Pointer(&turns))

@@ -3,14 +3,10 @@ package fastc
 import (
 	"cmp"
 	"log/slog"
-	"math"
 	"time"
 
 	"evenkeel.dev"
 )
-
-// HoldForever is an [Options.Hold] that lasts until the process ends.
-const HoldForever time.Duration = math.MaxInt64
 
 const (
 	defaultBudget = 200 * time.Microsecond
@@ -25,13 +21,9 @@ type Options struct {
 	// Zero means 200 µs.
 	Budget time.Duration
 
-	// DisableBudget lets every call take the short way, however long it takes. Budget and Hold must
-	// be 0 with it. Default: false.
-	DisableBudget bool
-
 	// Hold is how long calls go through cgo after they exceeded the budget. It doubles each time
 	// that they do so again within the last hold's length, up to 16 times. Zero means 10 s. At most
-	// 24 h, or HoldForever.
+	// 24 h.
 	Hold time.Duration
 
 	// Logger gets Warn when calls begin to go through cgo, and Debug when they stop. Nil means
@@ -45,16 +37,11 @@ func (o Options) normal() (Options, error) {
 	}
 	switch {
 	case o.Budget < 0:
-		return refuse("Budget", "%v is negative; write 0 for %v, or set DisableBudget", o.Budget, defaultBudget)
+		return refuse("Budget", "%v is negative; write 0 for %v", o.Budget, defaultBudget)
 	case o.Hold < 0:
-		return refuse("Hold", "%v is negative; write 0 for %v, or fastc.HoldForever", o.Hold, defaultHold)
-	case o.Hold > maxHold && o.Hold != HoldForever:
-		return refuse("Hold", "%v is longer than %v; write less, or fastc.HoldForever", o.Hold, maxHold)
-	case o.DisableBudget && o.Budget != 0:
-		return refuse("Budget", "%v, and DisableBudget is set; leave one of them out", o.Budget)
-	case o.DisableBudget && o.Hold != 0:
-		return refuse("Hold", "%v, and DisableBudget is set, with which no call is diverted; leave one of them out",
-			o.Hold)
+		return refuse("Hold", "%v is negative; write 0 for %v", o.Hold, defaultHold)
+	case o.Hold > maxHold:
+		return refuse("Hold", "%v is longer than %v; write less", o.Hold, maxHold)
 	}
 	o.Budget = cmp.Or(o.Budget, defaultBudget)
 	o.Hold = cmp.Or(o.Hold, defaultHold)

@@ -21,29 +21,19 @@ func TestOptions(t *testing.T) {
 		opts Options
 		want string
 	}{
-		"zero":     {Options{}, ""},
-		"off":      {Options{DisableBudget: true}, ""},
-		"for ever": {Options{Hold: HoldForever}, ""},
-		"longest":  {Options{Budget: time.Hour, Hold: maxHold}, ""},
+		"zero":    {Options{}, ""},
+		"longest": {Options{Budget: time.Hour, Hold: maxHold}, ""},
 		"negative budget": {
 			Options{Budget: -1},
-			"fastc.Options.Budget: -1ns is negative; write 0 for 200µs, or set DisableBudget",
+			"fastc.Options.Budget: -1ns is negative; write 0 for 200µs",
 		},
 		"negative hold": {
 			Options{Hold: -time.Second},
-			"fastc.Options.Hold: -1s is negative; write 0 for 10s, or fastc.HoldForever",
+			"fastc.Options.Hold: -1s is negative; write 0 for 10s",
 		},
 		"long hold": {
 			Options{Hold: 25 * time.Hour},
-			"fastc.Options.Hold: 25h0m0s is longer than 24h0m0s; write less, or fastc.HoldForever",
-		},
-		"budget and none": {
-			Options{Budget: 1, DisableBudget: true},
-			"fastc.Options.Budget: 1ns, and DisableBudget is set; leave one of them out",
-		},
-		"hold of none": {
-			Options{Hold: 1, DisableBudget: true},
-			"fastc.Options.Hold: 1ns, and DisableBudget is set, with which no call is diverted; leave one of them out",
+			"fastc.Options.Hold: 25h0m0s is longer than 24h0m0s; write less",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +115,7 @@ func TestLateCalls(t *testing.T) {
 
 // TestCount holds that calls are counted well, whichever of them are timed.
 func TestCount(t *testing.T) {
-	s := MustSite(leaf.Nop, "nop", Options{DisableBudget: true})
+	s := MustSite(leaf.Nop, "nop", Options{Budget: time.Hour})
 	const calls, waiting = 100_000, 2 * sampleOneIn // for the next timed one, in a cell
 	for range calls {
 		nop(s)

@@ -48,8 +48,8 @@ type Site struct {
 	overtime   overtime
 	clean      int           // calls within the budget since the last one beyond it
 	hold       time.Duration // of the last diversion
-	until      time.Time     // zero: for ever
-	back       time.Time     // when it was last brought back
+	until      time.Time
+	back       time.Time // when it was last brought back
 	diversions uint64
 }
 
@@ -124,7 +124,7 @@ func watch(s *Site, arg unsafe.Pointer) int32 {
 	}
 	short := chosen().short // before the clock starts, because the first call searches
 	now := time.Since(s.born)
-	ask := short && !s.opts.DisableBudget && (s.trusted.Load() == 0 || int64(now) < s.doubt.Load())
+	ask := short && (s.trusted.Load() == 0 || int64(now) < s.doubt.Load())
 	cost := costOfTiming
 	if ask {
 		cost = costOfDoubt
@@ -188,7 +188,7 @@ func charge(clock time.Duration, before, after thread) time.Duration {
 // judge notes a timed call, which represents that many calls. A call over the budget for which the
 // thread was not asked only raises doubt.
 func (s *Site) judge(took time.Duration, calls int32, asked bool) {
-	within := s.opts.DisableBudget || took <= s.opts.Budget
+	within := took <= s.opts.Budget
 	if within && s.trusted.Load() != 0 {
 		return
 	}
@@ -208,13 +208,9 @@ func (s *Site) judge(took time.Duration, calls int32, asked bool) {
 	if !diverted {
 		return
 	}
-	until := hold.String()
-	if hold == HoldForever {
-		until = "the end of the process"
-	}
 	s.logger().Warn("fastc: calls exceed their budget by more than 10 ms a second and go through cgo for now; "+
 		"choose Slow by the size of the input, or a larger budget",
-		"function", s.name, "budget", s.opts.Budget, "took", took, "for", until)
+		"function", s.name, "budget", s.opts.Budget, "took", took, "for", hold)
 }
 
 // weigh trusts the function after enough calls within the budget. It diverts the function for hold
@@ -243,16 +239,13 @@ func (s *Site) weigh(beyond time.Duration, within bool) (hold time.Duration, div
 // divert begins a hold. mu is held.
 func (s *Site) divert(now time.Time) {
 	switch {
-	case s.opts.Hold == HoldForever || s.diversions == 0 || now.Sub(s.back) >= s.hold:
+	case s.diversions == 0 || now.Sub(s.back) >= s.hold:
 		s.hold = s.opts.Hold
 	case s.hold < maxHoldFactor*s.opts.Hold:
 		s.hold *= 2
 	}
 	s.diversions++
-	s.until = time.Time{}
-	if s.hold != HoldForever {
-		s.until = now.Add(s.hold)
-	}
+	s.until = now.Add(s.hold)
 	s.overtime, s.clean = overtime{}, 0
 	s.trusted.Store(0)
 	s.diverted.Store(true)
@@ -261,7 +254,7 @@ func (s *Site) divert(now time.Time) {
 func (s *Site) returned(now time.Time) bool {
 	s.mu.Lock()
 	still := s.diverted.Load()
-	over := still && !s.until.IsZero() && !now.Before(s.until)
+	over := still && !now.Before(s.until)
 	if over {
 		s.back = now
 		s.diverted.Store(false)

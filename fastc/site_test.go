@@ -94,7 +94,7 @@ func TestJudge(t *testing.T) {
 		{w16 + "uuuuuuuuuu", true, false, 10}, // the kernel may have taken the processor away
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := MustSite(leaf.Nop, "nop", Options{Budget: budget, Hold: HoldForever, Logger: slog.New(&entries{})})
+			s := MustSite(leaf.Nop, "nop", Options{Budget: budget, Hold: maxHold, Logger: slog.New(&entries{})})
 			for _, call := range c.calls {
 				switch call {
 				case 'o':
@@ -188,34 +188,6 @@ func TestHold(t *testing.T) {
 	})
 }
 
-func TestHoldForEver(t *testing.T) {
-	needShortWay(t)
-	synctest.Test(t, func(t *testing.T) {
-		s := MustSite(leaf.Nop, "nop", Options{Budget: budget, Hold: HoldForever, Logger: slog.New(&entries{})})
-		for range strikes {
-			s.judge(over, 1, true)
-		}
-		for range 100 {
-			time.Sleep(10_000 * time.Hour)
-			nop(s)
-		}
-		if st := s.Stats(); st.Slow != 100 || st.Diversions != 1 || !st.Diverted {
-			t.Errorf("%+v", st)
-		}
-	})
-}
-
-// TestNoBudget holds that without one, no call is over it.
-func TestNoBudget(t *testing.T) {
-	s := MustSite(leaf.Nop, "nop", Options{DisableBudget: true})
-	for range 100 {
-		s.judge(time.Hour, 1, true)
-	}
-	if st := s.Stats(); st.Over != 0 || st.Diverted || s.trusted.Load() != 1 {
-		t.Errorf("%+v", st)
-	}
-}
-
 // TestOneWay holds that nothing is diverted where all calls go through cgo anyway.
 func TestOneWay(t *testing.T) {
 	if Available() {
@@ -260,7 +232,7 @@ func callOver(s *Site) int32 {
 func TestOver(t *testing.T) {
 	needShortWay(t)
 	log := &entries{}
-	s := MustSite(leaf.Turn, "turn", Options{Budget: 10 * time.Microsecond, Hold: HoldForever, Logger: slog.New(log)})
+	s := MustSite(leaf.Turn, "turn", Options{Budget: 10 * time.Microsecond, Hold: maxHold, Logger: slog.New(log)})
 	for range 5 {
 		if r := callOver(s); r != 0 {
 			t.Errorf("returned %d", r)
@@ -285,7 +257,7 @@ func TestOverTogether(t *testing.T) {
 	needShortWay(t)
 	const goroutines, rounds = 4, 5
 	log := &entries{}
-	s := MustSite(leaf.Turn, "turn", Options{Budget: 10 * time.Microsecond, Hold: HoldForever, Logger: slog.New(log)})
+	s := MustSite(leaf.Turn, "turn", Options{Budget: 10 * time.Microsecond, Hold: maxHold, Logger: slog.New(log)})
 	var wg sync.WaitGroup
 	for range goroutines {
 		wg.Go(func() {
@@ -311,7 +283,7 @@ func TestRarelyOver(t *testing.T) {
 	needShortWay(t)
 	const enough = 3000 // long calls: a dozen or two are
 	for _, oneIn := range []int{100, 1000} {
-		s := MustSite(leaf.Turn, "turn", Options{Hold: HoldForever, Logger: slog.New(&entries{})})
+		s := MustSite(leaf.Turn, "turn", Options{Hold: maxHold, Logger: slog.New(&entries{})})
 		seen := 0
 		for ; seen < enough && !s.Stats().Diverted; seen++ {
 			for range oneIn - 1 {
@@ -388,7 +360,7 @@ func TestTurnsOfOthersAreNotCharged(t *testing.T) {
 }
 
 func TestLongest(t *testing.T) {
-	s := MustSite(leaf.Spin, "spin", Options{DisableBudget: true})
+	s := MustSite(leaf.Spin, "spin", Options{Budget: time.Hour})
 	s.Call(unsafe.Pointer(&leaf.SpinFrame{NS: 3e6}))
 	for range 5 {
 		s.Call(unsafe.Pointer(&leaf.SpinFrame{}))

@@ -45,7 +45,7 @@ func wrong() (all []string) {
 	return all
 }
 
-var add = fastc.MustSite(leaf.Add, "add", fastc.Options{DisableBudget: true})
+var add = fastc.MustSite(leaf.Add, "add", fastc.Options{Budget: time.Hour})
 
 // results compares what C makes of n with what Go does.
 func results(n int64) string {
@@ -83,7 +83,7 @@ func stack() string {
 
 // budget exceeds one: that diverts the function exactly where there is another way.
 func budget() string {
-	site := fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: time.Microsecond, Hold: fastc.HoldForever})
+	site := fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: time.Microsecond, Hold: 24 * time.Hour})
 	for range 5 {
 		turns := int64(1)
 		if fastc.Available() && !site.Stats().Diverted {

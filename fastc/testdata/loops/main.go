@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"evenkeel.dev/fastc"
@@ -21,7 +22,7 @@ const (
 )
 
 var (
-	site   = fastc.MustSite(leaf.Turn, "turn", fastc.Options{DisableBudget: true})
+	site   = fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: time.Hour})
 	enough atomic.Bool
 )
 
