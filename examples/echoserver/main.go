@@ -1,24 +1,19 @@
 //go:build unix
 
 // Command echoserver sends back what it receives, to any number of connections, with one goroutine,
-// or a few, and one buffer per connection. It also does so over TLS, and says what an idle
-// connection holds:
+// or a few, and one buffer per connection. It also does so over TLS:
 //
-//	go run ./echoserver                          # from examples/; then: nc 127.0.0.1 7000
-//	go run ./echoserver -loops 4                 # on four cores
-//	go run ./echoserver -tls parked              # then: openssl s_client -connect 127.0.0.1:7000
-//	go run ./echoserver -tls parked -n 10000     # 10,000 connections of its own, then it ends
+//	go run ./echoserver               # from examples/; then: nc 127.0.0.1 7000
+//	go run ./echoserver -loops 4      # on four cores
+//	go run ./echoserver -tls          # then: openssl s_client -connect 127.0.0.1:7000
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/aio"
@@ -28,7 +23,6 @@ import (
 const (
 	bufferSize = 16 << 10
 	lastWords  = 3 * time.Second
-	maxConns   = 1 << 20
 	maxLoops   = 256
 )
 
@@ -36,11 +30,8 @@ func main() {
 	var s settings
 	command.Command{
 		Name: "echoserver", Flags: s.register, Check: s.check,
-		Run: func(ctx context.Context, stdout io.Writer, log *slog.Logger) error {
-			switch {
-			case s.load:
-				return load(ctx, s, stdout)
-			case s.tls != "":
+		Run: func(ctx context.Context, _ io.Writer, log *slog.Logger) error {
+			if s.tls {
 				return serveTLS(ctx, s, log)
 			}
 			return serve(ctx, s, log)
@@ -52,9 +43,7 @@ type settings struct {
 	addr    string
 	backend aio.Backend
 	loops   int
-	tls     string // "": plain
-	n       int
-	load    bool
+	tls     bool
 }
 
 func (s *settings) register(fs *flag.FlagSet) {
@@ -62,24 +51,12 @@ func (s *settings) register(fs *flag.FlagSet) {
 	fs.TextVar(&s.backend, "backend", aio.BackendAuto,
 		"how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
 	fs.IntVar(&s.loops, "loops", 1, "how many `goroutines` have the connections, one for each core; without -tls")
-	fs.StringVar(&s.tls, "tls", "",
-		"speak TLS; `how` an idle connection waits: parked (without a goroutine), goroutine, or net (over package net)")
-	fs.IntVar(&s.n, "n", 0,
-		"with -tls: open so many `connections`, say what an idle one holds, and end; 0: serve until a signal")
-	fs.BoolVar(&s.load, "load", false,
-		"be the client that opens -n connections, and trusts any server; echoserver starts it itself")
+	fs.BoolVar(&s.tls, "tls", false, "speak TLS, with a certificate of its own")
 }
 
 func (s *settings) check() error {
-	switch {
-	case s.loops < 1 || s.loops > maxLoops:
+	if s.loops < 1 || s.loops > maxLoops {
 		return fmt.Errorf("-loops %d: it must be 1 to %d", s.loops, maxLoops)
-	case s.tls != "" && !slices.Contains(waits, s.tls):
-		return fmt.Errorf("-tls %s: it must be one of %s", s.tls, strings.Join(waits, ", "))
-	case s.n < 0 || s.n > maxConns:
-		return fmt.Errorf("-n %d: it must be 0 to %d", s.n, maxConns)
-	case s.n > 0 && s.tls == "" && !s.load:
-		return errors.New("-n measures connections of TLS: add -tls")
 	}
 	return nil
 }

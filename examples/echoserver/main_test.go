@@ -73,10 +73,7 @@ func TestEchoserver(t *testing.T) {
 		program.Refuses(t, path, 2, `unexpected argument "7000"`, "7000")
 		program.Refuses(t, path, 2,
 			`"iocp" is not a backend: write auto, io_uring, epoll or kqueue`, "-backend", "iocp")
-		program.Refuses(t, path, 2, "-tls long: it must be one of parked, goroutine, net", "-tls", "long")
 		program.Refuses(t, path, 2, "-loops 0: it must be 1 to 256", "-loops", "0")
-		program.Refuses(t, path, 2, "-n -1: it must be 0 to", "-n", "-1")
-		program.Refuses(t, path, 2, "-n measures connections of TLS: add -tls", "-n", "1")
 		p := program.Start(t, path)
 		program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
 		p.Stop(syscall.SIGTERM)

@@ -5,10 +5,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -20,28 +25,29 @@ import (
 )
 
 const (
-	waitParked    = "parked"
-	waitGoroutine = "goroutine"
-	waitNet       = "net"
-)
-
-var waits = []string{waitParked, waitGoroutine, waitNet}
-
-const (
 	tlsBuffer    = 4 << 10
 	handshakeEnd = 30 * time.Second
 )
 
 // Each connection is a session.
 type service struct {
-	settings settings
-	watcher  *aio.Watcher
-	log      *slog.Logger
-	config   *tls.Config
+	watcher *aio.Watcher
+	log     *slog.Logger
+	config  *tls.Config
 
 	handshakes, echoes atomic.Int64
 
 	failed error // of WaitIO
+}
+
+func certificate() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
 func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
@@ -54,30 +60,22 @@ func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
 		return err
 	}
 	defer w.Close()
-	ln, err := listen(w, s)
+	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
 	if err != nil {
 		return command.CannotListen(err)
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{own}}
-	v := &service{settings: s, watcher: w, log: log, config: config}
-	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend, "tls", s.tls)
+	ln := netconn.NewListener(l)
+	v := &service{watcher: w, log: log, config: &tls.Config{Certificates: []tls.Certificate{own}}}
+	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := v.start(ln, stop)
-	if s.n == 0 {
-		<-ctx.Done()
-	} else {
-		err = v.measure(ctx, ln.Addr().String())
-	}
-	interrupted := ctx.Err() != nil
+	<-ctx.Done()
 	ln.Close()
 	w.Close()
 	ended()
 	if v.failed != nil {
 		return fmt.Errorf("cannot wait for connections: %w", v.failed)
-	}
-	if err != nil && !interrupted {
-		return err
 	}
 	log.Info("stopped", "handshakes", v.handshakes.Load(), "echoes", v.echoes.Load())
 	return nil
@@ -85,7 +83,7 @@ func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
 
 // session is a connection. A parked one belongs to the goroutine in WaitIO, others to serve's.
 type session struct {
-	handle *aio.Conn // these two: nil unless -tls parked
+	handle *aio.Conn
 	below  *parking
 	tls    *tls.Conn
 }
@@ -104,17 +102,6 @@ func (v *service) start(ln net.Listener, stop func()) (ended func()) {
 	return running.Wait
 }
 
-func listen(w *aio.Watcher, s settings) (net.Listener, error) {
-	if s.tls == waitNet {
-		return net.Listen("tcp", s.addr)
-	}
-	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return netconn.NewListener(l), nil
-}
-
 func (v *service) accept(ln net.Listener) {
 	for {
 		conn, err := ln.Accept()
@@ -131,14 +118,8 @@ func (v *service) accept(ln net.Listener) {
 }
 
 func (v *service) open(conn net.Conn) *session {
-	s := new(session)
-	if v.settings.tls == waitParked {
-		s.handle = conn.(*netconn.Conn).Handle()
-		s.below = &parking{Conn: conn}
-		conn = s.below
-	}
-	s.tls = tls.Server(conn, v.config)
-	return s
+	below := &parking{Conn: conn}
+	return &session{handle: conn.(*netconn.Conn).Handle(), below: below, tls: tls.Server(below, v.config)}
 }
 
 // greet does the handshake, for which a goroutine waits.
@@ -150,13 +131,11 @@ func (v *service) greet(s *session) {
 	}
 	s.tls.SetDeadline(time.Time{})
 	v.handshakes.Add(1)
-	if s.below != nil {
-		s.below.never = true
-	}
+	s.below.never = true
 	v.serve(s)
 }
 
-// serve echoes. If the session can be parked, it returns when there is nothing to read.
+// serve echoes until there is nothing to read.
 func (v *service) serve(s *session) {
 	buffer := buffers.Get().(*[tlsBuffer]byte)
 	defer buffers.Put(buffer)

@@ -6,46 +6,46 @@ import (
 	"bytes"
 	"crypto/tls"
 	"io"
+	"log/slog"
 	"net"
 	"os"
-	"os/exec"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/netconn"
 	"evenkeel.dev/examples/internal/program"
+	"evenkeel.dev/internal/leaks"
 )
 
-// TestServesTLS tests lines and more than a record, in pieces, on each backend and in each way of
-// waiting.
+const patience = 30 * time.Second
+
+// TestServesTLS tests lines and more than a record, in pieces, on each backend.
 func TestServesTLS(t *testing.T) {
 	path := os.Args[0]
 	for _, backend := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
-		for _, wait := range waits {
-			t.Run(backend.String()+"/"+wait, func(t *testing.T) {
-				needs(t, backend)
-				p := program.Start(t, path, "-backend", backend.String(), "-tls", wait)
-				var clients sync.WaitGroup
-				for i := range 5 {
-					// The certificate is new.
-					c := tls.Client(p.Dial(), &tls.Config{InsecureSkipVerify: true})
-					clients.Go(func() { converse(t, c, i) })
-				}
-				clients.Wait()
-				idle := p.Dial()
-				converse(t, tls.Client(inPieces{idle}, &tls.Config{InsecureSkipVerify: true}), 1)
-				if log := p.Stop(syscall.SIGINT); !strings.Contains(log, "msg=stopped handshakes=6") {
-					t.Errorf("the log ends so:\n%s", log)
-				}
-				if _, err := io.Copy(io.Discard, idle); err != nil {
-					t.Errorf("an idle connection at the end: %v", err)
-				}
-			})
-		}
+		t.Run(backend.String(), func(t *testing.T) {
+			needs(t, backend)
+			p := program.Start(t, path, "-backend", backend.String(), "-tls")
+			var clients sync.WaitGroup
+			for i := range 5 {
+				// The certificate is new.
+				c := tls.Client(p.Dial(), &tls.Config{InsecureSkipVerify: true})
+				clients.Go(func() { converse(t, c, i) })
+			}
+			clients.Wait()
+			idle := p.Dial()
+			converse(t, tls.Client(inPieces{idle}, &tls.Config{InsecureSkipVerify: true}), 1)
+			if log := p.Stop(syscall.SIGINT); !strings.Contains(log, "msg=stopped handshakes=6") {
+				t.Errorf("the log ends so:\n%s", log)
+			}
+			if _, err := io.Copy(io.Discard, idle); err != nil {
+				t.Errorf("an idle connection at the end: %v", err)
+			}
+		})
 	}
 }
 
@@ -81,27 +81,42 @@ func (c inPieces) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-var says = regexp.MustCompile(`msg=idle connections=100 goroutines=(\d+) rss_bytes_each=-?\d+ heap_bytes_each=\d+ `)
-
-// TestSays tests what the program says, and which ways keep a goroutine.
-func TestSays(t *testing.T) {
-	path := os.Args[0]
-	for _, wait := range waits {
-		t.Run(wait, func(t *testing.T) {
-			out, err := exec.Command(path, "-addr", "127.0.0.1:0", "-n", "100", "-tls", wait).CombinedOutput()
-			m := says.FindSubmatch(out)
-			if err != nil || m == nil || !strings.Contains(string(out), "echoes=110") {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if n, _ := strconv.Atoi(string(m[1])); (n >= 100) != (wait != waitParked) {
-				t.Errorf("%d goroutines for 100 connections", n)
-			}
-		})
+// TestParked tests that idle connections keep no goroutine.
+func TestParked(t *testing.T) {
+	const conns = 100
+	own, err := certificate()
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestInterrupted(t *testing.T) {
-	program.Start(t, os.Args[0], "-n", "5000", "-tls", waitParked).Stop(syscall.SIGINT)
+	w, err := aio.New(aio.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &service{watcher: w, log: slog.New(slog.DiscardHandler), config: &tls.Config{Certificates: []tls.Certificate{own}}}
+	ln := netconn.NewListener(l)
+	ended := v.start(ln, func() {})
+	started := leaks.Started()
+	for range conns {
+		c, err := tls.Dial("tcp", ln.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		converse(t, c, 0)
+	}
+	for end := time.Now().Add(patience); started() > conns/10; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines for %d connections", started(), conns)
+		}
+	}
+	ln.Close()
+	w.Close()
+	ended()
 }
 
 func TestWaitFailsTLS(t *testing.T) {

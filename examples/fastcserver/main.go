@@ -9,26 +9,20 @@ import (
 	"flag"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 
 	"evenkeel.dev/examples/internal/command"
 )
 
 func main() {
-	var addr string
 	command.Command{
-		Name:  "fastcserver",
-		Flags: func(fs *flag.FlagSet) { command.AddrFlag(fs, &addr, "127.0.0.1:8080") },
-		Run: func(ctx context.Context, stdout io.Writer, log *slog.Logger) error {
+		Name: "fastcserver", Addr: "127.0.0.1:8080", Flags: func(*flag.FlagSet) {},
+		Listen: func(ctx context.Context, ln net.Listener, stdout io.Writer, log *slog.Logger) error {
 			handler, source, err := newHandler(stdout, os.Stderr)
 			if err != nil {
 				return err
 			}
-			ln, err := command.Listen(addr)
-			if err != nil {
-				return err
-			}
-			defer ln.Close()
 			return command.Server{}.Serve(ctx, ln, handler, log, "fastc", source)
 		},
 	}.Main()

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Command websockets measures what an idle websocket holds of its server, in six ways.
+// Command websockets measures what an idle websocket holds of its server, in four ways.
 //
 //	go run ./websockets                  # from examples/: 10,000 connections in each way, then it ends
 //	go run ./websockets -serve parked    # then, elsewhere: websocat ws://127.0.0.1:7003/ws
@@ -44,9 +44,7 @@ type way struct {
 var ways = []way{
 	{"gorilla", false, useGorilla, "gorilla/websocket on net/http"},
 	{"gorilla-small", false, useGorillaSmall, "gorilla/websocket on net/http, as small as it goes"},
-	{"coder", false, useCoder, "coder/websocket on net/http"},
 	{"gorilla-httpd", true, useGorilla, "gorilla/websocket on httpd"},
-	{"coder-httpd", true, useCoder, "coder/websocket on httpd"},
 	{"parked", true, park, "parked: gobwas/ws on httpd"},
 }
 

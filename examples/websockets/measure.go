@@ -17,7 +17,7 @@ import (
 	"github.com/gobwas/ws/wsutil"
 
 	"evenkeel.dev/examples/child"
-	"evenkeel.dev/examples/internal/idle"
+	"evenkeel.dev/examples/websockets/idle"
 )
 
 const (

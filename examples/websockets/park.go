@@ -20,7 +20,7 @@ const messageEnd = 10 * time.Second
 
 // park echoes messages. Between them the connection is parked.
 func park(w http.ResponseWriter, r *http.Request) {
-	if !sameOrigin(r) { // as the other two libraries do by default
+	if !sameOrigin(r) { // as the other library does by default
 		http.Error(w, "this page may not", http.StatusForbidden)
 		return
 	}

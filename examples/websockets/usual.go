@@ -3,11 +3,9 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"sync"
 
-	coder "github.com/coder/websocket"
 	gorilla "github.com/gorilla/websocket"
 )
 
@@ -40,22 +38,6 @@ func echo(c *gorilla.Conn) {
 	for {
 		kind, message, err := c.ReadMessage()
 		if err != nil || c.WriteMessage(kind, message) != nil {
-			return
-		}
-	}
-}
-
-func useCoder(w http.ResponseWriter, r *http.Request) {
-	c, err := coder.Accept(w, r, nil)
-	if err != nil {
-		return // it has answered
-	}
-	defer c.CloseNow()
-	c.SetReadLimit(maxMessage)
-	ctx := context.Background() // the request's is over
-	for {
-		kind, message, err := c.Read(ctx)
-		if err != nil || c.Write(ctx, kind, message) != nil {
 			return
 		}
 	}
