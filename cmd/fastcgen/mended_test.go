@@ -44,10 +44,6 @@ var mended = map[string]struct {
 				"high_low is array_t, of which Go can have no mirror; put //fastc:opaque above the type", "type Bitmap",
 				"//fastc:opaque\ntype Bitmap",
 			},
-			{
-				"no function uses Array, of which C may know no more than the name; leave it out",
-				"//fastc:opaque\ntype Array C.struct_array_s\n\n", "",
-			},
 		},
 	},
 	"value of an opaque type": {

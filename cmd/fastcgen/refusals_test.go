@@ -69,23 +69,24 @@ var refusals = []struct{ src, want, from, to string }{
 	{"type T struct{}\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go " +
 		"types belong in an ordinary file of the package", "struct{}", "C.struct_t"},
 	{
-		"type T = C.t\n", "8:6: T is an alias; write type NAME C.NAME, as in type Point C.struct_point, without =",
+		"type T = C.t\n", "8:6: T is generic or an alias; write type NAME C.NAME, as in type Point C.struct_point",
 		"= ",
 		"",
 	},
 	{
-		"type T[P any] C.t\n", "8:6: T has type parameters; write type NAME C.NAME, as in type Point C.struct_point",
+		"type T[P any] C.t\n", "8:6: T is generic or an alias; write type NAME C.NAME, as in type Point C.struct_point",
 		"[P any]", "",
 	},
 	{"type T x.t\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go types " +
 		"belong in an ordinary file of the package", "x.t", "C.t"},
 	{
-		"//fastc:call f()\ntype T C.t\n", "8:1: //fastc:call on a type; leave it out: a type takes //fastc:opaque only",
+		"//fastc:call f()\ntype T C.t\n", "8:1: //fastc:call f() on a type; leave it out: a type takes one //fastc:opaque",
 		"//fastc:call f()\n", "",
 	},
-	{"//fastc:opaque yes\ntype T C.t\n", `8:1: //fastc:opaque takes no argument; leave out "yes"`, " yes", ""},
+	{"//fastc:opaque yes\ntype T C.t\n", "8:1: //fastc:opaque yes on a type; leave it out: a " +
+		"type takes one //fastc:opaque", " yes", ""},
 	{
-		"//fastc:opaque\n//fastc:opaque\ntype T C.t\n", "9:1: a second //fastc:opaque; leave one out",
+		"//fastc:opaque\n//fastc:opaque\ntype T C.t\n", "9:1: //fastc:opaque on a type; leave it out: a type takes one //fastc:opaque",
 		"//fastc:opaque\n",
 		"",
 	},
@@ -211,7 +212,7 @@ var refusals = []struct{ src, want, from, to string }{
 	},
 	{
 		"//fastc:call f()\n//fastc:inout n = 1\nfunc F() (n int32)\n",
-		"9:15: //fastc:inout n, which C gets no address of; pass &n in //fastc:call", "f()", "f(&n)",
+		"9:19: //fastc:inout n, which C gets no address of; pass &n in //fastc:call", "f()", "f(&n)",
 	},
 	{
 		"//fastc:call f(&n)\n//fastc:inout n = m\nfunc F() (n int32)\n",

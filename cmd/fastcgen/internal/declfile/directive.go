@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -271,20 +270,10 @@ func (p *fileParser) inoutDirective(f *Func, dir directive) {
 			"write a parameter, len(x), cap(x), a literal or C.NAME")
 		return
 	}
-	if p.ofResult(f, dir, name) {
-		f.Inouts[name] = a
+	if _, twice := f.Inouts[name]; twice {
+		p.bad.Add(dir.at, "a second //fastc:inout of "+name, "leave one out")
 	}
-}
-
-// ofResult notes a directive about a result, and refuses a second one.
-func (p *fileParser) ofResult(f *Func, dir directive, result string) bool {
-	c := Clause{dir.word, result, dir.restAt}
-	if slices.ContainsFunc(f.atOf, func(o Clause) bool { return o.word == c.word && o.result == result }) {
-		p.bad.Add(dir.at, "a second //fastc:"+dir.word+" of "+result, "leave one out")
-		return false
-	}
-	f.atOf = append(f.atOf, c)
-	return true
+	f.Inouts[name] = a
 }
 
 func (p *fileParser) writesDirective(f *Func, dir directive) {
@@ -302,7 +291,8 @@ func (p *fileParser) writesDirective(f *Func, dir directive) {
 		p.bad.Add(dir.restAt, "//fastc:writes "+dir.rest+" says that C writes no element", do)
 		return
 	}
-	if p.ofResult(f, dir, name) {
-		f.Writes[name] = Condition{Text: text, At: dir.restAt}
+	if _, twice := f.Writes[name]; twice {
+		p.bad.Add(dir.at, "a second //fastc:writes of "+name, "leave one out")
 	}
+	f.Writes[name] = Condition{Text: text, At: dir.restAt}
 }

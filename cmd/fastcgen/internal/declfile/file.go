@@ -60,13 +60,7 @@ type Func struct {
 	Copies   bool
 	Inouts   map[string]Arg       // what results begin as
 	Writes   map[string]Condition // the most elements that C writes
-	atOf     []Clause
 	given    map[string]bool
-}
-
-type Clause struct {
-	word, result string
-	at           token.Position
 }
 
 type Param struct {

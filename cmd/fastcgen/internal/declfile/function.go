@@ -1,7 +1,6 @@
 package declfile
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -137,10 +136,14 @@ func (p *fileParser) consistent(f *Func) {
 			p.bad.Add(r.At, t+" is a type here, and the name of a parameter or result", "rename that")
 		}
 	}
-	for _, c := range f.atOf {
-		if !f.out(c.result) {
-			p.bad.Add(c.at, fmt.Sprintf("//fastc:%s %s, which C gets no address of", c.word, c.result),
-				"pass &"+c.result+" in //fastc:call")
+	for name, a := range f.Inouts {
+		if !f.out(name) {
+			p.bad.Add(a.At, "//fastc:inout "+name+", which C gets no address of", "pass &"+name+" in //fastc:call")
+		}
+	}
+	for name, c := range f.Writes {
+		if !f.out(name) {
+			p.bad.Add(c.At, "//fastc:writes "+name+", which C gets no address of", "pass &"+name+" in //fastc:call")
 		}
 	}
 	if site := f.SiteName(); f.Budget != nil && f.NameTaken(site) {

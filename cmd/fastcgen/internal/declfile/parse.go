@@ -130,11 +130,8 @@ func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 	const do = "write type NAME C.NAME, as in type Point C.struct_point"
 	cName, ofC := PlainC(s.Type)
 	switch {
-	case s.TypeParams != nil:
-		p.refuse(s.Pos(), s.Name.Name+" has type parameters", do)
-		return
-	case s.Assign.IsValid():
-		p.refuse(s.Pos(), s.Name.Name+" is an alias", do+", without =")
+	case s.TypeParams != nil, s.Assign.IsValid():
+		p.refuse(s.Pos(), s.Name.Name+" is generic or an alias", do)
 		return
 	case !ofC:
 		p.refuse(s.Type.Pos(), s.Name.Name+" is not a type of C",
@@ -143,13 +140,9 @@ func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 	}
 	t := &Type{Name: s.Name.Name, CName: cName, Doc: commentLines(doc), At: p.at(s.Name.Pos())}
 	for _, dir := range p.directives(doc) {
-		switch {
-		case dir.word != "opaque":
-			p.bad.Add(dir.at, "//fastc:"+dir.word+" on a type", "leave it out: a type takes //fastc:opaque only")
-		case dir.rest != "":
-			p.bad.Add(dir.at, "//fastc:opaque takes no argument", "leave out "+strconv.Quote(dir.rest))
-		case t.Opaque:
-			p.bad.Add(dir.at, "a second //fastc:opaque", "leave one out")
+		if dir.word != "opaque" || dir.rest != "" || t.Opaque {
+			p.bad.Add(dir.at, strings.TrimRight("//fastc:"+dir.word+" "+dir.rest, " ")+" on a type",
+				"leave it out: a type takes one //fastc:opaque")
 		}
 		t.Opaque = true
 	}

@@ -30,11 +30,8 @@ func sentence(p *match.Plan) string {
 		}
 		b.WriteString(" " + verb + strings.Join(conditions, ", and ") + ".")
 	}
-	switch {
-	case looksAtResult(p):
-		b.WriteString(" It returns errno as an error when " + f.Fails.Text + ", ret being what C returned.")
-	case f.Fails != nil:
-		b.WriteString(" It returns errno as an error when " + f.Fails.Text + " after the call.")
+	if f.Fails != nil {
+		b.WriteString(" It returns errno as an error when C has " + f.Fails.Text + ".")
 	}
 	return b.String()
 }

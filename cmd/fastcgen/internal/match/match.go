@@ -21,7 +21,6 @@ package match
 import (
 	"debug/dwarf"
 	"fmt"
-	"slices"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/declfile"
@@ -49,26 +48,8 @@ func Match(facts *cc.Facts, d *declfile.File) (*Result, declfile.Problems) {
 	if len(r.bad) > 0 {
 		return nil, r.bad
 	}
-	r.unused(d)
 	r.floats(d)
 	return m, r.bad
-}
-
-// unused refuses opaque types that no function uses, because C makes up a struct for a misspelt
-// name.
-func (r *resolver) unused(d *declfile.File) {
-	used := map[string]bool{}
-	for _, f := range d.Funcs {
-		for _, p := range slices.Concat(f.Params, f.Results) {
-			used[p.Typ.Base()] = true
-		}
-	}
-	for _, t := range r.order {
-		if t.Kind == declfile.GoOpaque && !used[t.Name] {
-			r.bad.Add(t.Decl.At, "no function uses "+t.Name+", of which C may know no more than the name",
-				"leave it out")
-		}
-	}
 }
 
 // floats finds floating-point constants of C in conditions, because cgo rounds them to six decimals.
