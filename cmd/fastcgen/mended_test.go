@@ -340,12 +340,6 @@ var mended = map[string]struct {
 			"put(n)\nfunc Put(n ", "put(n, m)\nfunc Put(n, m ",
 		}},
 	},
-	"constant of six decimals": {
-		"#define SHARE 0.123456789\ndouble part(double x);",
-		"//fastc:call part(x)\n//fastc:require x < C.SHARE\nfunc Part(x float64) float64\n",
-		[]edit{{"C.SHARE is a floating-point constant, of which cgo keeps six decimals; write the number; as an " +
-			"argument in //fastc:call it is exact", "C.SHARE", "0.123456789"}},
-	},
 	"literal that does not fit": {
 		"int narrow(int8_t a);", "//fastc:call narrow(128)\nfunc Narrow() int32\n",
 		[]edit{{"128 for argument 1 of narrow, which is int8_t, a signed integer of 8 bits; pass a parameter there: " +

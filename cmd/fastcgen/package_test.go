@@ -133,8 +133,7 @@ func TestPackages(t *testing.T) {
 						"backs(n)\n//fastc:slow n > 9\nfunc BacksOften(n int32) int32\n"),
 				"call.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n",
 			},
-			want: "DIR/add.go:18:14: note: backs gets to the Go function back, by ordinary cgo\n" +
-				"DIR/add.go:22:14: warning: backs gets to the Go function back; a leaf function that calls Go ends " +
+			want: "DIR/add.go:22:14: warning: backs gets to the Go function back; a leaf function that calls Go ends " +
 				"the process; put //fastc:slow above it, without a condition\n",
 		},
 		"clash": {

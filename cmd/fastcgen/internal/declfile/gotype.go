@@ -14,7 +14,6 @@ const (
 	GoNumber                // intN, uintN, floatN, int, uint, uintptr
 	GoBool                  //
 	GoString                //
-	GoError                 //
 	GoSlice                 //
 	GoPointer               //
 	GoArray                 //

@@ -76,12 +76,12 @@ func checked(ctx context.Context, tc *cc.Toolchain, d *declfile.File, pkg *cc.Pa
 	if err != nil {
 		return nil, err
 	}
-	m, bad := match.Match(facts, d)
-	if m == nil {
-		return nil, bad.Err()
+	m, err := match.Match(facts, d)
+	if err != nil {
+		return nil, err
 	}
 	g := &emit.File{Decl: d, ImportPath: pkg.ImportPath, Match: m}
-	if err := append(bad, conditions(g, pkg)...).Err(); err != nil {
+	if err := conditions(g, pkg).Err(); err != nil {
 		return nil, err
 	}
 	for _, try := range []func(context.Context, *cc.Toolchain, *emit.File) error{tryC, unchecked, overrun} {
@@ -166,18 +166,11 @@ func problemOf(d *declfile.File, c cc.Complaint) declfile.Problem {
 		return declfile.Problem{At: at, What: what, Do: do}
 	}
 	text := warningName.ReplaceAllString(c.Text, "")
+	p := declfile.Problem{At: at, What: "the C compiler says: " + text, Do: "mend what this line says about C"}
 	if strings.Contains(c.Text, "stringop-overflow") {
-		for _, f := range d.Funcs {
-			if f.Call.At.Line == c.Line {
-				at = f.Call.At
-			}
-		}
-		return declfile.Problem{
-			At: at, What: "C writes beyond a result: " + text,
-			Do: "declare the array as long as what C writes",
-		}
+		p.Do = "declare the array as long as what C writes"
 	}
-	return declfile.Problem{At: at, What: "the C compiler says: " + text, Do: "mend what this line says about C"}
+	return p
 }
 
 type trial struct {

@@ -72,7 +72,7 @@ func (m *matcher) parameter(q *declfile.Param, g *declfile.GoType, c dwarf.Type,
 		}
 		return "cannot be a value of a type that C keeps to itself", "declare it *" + g.Name
 	default:
-		if ptr == nil || g.Kind == declfile.GoError {
+		if ptr == nil {
 			return is, suggestion
 		}
 		return m.pointerParameter(q, g, ptr, field, is, suggestion)

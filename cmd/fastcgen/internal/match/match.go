@@ -33,52 +33,29 @@ type Result struct {
 	Plans   []*Plan
 }
 
-// Match compares the declarations with C. The result is nil if nothing is left to go on with.
-func Match(facts *cc.Facts, d *declfile.File) (*Result, declfile.Problems) {
-	r, mirrors := newResolver(facts, d)
-	if len(r.bad) > 0 {
-		return nil, r.bad
-	}
-	m := &Result{Types: r.order, Mirrors: mirrors}
-	for _, f := range d.Funcs {
-		if p := r.match(f); p != nil {
-			m.Plans = append(m.Plans, p)
-		}
-	}
-	if len(r.bad) > 0 {
-		return nil, r.bad
-	}
-	r.floats(d)
-	return m, r.bad
-}
-
-// floats finds floating-point constants of C in conditions, because cgo rounds them to six decimals.
-func (r *resolver) floats(d *declfile.File) {
-	for _, f := range d.Funcs {
-		for _, c := range f.Conditions() {
-			for _, n := range c.Uses {
-				if k, ok := r.facts.Number(r.facts.Consts[n.Text]); ok && k.Class == declfile.Float {
-					r.bad.Add(n.At, "C."+n.Text+" is a floating-point constant, of which cgo keeps six decimals",
-						"write the number; as an argument in //fastc:call it is exact")
-				}
-			}
-		}
-	}
-}
-
-// newResolver lays out the mirrors last, because one may hold a type that is declared later.
-func newResolver(facts *cc.Facts, d *declfile.File) (*resolver, []*Mirror) {
+// Match compares the declarations with C. It lays out the mirrors last, because one may hold a type
+// that is declared later.
+func Match(facts *cc.Facts, d *declfile.File) (*Result, error) {
 	r := &resolver{facts: facts, declared: map[string]*declfile.GoType{}}
-	var mirrors []*Mirror
+	m := &Result{}
 	for _, t := range d.Types {
 		r.declare(t)
 	}
 	for _, g := range r.order {
 		if g.Kind == declfile.GoMirror {
-			mirrors = append(mirrors, r.mirror(g.Decl))
+			m.Mirrors = append(m.Mirrors, r.mirror(g.Decl))
 		}
 	}
-	return r, mirrors
+	if len(r.bad) > 0 {
+		return nil, r.bad
+	}
+	m.Types = r.order
+	for _, f := range d.Funcs {
+		if p := r.match(f); p != nil {
+			m.Plans = append(m.Plans, p)
+		}
+	}
+	return m, r.bad.Err()
 }
 
 func (r *resolver) declare(t *declfile.Type) {

@@ -23,7 +23,7 @@ type resolver struct {
 
 func (r *resolver) cType(t *declfile.Type) dwarf.Type { return cc.Bare(r.facts.Types[t.CText()]) }
 
-var basic = map[string]declfile.GoKind{"bool": declfile.GoBool, "string": declfile.GoString, "error": declfile.GoError}
+var basic = map[string]declfile.GoKind{"bool": declfile.GoBool, "string": declfile.GoString}
 
 // resolve replaces the names in a type. ok is false if one is unknown.
 func (r *resolver) resolve(t *declfile.GoType) (res *declfile.GoType, ok bool) {

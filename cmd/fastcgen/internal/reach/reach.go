@@ -66,12 +66,12 @@ func Warnings(
 				symbols, sure = o.of(k, byPointer), false
 			}
 			switch {
-			case len(symbols) == 0, f.AlwaysSlow() && (k >= blocks || !sure),
+			case len(symbols) == 0, f.AlwaysSlow() && (k != jump || !sure),
 				k == jump && slices.ContainsFunc(byName, isLanding):
 			case k == library:
 				callers, called = append(callers, f.Name), append(called, symbols...)
 			default:
-				list = append(list, fmt.Sprintf("%s: %s", f.Call.At, warning(f, k, symbols, sure)))
+				list = append(list, fmt.Sprintf("%s: warning: %s", f.Call.At, warning(f, k, symbols, sure)))
 			}
 		}
 	}
@@ -92,9 +92,6 @@ func warning(f *declfile.Func, k kind, symbols []string, sure bool) string {
 	switch k {
 	case intoGo:
 		what += "the Go function " + some(symbols) + by
-		if f.AlwaysSlow() {
-			return "note: " + what + ", by ordinary cgo"
-		}
 		do = "a leaf function that calls Go ends the process; " + do
 	case jump:
 		what += some(symbols) + by + ", and to no setjmp"
@@ -109,7 +106,7 @@ func warning(f *declfile.Func, k kind, symbols []string, sure bool) string {
 	if !sure {
 		do += ", unless you know that it does not"
 	}
-	return "warning: " + what + "; " + do
+	return what + "; " + do
 }
 
 // outside knows the functions that the graph does not have.

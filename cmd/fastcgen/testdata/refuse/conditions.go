@@ -9,7 +9,6 @@ type Opaque C.struct_r_hiden
 
 //fastc:call r_i32(a)
 //fastc:require b > 0
-//fastc:require 3 < C.R_PI
 //fastc:slow a
 func Unknown(a int32) int32
 
