@@ -15,14 +15,6 @@ import (
 	"evenkeel.dev/fastc"
 )
 
-const usage = `GET /cgo/SIZE/LOOP         multiplies two SIZE x SIZE matrices LOOP times in C, by ordinary cgo
-GET /blockcall/SIZE/LOOP   the same by fastc
-GET /yield/SIZE/LOOP       the same by fastc, and other requests run first
-GET /go/SIZE/LOOP          the same in Go
-GET /many/cgo/CALLS        CALLS calls that add two numbers, by ordinary cgo; 1000 without a number
-GET /many/fast/CALLS       the same by fastc
-`
-
 // newHandler returns the service, and which way fastc goes.
 func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
 	if os.Getenv(gin.EnvGinMode) == "" {
@@ -33,15 +25,12 @@ func newHandler(stdout, stderr io.Writer) (http.Handler, string, error) {
 		return nil, "", err
 	}
 	r.Use(gin.LoggerWithWriter(stdout), gin.RecoveryWithWriter(stderr))
-	r.GET("/", func(c *gin.Context) { c.String(http.StatusOK, usage) })
 	r.GET("/cgo/:size/:loop", multiply(matrix.MultiplyCgo))
 	r.GET("/blockcall/:size/:loop", multiply(matrix.Multiply))
 	r.GET("/go/:size/:loop", multiply(matrix.Product))
 	r.GET("/yield/:size/:loop", multiply(matrix.MultiplyYielding))
-	for path, add := range map[string]func(a, b int64) int64{"/many/cgo": matrix.AddCgo, "/many/fast": matrix.Add} {
-		r.GET(path, many(add))
-		r.GET(path+"/:calls", many(add))
-	}
+	r.GET("/many/cgo", many(matrix.AddCgo))
+	r.GET("/many/fast", many(matrix.Add))
 	return r, fastc.Source(), nil
 }
 
@@ -68,11 +57,7 @@ func multiply(in func(a, b, out []float64, n, loops int)) gin.HandlerFunc {
 
 func many(add func(a, b int64) int64) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		calls, err := count(c.Param("calls"))
-		if err != nil {
-			c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
-			return
-		}
+		const calls = 1000
 		sum := int64(0)
 		for i := range int64(calls) {
 			sum = add(sum, i)
@@ -84,9 +69,6 @@ func many(add func(a, b int64) int64) gin.HandlerFunc {
 const (
 	maxLoop = 1000
 	maxWork = 1 << 28 // multiplications, a quarter of a second or so
-
-	defaultCalls = 1000
-	maxCalls     = 100_000
 )
 
 func work(size, loop string) (n, loops int, err error) {
@@ -101,13 +83,6 @@ func work(size, loop string) (n, loops int, err error) {
 			"is %d", n, most, maxWork, loops)
 	}
 	return n, loops, nil
-}
-
-func count(calls string) (int, error) {
-	if calls == "" {
-		return defaultCalls, nil
-	}
-	return number("calls", calls, maxCalls)
 }
 
 func number(name, s string, most int) (int, error) {

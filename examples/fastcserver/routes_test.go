@@ -66,11 +66,8 @@ func TestProducts(t *testing.T) {
 func TestOtherEndpoints(t *testing.T) {
 	h, _ := service(t)
 	for path, want := range map[string]string{
-		"/many/cgo":     `{"calls":1000,"sum":499500}`,
-		"/many/fast":    `{"calls":1000,"sum":499500}`,
-		"/many/cgo/1":   `{"calls":1,"sum":0}`,
-		"/many/fast/10": `{"calls":10,"sum":45}`,
-		"/":             "GET /blockcall/SIZE/LOOP",
+		"/many/cgo":  `{"calls":1000,"sum":499500}`,
+		"/many/fast": `{"calls":1000,"sum":499500}`,
 	} {
 		if code, body := get(h, path); code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: status %d, %s; want %s", path, code, body, want)
@@ -81,9 +78,8 @@ func TestOtherEndpoints(t *testing.T) {
 func TestBounds(t *testing.T) {
 	h, _ := service(t)
 	const (
-		size  = "size is a whole number from 1 to 512, and not "
-		loop  = "loop is a whole number from 1 to 1000, and not "
-		calls = "calls is a whole number from 1 to 100000, and not "
+		size = "size is a whole number from 1 to 512, and not "
+		loop = "loop is a whole number from 1 to 1000, and not "
 	)
 	for _, tt := range []struct{ path, says string }{
 		{"0/1", size},
@@ -102,10 +98,6 @@ func TestBounds(t *testing.T) {
 		for _, way := range []string{"/cgo/", "/blockcall/", "/yield/", "/go/"} {
 			refused(t, h, way+tt.path, tt.says)
 		}
-	}
-	for _, n := range []string{"0", "100001", "many"} {
-		refused(t, h, "/many/cgo/"+n, calls)
-		refused(t, h, "/many/fast/"+n, calls)
 	}
 	for _, path := range []string{"/cgo/62", "/blockcall", "/nothing", "/cgo/62/2/1"} {
 		if code, _ := get(h, path); code != 404 {
