@@ -416,11 +416,10 @@ var mended = map[string]struct {
 	},
 	"length of no slice": {
 		"int put(size_t n); int letters(const char *s, size_t n); void half(const uint8_t *p, uint8_t n);",
-		"//fastc:call put(len(n))\nfunc Put(n uint64) int32\n\n//fastc:call letters(s, cap(s))\nfunc Letters(s " +
-			"string) int32\n\n//fastc:call half(p, len(p))\nfunc Half(p []byte)\n",
+		"//fastc:call put(len(n))\nfunc Put(n uint64) int32" +
+			"\n\n//fastc:call half(p, len(p))\nfunc Half(p []byte)\n",
 		[]edit{
 			{"len(n), and n is uint64; write n in place of len(n)", "len(n)", "n"},
-			{"cap(s), and s is string; write len(s)", "cap(s)", "len(s)"},
 			{
 				"len(p) for argument 2 of half, which is uint8_t, an unsigned integer of 8 bits; pass a parameter " +
 					"there: declare uint8", "half(p, len(p))\nfunc Half(p []byte)",

@@ -204,7 +204,7 @@ var refusals = []struct{ src, want, from, to string }{
 	},
 	{
 		"//fastc:call f(&n)\n//fastc:inout n = &n\nfunc F() (n int32)\n",
-		"9:19: &n as what a result begins as; write a parameter, len(x), cap(x), a literal or C.NAME", "= &n", "= 1",
+		"9:19: &n as what a result begins as; write a parameter, len(x), a literal or C.NAME", "= &n", "= 1",
 	},
 	{
 		"//fastc:call f(&n)\n//fastc:inout n = 1\n//fastc:inout n = 2\nfunc F() (n int32)\n",
@@ -216,7 +216,7 @@ var refusals = []struct{ src, want, from, to string }{
 	},
 	{
 		"//fastc:call f(&n)\n//fastc:inout n = m\nfunc F() (n int32)\n",
-		"9:19: F has no parameter m; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "= m", "= 1",
+		"9:19: F has no parameter m; write a parameter, len(x), &result, a literal or C.NAME", "= m", "= 1",
 	},
 	{
 		"//fastc:call f(&s)\n//fastc:writes s\nfunc F() (s [4]int32)\n",
@@ -370,25 +370,25 @@ var refusals = []struct{ src, want, from, to string }{
 		"9:19: Mode is a type here, and the name of a parameter or result; rename that", "f(Mode)\nfunc F(Mode ",
 		"f(m)\nfunc F(m ",
 	},
-	{"//fastc:call f(b)\nfunc F()\n", "8:16: F has no parameter b; write a parameter, len(x), cap(x), &result, a " +
+	{"//fastc:call f(b)\nfunc F()\n", "8:16: F has no parameter b; write a parameter, len(x), &result, a " +
 		"literal or C.NAME", "F()", "F(b int32)"},
 	{"//fastc:call f(&b)\nfunc F(b int32)\n", "8:16: F has no result b; name the result, as in (b int32); a " +
 		"parameter is passed without &", "f(&b)\nfunc F(b", "f(b)\nfunc F(b"},
-	{"//fastc:call f(g(1))\nfunc F()\n", "8:16: a call of g as an argument; write a parameter, len(x), cap(x), " +
+	{"//fastc:call f(g(1))\nfunc F()\n", "8:16: a call of g as an argument; write a parameter, len(x), " +
 		"&result, a literal or C.NAME", "g(1)", "1"},
 	{
 		"//fastc:call f(len(b))\nfunc F()\n", "8:16: len of what is no parameter of F; write len(PARAMETER)",
 		"f(len(b))\nfunc F()", "f(len(b))\nfunc F(b []byte)",
 	},
-	{"//fastc:call f(a + 1)\nfunc F(a int32)\n", "8:16: a + 1 as an argument; write a parameter, len(x), cap(x), " +
+	{"//fastc:call f(a + 1)\nfunc F(a int32)\n", "8:16: a + 1 as an argument; write a parameter, len(x), " +
 		"&result, a literal or C.NAME", "f(a + 1)", "f(a)"},
 	{
 		"//fastc:call f(!true)\nfunc F()\n",
-		"8:16: !true as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "!true", "true",
+		"8:16: !true as an argument; write a parameter, len(x), &result, a literal or C.NAME", "!true", "true",
 	},
 	{
 		"//fastc:call f(\"s\")\nfunc F()\n",
-		`8:16: "s" as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME`,
+		`8:16: "s" as an argument; write a parameter, len(x), &result, a literal or C.NAME`,
 		"f(\"s\")\nfunc F()", "f(s)\nfunc F(s []byte)",
 	},
 }

@@ -267,7 +267,7 @@ func (p *fileParser) inoutDirective(f *Func, dir directive) {
 	}
 	if a.Kind == ArgResult || a.Kind == ArgNil {
 		p.bad.Add(a.At, a.String()+" as what a result begins as",
-			"write a parameter, len(x), cap(x), a literal or C.NAME")
+			"write a parameter, len(x), a literal or C.NAME")
 		return
 	}
 	if _, twice := f.Inouts[name]; twice {

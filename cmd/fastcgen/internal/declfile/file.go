@@ -88,7 +88,6 @@ type ArgKind int
 const (
 	ArgParam  ArgKind = iota // a
 	ArgLen                   // len(a)
-	ArgCap                   // cap(a)
 	ArgResult                // &q
 	ArgInt                   // 16, -1
 	ArgFloat                 // 0.5
@@ -107,8 +106,6 @@ func (a Arg) String() string {
 	switch a.Kind {
 	case ArgLen:
 		return "len(" + a.Text + ")"
-	case ArgCap:
-		return "cap(" + a.Text + ")"
 	case ArgResult:
 		return "&" + a.Text
 	case ArgC:

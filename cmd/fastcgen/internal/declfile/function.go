@@ -201,7 +201,7 @@ var reserved = strings.Fields(`C unsafe fastc runtime errors syscall cgo new len
 
 // parseArg reads an argument in //fastc:call: an expression of Go in one of ArgKind's forms.
 func (p *fileParser) parseArg(f *Func, e ast.Expr, at token.Position) (Arg, bool) {
-	const do = "write a parameter, len(x), cap(x), &result, a literal or C.NAME"
+	const do = "write a parameter, len(x), &result, a literal or C.NAME"
 	if kind, text, ok := literal(e); ok {
 		return Arg{kind, text, at}, true
 	}
@@ -224,18 +224,14 @@ func (p *fileParser) parseArg(f *Func, e ast.Expr, at token.Position) (Arg, bool
 		return refuse(f.Name+" has no parameter "+e.Name, do)
 	case *ast.CallExpr:
 		fun, ok := e.Fun.(*ast.Ident)
-		if !ok || fun.Name != "len" && fun.Name != "cap" || len(e.Args) != 1 {
+		if !ok || fun.Name != "len" || len(e.Args) != 1 {
 			return refuse("a call of "+ExprText(e.Fun)+" as an argument", do)
 		}
 		x, ok := e.Args[0].(*ast.Ident)
 		if !ok || f.Param(x.Name) == nil {
-			return refuse(fun.Name+" of what is no parameter of "+f.Name, "write "+fun.Name+"(PARAMETER)")
+			return refuse("len of what is no parameter of "+f.Name, "write len(PARAMETER)")
 		}
-		kind := ArgLen
-		if fun.Name == "cap" {
-			kind = ArgCap
-		}
-		return Arg{kind, x.Name, at}, true
+		return Arg{ArgLen, x.Name, at}, true
 	case *ast.UnaryExpr:
 		id, ok := e.X.(*ast.Ident)
 		switch {

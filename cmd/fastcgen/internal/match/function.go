@@ -13,7 +13,7 @@ import (
 func (m *matcher) argument(i int, a declfile.Arg, c dwarf.Type) {
 	field := "arg" + strconv.Itoa(i)
 	switch a.Kind {
-	case declfile.ArgLen, declfile.ArgCap:
+	case declfile.ArgLen:
 		m.length(i, a, c, field)
 	case declfile.ArgResult:
 		m.outParam(i, a, c)
@@ -231,7 +231,7 @@ func (m *matcher) place(g *declfile.GoType, field string) (declared, value strin
 func (m *matcher) begin(q declfile.Param, g *declfile.GoType, c dwarf.Type, field string, a declfile.Arg) {
 	refuse := func(what, do string) { m.bad.Add(a.At, what, do) }
 	switch a.Kind {
-	case declfile.ArgLen, declfile.ArgCap:
+	case declfile.ArgLen:
 		if g.Kind != declfile.GoNumber || g.Num.Class == declfile.Float || g.Num.Size < 4 {
 			refuse(fmt.Sprintf("%s for %s, which is %s", a, q.Name, g), "write a parameter in place of "+a.String())
 			return

@@ -224,13 +224,8 @@ func floatText(text string, n cc.Number) (s string, ok bool) {
 func (m *matcher) length(i int, a declfile.Arg, c dwarf.Type, field string) {
 	g, ok := m.resolve(m.f.Param(a.Text).Typ)
 	pointed := ok && g.Kind == declfile.GoPointer && g.Elem.Kind == declfile.GoArray
-	if !ok || g.Kind != declfile.GoSlice && g.Kind != declfile.GoArray && !pointed &&
-		(g.Kind != declfile.GoString || a.Kind == declfile.ArgCap) {
-		do := "write " + a.Text + " in place of " + a.String()
-		if ok && g.Kind == declfile.GoString {
-			do = "write len(" + a.Text + ")"
-		}
-		m.bad.Add(a.At, fmt.Sprintf("%s, and %s is %s", a, a.Text, g), do)
+	if !ok || g.Kind != declfile.GoSlice && g.Kind != declfile.GoArray && g.Kind != declfile.GoString && !pointed {
+		m.bad.Add(a.At, fmt.Sprintf("%s, and %s is %s", a, a.Text, g), "write "+a.Text+" in place of "+a.String())
 		return
 	}
 	if elem := g.Elem; elem != nil && m.asVoid(a.Text) {

@@ -155,9 +155,6 @@ func SumTooLong(a []float64) float64
 //fastc:call r_sum(n, len(n))
 func LenOfNumber(n int32) float64
 
-//fastc:call r_sum(a, cap(s))
-func CapOfString(a []float64, s string) float64
-
 //fastc:call r_f64(len(a))
 func LenAsFloat(a []float64) float64
 

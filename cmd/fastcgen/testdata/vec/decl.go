@@ -196,9 +196,9 @@ func WordOf(n int32) (string, error)
 //fastc:call v_fill(x, len(x), -3, true, 1.5, nil)
 func Fill(x []int32) int32
 
-//fastc:call v_fill(x, cap(x), v, false, 2, nil)
+//fastc:call v_fill(x, len(x), v, false, 2, nil)
 //fastc:require v <= C.V_LIMIT
-func FillCap(x []int32, v int32) int32
+func FillMost(x []int32, v int32) int32
 
 //fastc:call v_noerrno(x)
 //fastc:fails ret != 0

@@ -75,8 +75,8 @@ func TestMemory(t *testing.T) {
 	f := make([]int32, 2, 5)
 	check(t, "Fill", Fill(f), 2)
 	check(t, "Fill", f[1], -9)
-	check(t, "FillCap", FillCap(f, 3), 5)
-	check(t, "FillCap", f[:5][4], 6)
+	check(t, "FillMost", FillMost(f[:5], 3), 5)
+	check(t, "FillMost", f[:5][4], 6)
 }
 
 func TestStructs(t *testing.T) {
@@ -148,7 +148,7 @@ func TestErrors(t *testing.T) {
 	for want, f := range map[string]func(){
 		"vec.Dot: requires len(b) >= len(a)":   func() { Dot([]float64{1}, nil) },
 		"vec.Path: requires len(p) <= maxPath": func() { Path(make([]Point, 101)) },
-		"vec.FillCap: requires v <= C.V_LIMIT": func() { FillCap(nil, 1001) },
+		"vec.FillMost: requires v <= C.V_LIMIT": func() { FillMost(nil, 1001) },
 	} {
 		func() {
 			defer func() { check(t, "panic", recover(), any(want)) }()
