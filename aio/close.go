@@ -162,10 +162,11 @@ func (w *Watcher) leave() {
 	w.table.leaving = w.table.leaving[:0]
 }
 
-// Detach gives the connection back as a *net.TCPConn or a *net.UnixConn with its options. The Conn
-// is closed. It fails with ErrPending if WaitIO has not returned all operations of the connection,
-// so cancel reads before. Other errors are ErrClosed, ErrWatcherClosed and a syscall.Errno such as
-// EMFILE. It needs two more descriptors for a moment. On an error nothing has changed.
+// Detach gives the connection back as a *net.TCPConn or a *net.UnixConn. The Conn is closed. Socket
+// options stay, except that package net turns on keep-alive probes and TCP_NODELAY. It fails
+// with ErrPending if WaitIO has not returned all operations of the connection, so cancel reads
+// before. Other errors are ErrClosed, ErrWatcherClosed and a syscall.Errno such as EMFILE. It needs
+// two more descriptors for a moment. On an error nothing has changed.
 func (c *Conn) Detach() (net.Conn, error) {
 	w, d := c.watcher(), &c.desc
 	if w == nil {

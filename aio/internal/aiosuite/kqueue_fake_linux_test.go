@@ -162,14 +162,14 @@ func (f *fakeKqueue) collect(filter int16, events []sys.Kevent) int {
 			continue
 		}
 		e := sys.Kevent{Ident: c.Ident, Filter: filter, Flags: c.Flags &^ sys.EV_ADD, Udata: c.Udata}
-		gone := uint32(syscall.EPOLLHUP | syscall.EPOLLERR)
+		gone, arrived := uint32(syscall.EPOLLHUP|syscall.EPOLLERR), int64(0)
 		if filter == sys.EVFILT_READ {
-			e.Data = f.pending(c.Ident)
+			arrived = f.pending(c.Ident)
 			gone |= syscall.EPOLLRDHUP
 		}
 		if r.Events&gone != 0 {
 			e.Flags |= sys.EV_EOF
-		} else if filter == sys.EVFILT_READ && e.Data == 0 {
+		} else if filter == sys.EVFILT_READ && arrived == 0 {
 			continue // read meanwhile
 		}
 		events[kept] = e

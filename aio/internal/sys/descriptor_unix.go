@@ -8,9 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
-	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -93,18 +91,16 @@ func (Sockets) Unlinger(fd int) {
 	}
 }
 
-// FileConn returns a *net.TCPConn or a *net.UnixConn over a duplicate of fd, with its options. On
-// an error nothing has changed.
+// FileConn returns a *net.TCPConn or a *net.UnixConn over a duplicate of fd. On an error nothing has
+// changed.
 func (Sockets) FileConn(fd int) (net.Conn, error) {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(own), "")
-	restore := tcpOptions(fd)
 	conn, err := net.FileConn(f) // of one more duplicate
 	_ = f.Close()
-	restore()
 	if err == nil {
 		return conn, nil
 	}
@@ -115,52 +111,13 @@ func (Sockets) FileConn(fd int) (net.Conn, error) {
 	return nil, err
 }
 
-// tcpOptions returns a function that restores the options that net.FileConn sets (newTCPConn in
-// net/tcpsock.go).
-func tcpOptions(fd int) (restore func()) {
-	options := [][2]int{{unix.SOL_SOCKET, unix.SO_KEEPALIVE}, {unix.IPPROTO_TCP, unix.TCP_NODELAY}}
-	for _, o := range keepAliveOptions {
-		options = append(options, [2]int{unix.IPPROTO_TCP, o})
-	}
-	values := make([]int, len(options))
-	for i, o := range options {
-		var err error
-		if values[i], err = unix.GetsockoptInt(fd, o[0], o[1]); err != nil {
-			values[i] = -1 // a unix socket's
-		}
-	}
-	return func() {
-		for i, o := range options {
-			if values[i] >= 0 {
-				_ = unix.SetsockoptInt(fd, o[0], o[1], values[i])
-			}
-		}
-	}
-}
-
-// The name of an interface is looked up again after this time, as in package net.
-const zoneFor = time.Minute
-
-var zones sync.Map
-
-type zone struct {
-	name string
-	read time.Time
-}
-
 // withZone returns addr in the zone of an interface, by its name, or else by its index.
 func withZone(addr netip.Addr, index uint32) netip.Addr {
 	if index == 0 {
 		return addr
 	}
-	z, ok := zones.Load(index)
-	if !ok || time.Since(z.(zone).read) > zoneFor {
-		name := strconv.FormatUint(uint64(index), 10)
-		if i, err := net.InterfaceByIndex(int(index)); err == nil {
-			name = i.Name
-		}
-		z = zone{name, time.Now()}
-		zones.Store(index, z)
+	if i, err := net.InterfaceByIndex(int(index)); err == nil {
+		return addr.WithZone(i.Name)
 	}
-	return addr.WithZone(z.(zone).name)
+	return addr.WithZone(strconv.FormatUint(uint64(index), 10))
 }

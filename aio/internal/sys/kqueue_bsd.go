@@ -58,7 +58,7 @@ func (q *Kqueue) Change(changes []Kevent) error {
 			filter = unix.EVFILT_WRITE
 		}
 		unix.SetKevent(raw, c.Ident, filter, int(c.Flags))
-		raw.Fflags, raw.Data = c.Fflags, 0
+		raw.Fflags, raw.Data = 0, 0
 		*udata(raw) = uintptr(c.Udata)
 	}
 	for {
@@ -78,8 +78,7 @@ func (q *Kqueue) Wait(events []Kevent, timeout time.Duration) (int, error) {
 	for i := range n {
 		raw := &q.events[i]
 		e := Kevent{
-			Ident: int(raw.Ident), Filter: EVFILT_READ, Flags: uint16(raw.Flags),
-			Fflags: raw.Fflags, Data: int64(raw.Data), Udata: uint32(*udata(raw)),
+			Ident: int(raw.Ident), Filter: EVFILT_READ, Flags: uint16(raw.Flags), Udata: uint32(*udata(raw)),
 		}
 		if int(raw.Filter) == unix.EVFILT_WRITE {
 			e.Filter = EVFILT_WRITE

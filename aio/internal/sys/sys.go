@@ -10,8 +10,6 @@ type Kevent struct {
 	Ident  int // the descriptor
 	Filter int16
 	Flags  uint16
-	Fflags uint32 // with EV_EOF the error of the socket
-	Data   int64  // bytes to be read, or room to write. With EV_ERROR an errno
 	Udata  uint32 // ours
 }
 

@@ -1,4 +1,0 @@
-package sys
-
-// OpenBSD has these times for the whole system.
-var keepAliveOptions []int

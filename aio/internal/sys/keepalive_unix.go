@@ -1,8 +1,0 @@
-//go:build linux || freebsd || netbsd || dragonfly
-
-package sys
-
-import "golang.org/x/sys/unix"
-
-// keepAliveOptions are the idle time, the interval and the count of keep-alive probes.
-var keepAliveOptions = []int{unix.TCP_KEEPIDLE, unix.TCP_KEEPINTVL, unix.TCP_KEEPCNT}
