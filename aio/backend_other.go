@@ -19,4 +19,4 @@ func open(o Options) (proactor.Backend, error) {
 
 // No Watcher is here that would listen.
 
-func prepare(string, bool, syscall.RawConn) error { return errors.ErrUnsupported }
+func noDelay(string, string, syscall.RawConn) error { return errors.ErrUnsupported }

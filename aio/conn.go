@@ -254,7 +254,7 @@ func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 	if l, ok := d.Owner.(*Listener); ok {
 		w.table.listeners--
 		if l.kept != nil {
-			l.kept.done()
+			_ = l.kept.Close()
 		}
 	}
 }

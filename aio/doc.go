@@ -13,9 +13,9 @@
 // operations that are over, each with its tag. Operations progress only while a goroutine is there,
 // so long work between two calls delays every connection.
 //
-// Several Watchers, each with its goroutine, use several processors. [Listen] makes them share an
-// address. [Watcher.Post] wakes one of them with a message. [Conn.TryWrite] and [Conn.TryWritev]
-// are not operations: the calling goroutine sends what there is room for.
+// Several Watchers, each with its goroutine, use several processors. [Conn.Spread] gives each its
+// share of the connections. [Watcher.Post] wakes one of them with a message. [Conn.TryWrite] and
+// [Conn.TryWritev] are not operations: the calling goroutine sends what there is room for.
 //
 // Any goroutine may call any method, but only one at a time is in WaitIO. The second gets
 // [ErrWaiting]. An idle WaitIO holds no thread, except on macOS and the BSDs. Under load it lets

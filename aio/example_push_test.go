@@ -58,7 +58,7 @@ func Example_push() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	l, err := w.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}

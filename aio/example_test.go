@@ -272,7 +272,7 @@ func ExampleWatcher_Listen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	l, err := w.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}

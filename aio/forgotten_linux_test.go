@@ -69,7 +69,7 @@ func forget(t *testing.T, o aio.Options) (peers []net.Conn) {
 		t.Skip("needs this backend:", err)
 	}
 	must(t, err)
-	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	l, err := w.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	must(t, l.Accept(nil, none))
 	client, err := net.Dial("tcp", l.Addr().String())

@@ -253,7 +253,7 @@ func acceptAtTheLimit(t *testing.T, b aio.Backend) {
 	const all, room = 20, 5
 	var log lockedBuffer
 	w := open(t, aio.Options{Backend: b, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	l, err := w.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	for range all {
 		dialed(t, l.Addr())
@@ -363,7 +363,7 @@ func (a resolvedAddr) String() string { return string(a) }
 func TestDialAddresses(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		w := open(t, aio.Options{Backend: b})
-		l, err := w.Listen("tcp", ":0", aio.ListenOptions{})
+		l, err := w.Listen("tcp", ":0")
 		must(t, err)
 		if l.Addr().(*net.TCPAddr).IP.To4() != nil {
 			t.Skip("needs IPv6")
@@ -408,7 +408,7 @@ func TestListenAtTheLimit(t *testing.T) {
 	}
 	w := open(t, aio.Options{})
 	leaveDescriptors(t, 1)
-	_, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	_, err := w.Listen("tcp", "127.0.0.1:0")
 	var wrapped *net.OpError
 	if !errors.As(err, &wrapped) || wrapped.Op != "listen" || wrapped.Net != "tcp" || wrapped.Addr == nil ||
 		!errors.Is(err, syscall.EMFILE) {

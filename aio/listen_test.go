@@ -58,7 +58,7 @@ func TestListen(t *testing.T) {
 			onEach(t, func(t *testing.T, b aio.Backend) {
 				leaks.Test(t)
 				w := open(t, aio.Options{Backend: b})
-				l, err := w.Listen(tt.network, tt.address, aio.ListenOptions{})
+				l, err := w.Listen(tt.network, tt.address)
 				if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
 					t.Skip("needs IPv6")
 				}
@@ -124,7 +124,7 @@ func TestListenRefused(t *testing.T) {
 		leaks.Test(t)
 		w := open(t, aio.Options{Backend: b})
 		for _, network := range []string{"udp", "unixgram", "unixpacket", "ip4:1", ""} {
-			if l, err := w.Listen(network, "127.0.0.1:0", aio.ListenOptions{}); l != nil ||
+			if l, err := w.Listen(network, "127.0.0.1:0"); l != nil ||
 				!errors.As(err, new(net.UnknownNetworkError)) {
 				t.Errorf("network %q: %v, %v", network, l, err)
 			}
@@ -132,18 +132,12 @@ func TestListenRefused(t *testing.T) {
 		used, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
 		defer used.Close()
-		if l, err := w.Listen("tcp", used.Addr().String(), aio.ListenOptions{}); l != nil ||
+		if l, err := w.Listen("tcp", used.Addr().String()); l != nil ||
 			!errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("an address in use: %v, %v", l, err)
 		}
-		wrong := errors.New("wrong")
-		if l, err := w.Listen("tcp", "127.0.0.1:0",
-			aio.ListenOptions{Control: func(string, string, syscall.RawConn) error { return wrong }}); l != nil ||
-			!errors.Is(err, wrong) {
-			t.Errorf("a Control that fails: %v, %v", l, err)
-		}
 		must(t, w.Close())
-		if l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{}); l != nil || err != aio.ErrWatcherClosed {
+		if l, err := w.Listen("tcp", "127.0.0.1:0"); l != nil || err != aio.ErrWatcherClosed {
 			t.Errorf("a closed watcher: %v, %v", l, err)
 		}
 	})
@@ -156,7 +150,7 @@ func TestListenAgain(t *testing.T) {
 		at := testutil.Loopback() + ":0"
 		for n, taken := 0, 0; n < 20; n++ {
 			w := open(t, aio.Options{Backend: b})
-			l, err := w.Listen("tcp", at, aio.ListenOptions{})
+			l, err := w.Listen("tcp", at)
 			if taken < 3 && n > 0 && errors.Is(err, syscall.EADDRINUSE) {
 				taken++
 				n, at = -1, testutil.Loopback()+":0"
@@ -182,78 +176,24 @@ func TestListenAgain(t *testing.T) {
 	})
 }
 
-// TestListenShares: several watchers at one address, with a socket each and with one for all.
-func TestListenShares(t *testing.T) {
-	const all, watchers = 60, 3
-	onEach(t, func(t *testing.T, b aio.Backend) {
-		for _, o := range []aio.ListenOptions{{}, {ReusePort: true}} {
-			name := "one socket"
-			if o.ReusePort {
-				name = "a socket each"
-			}
-			t.Run(name, func(t *testing.T) {
-				if o.ReusePort && runtime.GOOS != "linux" {
-					t.Skip("needs Linux, where sockets that share a port are balanced")
-				}
-				leaks.Test(t)
-				var ws []*aio.Watcher
-				for range watchers {
-					ws = append(ws, open(t, aio.Options{Backend: b}))
-				}
-				ls, err := aio.Listen("tcp", "127.0.0.1:0", o, ws...)
-				must(t, err)
-				arrived := make(chan int, all)
-				for i, w := range ws {
-					if ls[i].Addr().String() != ls[0].Addr().String() {
-						t.Errorf("addresses %v and %v", ls[0].Addr(), ls[i].Addr())
-					}
-					for range 4 {
-						must(t, ls[i].Accept(ls[i], none))
-					}
-					pump(t, w, func(r aio.Result) {
-						if r.Error != nil {
-							return
-						}
-						arrived <- i
-						_ = r.Conn.Close()
-						_ = r.Tag.(*aio.Listener).Accept(r.Tag, none)
-					})
-				}
-				for range all {
-					dialed(t, ls[0].Addr())
-				}
-				shares := make([]int, watchers)
-				for range all {
-					shares[<-arrived]++
-				}
-				for i, n := range shares {
-					if n == 0 && o.ReusePort { // by chance once in 10^10
-						t.Errorf("watcher %d of %d had no connection of %d", i, watchers, all)
-					}
-				}
-				must(t, ls[0].Close())
-				must(t, ls[1].Close())
-				dialed(t, ls[2].Addr()) // which is left
-				<-arrived
-			})
-		}
-	})
-}
-
-// TestListenSharesAFile: the file of a unix socket goes with the last Listener.
-func TestListenSharesAFile(t *testing.T) {
+// TestListenUnix: the file of a unix socket goes with the Listener, and with its Watcher.
+func TestListenUnix(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		leaks.Test(t)
-		v, w := open(t, aio.Options{Backend: b}), open(t, aio.Options{Backend: b})
-		at := filepath.Join(shortDir(t), "s")
-		ls, err := aio.Listen("unix", at, aio.ListenOptions{}, v, w)
-		must(t, err)
-		must(t, ls[0].Close())
-		dialed(t, ls[1].Addr())
-		_ = accepted(t, w, ls[1])
-		must(t, w.Close()) // closes its listener
-		if _, err := os.Stat(at); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the file of the socket is left: %v", err)
+		for name, end := range map[string]func(*aio.Watcher, *aio.Listener) error{
+			"Listener": func(_ *aio.Watcher, l *aio.Listener) error { return l.Close() },
+			"Watcher":  func(w *aio.Watcher, _ *aio.Listener) error { return w.Close() },
+		} {
+			w := open(t, aio.Options{Backend: b})
+			at := filepath.Join(shortDir(t), "s")
+			l, err := w.Listen("unix", at)
+			must(t, err)
+			dialed(t, l.Addr())
+			_ = accepted(t, w, l)
+			must(t, end(w, l))
+			if _, err := os.Stat(at); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s: the file of the socket is left: %v", name, err)
+			}
 		}
 	})
 }
@@ -268,7 +208,7 @@ func TestAcceptAllocates(t *testing.T) {
 		}{{"127.0.0.1:0", 2}, {"[::1]:0", 3}} {
 			t.Run(strings.TrimSuffix(tt.at, ":0"), func(t *testing.T) {
 				w := open(t, aio.Options{Backend: b})
-				l, err := w.Listen("tcp", tt.at, aio.ListenOptions{})
+				l, err := w.Listen("tcp", tt.at)
 				if err != nil {
 					t.Skip("needs IPv6:", err)
 				}
@@ -318,7 +258,7 @@ func TestLoggerPanics(t *testing.T) {
 		for name, end := range map[string]func(){"panic": func() { panic("the Logger") }, "Goexit": runtime.Goexit} {
 			t.Run(name, func(t *testing.T) {
 				w := open(t, aio.Options{Backend: b, MaxConns: 1, Logger: slog.New(ends{slog.DiscardHandler, end})})
-				l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+				l, err := w.Listen("tcp", "127.0.0.1:0")
 				must(t, err)
 				dialed(t, l.Addr())
 				dialed(t, l.Addr())

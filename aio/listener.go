@@ -12,23 +12,12 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// ListenOptions configures a Listener. The zero value works.
-type ListenOptions struct {
-	// ReusePort lets several listeners share one address, each with its own queue (socket(7)).
-	// macOS, OpenBSD, NetBSD and unix sockets do not balance. Default: false.
-	ReusePort bool
-
-	// Control is called with each socket before it is bound, as in net.ListenConfig. Connections
-	// inherit most options. Default: nil.
-	Control func(network, address string, c syscall.RawConn) error
-}
-
 // Listener accepts connections for a Watcher. Any goroutine may call its methods.
 type Listener struct {
 	watcher *Watcher
 	desc    proactor.Desc
 	addr    net.Addr
-	kept    *socket // closed with this Listener
+	kept    net.Listener // of a unix socket: its Close removes the file. Closed with this Listener
 
 	// Guarded by the watcher's mu.
 	local netip.AddrPort // of the newest connection, if addr is unspecified
@@ -38,31 +27,30 @@ type Listener struct {
 
 // Listen returns a Listener at an address, as net.Listen does. The network is tcp, tcp4, tcp6 or
 // unix. Connections have TCP_NODELAY set. They have no keep-alive probes, which cost too much for
-// tens of thousands of idle connections.
+// tens of thousands of idle connections. For other socket options use net.ListenConfig and
+// [Watcher.AttachListener].
 //
 // It resolves a name before it returns. It fails with ErrWatcherClosed or a *net.OpError.
-func (w *Watcher) Listen(network, address string, o ListenOptions) (*Listener, error) {
-	l, err := Listen(network, address, o, w)
-	if err != nil {
-		return nil, err
-	}
-	return l[0], nil
-}
-
-func listen(network, address string, o *ListenOptions) (net.Listener, error) {
+func (w *Watcher) Listen(network, address string) (*Listener, error) {
 	switch network {
 	case "tcp", "tcp4", "tcp6", "unix":
 	default:
 		return nil, &net.OpError{Op: "listen", Net: network, Err: net.UnknownNetworkError(network)}
 	}
-	config := net.ListenConfig{Control: func(network, address string, c syscall.RawConn) error {
-		if err := prepare(network, o.ReusePort, c); err != nil || o.Control == nil {
-			return err
-		}
-		return o.Control(network, address, c)
-	}}
+	config := net.ListenConfig{Control: noDelay}
 	config.SetMultipathTCP(false) // connections would be of another protocol. Attach such a listener
-	return config.Listen(context.Background(), network, address)
+	ln, err := config.Listen(context.Background(), network, address)
+	if err != nil {
+		return nil, err
+	}
+	l, err := w.AttachListener(ln)
+	if err != nil {
+		_ = ln.Close()
+	}
+	if errno, ok := err.(syscall.Errno); ok {
+		err = &net.OpError{Op: "listen", Net: network, Addr: ln.Addr(), Err: errno}
+	}
+	return l, err
 }
 
 // AttachListener takes over ln, such as a *net.TCPListener or a *net.UnixListener. The watcher
@@ -73,34 +61,30 @@ func (w *Watcher) AttachListener(ln net.Listener) (*Listener, error) {
 	if v := reflect.ValueOf(ln); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, ErrNoDescriptor
 	}
-	s := newSocket(ln)
-	l, err := w.attachListener(s)
-	if err != nil {
-		return nil, err
-	}
-	s.done()
-	return l, nil
-}
-
-func (w *Watcher) attachListener(s *socket) (*Listener, error) {
-	l := &Listener{watcher: w, addr: s.Addr()}
+	l := &Listener{watcher: w, addr: ln.Addr()}
 	if tcp, ok := l.addr.(*net.TCPAddr); !ok || !tcp.IP.IsUnspecified() {
 		l.own, l.at = true, &place{w, l.addr}
 	}
-	if _, ok := s.Listener.(*net.UnixListener); ok {
-		s.users.Add(1)
-		l.kept = s
+	if _, ok := ln.(*net.UnixListener); ok {
+		l.kept = ln
 	}
+	if err := w.takeListener(ln, l); err != nil {
+		return nil, err
+	}
+	if l.kept == nil {
+		_ = ln.Close() // This may be the caller's code, so no lock is held
+	}
+	return l, nil
+}
+
+func (w *Watcher) takeListener(ln net.Listener, l *Listener) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.take(s.Listener, &l.desc, l)
-	if err != nil && l.kept != nil {
-		l.kept.done()
+	if err := w.take(ln, &l.desc, l); err != nil {
+		return err
 	}
-	if err == nil {
-		w.table.listeners++
-	}
-	return l, err
+	w.table.listeners++
+	return nil
 }
 
 // Addr returns the address, with the chosen port if the port was 0.
@@ -139,64 +123,6 @@ func (l *Listener) Close() error {
 	}
 	l.watcher.closeDesc(&l.desc)
 	return nil
-}
-
-// Listen makes several watchers listen at one address, and returns a Listener for each. With
-// ListenOptions.ReusePort each has its share of the connections, which wait for it even if others
-// are idle. Without, any idle watcher accepts, so the shares are uneven. If it fails, nothing
-// listens.
-func Listen(network, address string, o ListenOptions, watchers ...*Watcher) (listeners []*Listener, err error) {
-	var s *socket
-	defer func() {
-		if s != nil {
-			s.done()
-		}
-		for _, l := range listeners {
-			if err != nil {
-				_ = l.Close()
-			}
-		}
-	}()
-	for _, w := range watchers {
-		if s == nil || o.ReusePort {
-			ln, err := listen(network, address, &o)
-			if err != nil {
-				return listeners, err
-			}
-			if s != nil {
-				s.done()
-			}
-			s = newSocket(ln)
-			address = ln.Addr().String()
-		}
-		l, err := w.attachListener(s)
-		if errno, ok := err.(syscall.Errno); ok {
-			err = &net.OpError{Op: "listen", Net: s.Addr().Network(), Addr: s.Addr(), Err: errno}
-		}
-		if err != nil {
-			return listeners, err
-		}
-		listeners = append(listeners, l)
-	}
-	return listeners, nil
-}
-
-// socket is a listening socket. A unix socket is kept, because its Close removes the file.
-type socket struct {
-	net.Listener
-	users atomic.Int32 // the caller, and the Listeners that keep it
-}
-
-func newSocket(ln net.Listener) *socket {
-	s := &socket{Listener: ln}
-	s.users.Store(1)
-	return s
-}
-
-func (s *socket) done() {
-	if s.users.Add(-1) == 0 {
-		_ = s.Close()
-	}
 }
 
 // placeOf returns the place of a connection that l accepted. At an unspecified address it reuses

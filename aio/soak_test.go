@@ -67,7 +67,7 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	l, err := w.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,18 +8,13 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// prepare sets options of a listening socket. Its connections inherit those of TCP.
-func prepare(network string, reusePort bool, c syscall.RawConn) error {
+// noDelay sets an option of a listening socket, which its connections inherit.
+func noDelay(network, _ string, c syscall.RawConn) error {
+	if network == "unix" {
+		return nil
+	}
 	var set error
-	err := c.Control(func(fd uintptr) {
-		if network != "unix" {
-			set = sys.SetNoDelay(int(fd))
-		}
-		if set == nil && reusePort {
-			set = sys.SetReusePort(int(fd))
-		}
-	})
-	if err != nil {
+	if err := c.Control(func(fd uintptr) { set = sys.SetNoDelay(int(fd)) }); err != nil {
 		return err
 	}
 	return set

@@ -19,7 +19,7 @@ func Example() {
 	driven := make(chan error)
 	go func() { driven <- netconn.Drive(w) }()
 
-	handle, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	handle, err := w.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}

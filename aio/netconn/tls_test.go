@@ -33,7 +33,7 @@ var certificate = sync.OnceValues(func() (tls.Certificate, *x509.CertPool) {
 func onListener(t *testing.T, f func(t *testing.T, l net.Listener, dial func() (net.Conn, error))) {
 	aiosuite.OnEach(t, func(t *testing.T, b aio.Backend) {
 		w := drive(t, overKernel(b, "tcp"))
-		handle, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+		handle, err := w.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
 		l := netconn.NewListener(handle)
 		defer func() { _ = l.Close() }()

@@ -79,7 +79,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) error {
 		defer w.Close()
 		watchers = append(watchers, w)
 	}
-	l, err := watchers[0].Listen("tcp", s.addr, aio.ListenOptions{})
+	l, err := watchers[0].Listen("tcp", s.addr)
 	if err != nil {
 		return command.CannotListen(err)
 	}

@@ -97,7 +97,7 @@ func testOccupied(t *testing.T, run func(w *aio.Watcher, l *aio.Listener) error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := closed.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	l, err := closed.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

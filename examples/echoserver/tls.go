@@ -60,11 +60,10 @@ func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
 		return err
 	}
 	defer w.Close()
-	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
+	ln, err := net.Listen("tcp", s.addr)
 	if err != nil {
 		return command.CannotListen(err)
 	}
-	ln := netconn.NewListener(l)
 	v := &service{watcher: w, log: log, config: &tls.Config{Certificates: []tls.Certificate{own}}}
 	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend)
 	ctx, stop := context.WithCancel(ctx)
@@ -107,7 +106,7 @@ func (v *service) accept(ln net.Listener) {
 		conn, err := ln.Accept()
 		switch {
 		case err == nil:
-			go v.greet(v.open(conn))
+			go v.greet(conn)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
@@ -117,13 +116,23 @@ func (v *service) accept(ln net.Listener) {
 	}
 }
 
-func (v *service) open(conn net.Conn) *session {
-	below := &parking{Conn: conn}
-	return &session{handle: conn.(*netconn.Conn).Handle(), below: below, tls: tls.Server(below, v.config)}
+func (v *service) open(conn net.Conn) (*session, error) {
+	handle, err := v.watcher.Attach(conn)
+	if err != nil {
+		return nil, err
+	}
+	below := &parking{Conn: netconn.New(handle)}
+	return &session{handle: handle, below: below, tls: tls.Server(below, v.config)}, nil
 }
 
 // greet does the handshake, for which a goroutine waits.
-func (v *service) greet(s *session) {
+func (v *service) greet(conn net.Conn) {
+	s, err := v.open(conn)
+	if err != nil {
+		v.log.Warn("cannot serve a connection", "error", err)
+		conn.Close()
+		return
+	}
 	s.tls.SetDeadline(time.Now().Add(handshakeEnd))
 	if err := s.tls.Handshake(); err != nil {
 		s.tls.Close()

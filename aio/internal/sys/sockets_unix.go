@@ -14,13 +14,8 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-func SetNoDelay(fd int) error { return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
-
-// SetReusePort lets sockets share an address. The kernel chooses one for each connection.
-func SetReusePort(fd int) error { return setInt(fd, unix.SOL_SOCKET, reusePort, 1) }
-
-func setInt(fd, level, option, value int) error {
-	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, value))
+func SetNoDelay(fd int) error {
+	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1))
 }
 
 // Connect opens a socket, non-blocking and close-on-exec, and begins to connect it to a

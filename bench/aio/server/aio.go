@@ -37,7 +37,7 @@ func listenAio(
 	if err != nil {
 		return nil, err
 	}
-	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	l, err := w.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
