@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -13,9 +12,8 @@ import (
 )
 
 const (
-	acceptPause = 20 * time.Millisecond
-	acceptTurn  = 64
-	closedLook  = time.Second
+	acceptTurn = 64
+	closedLook = time.Second
 )
 
 type socket interface {
@@ -28,30 +26,27 @@ type kept struct{ socket }
 
 func (kept) Close() error { return nil }
 
-// startAccepting has the loop accept, or a goroutine for a listener without a descriptor or of
-// another type.
+// startAccepting has the first loop accept.
 func (s *server) startAccepting() {
-	switch s.real.(type) {
-	case *net.TCPListener, *net.UnixListener:
-		probe(s.real)
-		ln := s.real.(socket)
-		if l, err := s.first.watcher.AttachListener(kept{ln}); err == nil {
-			s.mu.Lock()
-			s.accepting.loop = l
-			closed := s.closed.Load()
-			s.more()
-			s.mu.Unlock()
-			if closed {
-				_ = l.Close()
-			}
-			if raw, err := ln.SyscallConn(); err == nil {
-				s.look(raw)
-			}
-			s.begin()
-			return
-		}
+	probe(s.real)
+	ln := s.real.(socket)
+	l, err := s.first.watcher.AttachListener(kept{ln})
+	if err != nil {
+		s.fail(s.acceptError(err))
+		return
 	}
-	go s.accept()
+	s.mu.Lock()
+	s.accepting.loop = l
+	closed := s.closed.Load()
+	s.more()
+	s.mu.Unlock()
+	if closed {
+		_ = l.Close()
+	}
+	if raw, err := ln.SyscallConn(); err == nil {
+		s.look(raw)
+	}
+	s.begin()
 }
 
 // begin drives the first loop, and balances it with others.
@@ -149,78 +144,6 @@ func (s *server) more() {
 			return
 		}
 		a.pending++
-	}
-}
-
-func (s *server) accept() {
-	driven, refused := false, false
-	for {
-		s.room()
-		nc, err := s.real.Accept()
-		if err != nil {
-			var ne net.Error
-			// as net/http does, for EMFILE and ECONNABORTED
-			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http does
-				s.mu.Lock()
-				s.counts.AcceptStalls++
-				s.mu.Unlock()
-				time.Sleep(acceptPause)
-				continue
-			}
-			s.fail(err)
-			return
-		}
-		var h *aio.Conn
-		switch nc.(type) {
-		case *net.TCPConn, *net.UnixConn:
-			h, err = s.first.watcher.Attach(nc)
-		default:
-			err = aio.ErrNoDescriptor
-		}
-		switch {
-		case err == nil:
-			if !driven { // not earlier: without descriptors all may be in a bubble of testing/synctest
-				driven = true
-				s.begin()
-			}
-			s.mu.Lock()
-			s.open++
-			s.mu.Unlock()
-			s.serveConn(s.first.place(h))
-		case errors.Is(err, aio.ErrNoDescriptor):
-			if s.config != nil {
-				nc = tls.Server(nc, s.config)
-			}
-			s.mu.Lock()
-			if s.closed.Load() {
-				go func() { _ = nc.Close() }()
-			} else {
-				s.others = append(s.others, nc)
-				s.needed.Signal()
-			}
-			s.mu.Unlock()
-		default:
-			s.mu.Lock()
-			s.counts.Unattached++
-			s.mu.Unlock()
-			if !refused {
-				refused = true
-				s.log.Warn("httpd: a connection was refused; the next ones are not logged", "remote", nc.RemoteAddr(),
-					"reason", err)
-			}
-			_ = nc.Close()
-		}
-	}
-}
-
-func (s *server) room() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open >= s.bounds.MaxConns {
-		s.counts.AcceptStalls++
-	}
-	for s.open >= s.bounds.MaxConns && !s.closed.Load() {
-		s.ended.Wait()
 	}
 }
 

@@ -285,43 +285,6 @@ func TestConnStateCloses(t *testing.T) {
 	})
 }
 
-// lastly is a listener that accepts one connection without a descriptor, and then fails.
-type lastly struct {
-	net.Listener
-	conn chan net.Conn
-}
-
-var errLastly = errors.New("planned")
-
-func (l *lastly) Accept() (net.Conn, error) {
-	if c, ok := <-l.conn; ok {
-		return c, nil
-	}
-	return nil, errLastly
-}
-
-// TestLastConnection: what was accepted before the listener failed is served, as net/http does it.
-func TestLastConnection(t *testing.T) {
-	real, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 50 {
-		ln := &lastly{real, make(chan net.Conn, 1)}
-		ours, theirs := net.Pipe()
-		ln.conn <- theirs
-		close(ln.conn)
-		ended := begin(t, httpd.Options{}, &http.Server{Handler: mux()}, ln)
-		if got := get(t, ours, bufio.NewReader(ours), "/hello?n=last"); got != "hello last" {
-			t.Errorf("%q", got)
-		}
-		ours.Close()
-		if err := <-ended; err != errLastly {
-			t.Errorf("Serve: %v", err)
-		}
-	}
-}
-
 // TestServeAfterShutdown: of a server that was shut down nothing is accepted, and Serve says so. In a bubble nothing is
 // called later, either.
 func TestServeAfterShutdown(t *testing.T) {

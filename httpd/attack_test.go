@@ -382,53 +382,48 @@ func TestResets(t *testing.T) {
 func TestMaxConns(t *testing.T) {
 	const most, conns = 8, 60
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		for _, loop := range []bool{true, false} {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := mux()
+		srv := &http.Server{Handler: m}
+		m.HandleFunc("/conns", func(w http.ResponseWriter, _ *http.Request) {
+			s := httpd.StatsOf(srv)
+			fmt.Fprint(w, s.Conns <= most && s.Conns > 0)
+		})
+		ended := begin(t, httpd.Options{Backend: b, MaxConns: most}, srv, ln)
+		var clients []net.Conn
+		for range conns {
+			c := dial(t, ln.Addr().String())
+			io.WriteString(c, "GET /conns HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			clients = append(clients, c)
+		}
+		for i, c := range clients {
+			if got, err := io.ReadAll(c); !bytes.HasSuffix(got, []byte("\r\n\r\ntrue")) || err != nil {
+				t.Errorf("connection %d: %q, %v", i, got, err)
 			}
-			if !loop {
-				ln = &counting{TCPListener: ln.(*net.TCPListener)}
-			}
-			m := mux()
-			srv := &http.Server{Handler: m}
-			m.HandleFunc("/conns", func(w http.ResponseWriter, _ *http.Request) {
-				s := httpd.StatsOf(srv)
-				fmt.Fprint(w, s.Conns <= most && s.Conns > 0)
-			})
-			ended := begin(t, httpd.Options{Backend: b, MaxConns: most}, srv, ln)
-			var clients []net.Conn
-			for range conns {
-				c := dial(t, ln.Addr().String())
-				io.WriteString(c, "GET /conns HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-				clients = append(clients, c)
-			}
-			for i, c := range clients {
-				if got, err := io.ReadAll(c); !bytes.HasSuffix(got, []byte("\r\n\r\ntrue")) || err != nil {
-					t.Errorf("connection %d: %q, %v", i, got, err)
-				}
-			}
-			var idle []net.Conn
-			for range most {
-				c := dial(t, ln.Addr().String())
-				get(t, c, bufio.NewReader(c), "/conns")
-				idle = append(idle, c)
-			}
-			late := dial(t, ln.Addr().String())
-			io.WriteString(late, "GET /conns HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-			until(t, srv, "one that waits", func(s httpd.Stats) bool { return s.AcceptStalls > 0 && s.Conns == most })
-			idle[0].Close()
-			if got, err := io.ReadAll(late); !bytes.HasSuffix(got, []byte("\r\n\r\ntrue")) || err != nil {
-				t.Errorf("who came late: %q, %v", got, err)
-			}
-			srv.Close()
-			if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
-				t.Error(err)
-			}
-			if s := httpd.StatsOf(srv); s.Conns != 0 || s.Accepted != conns+most+1 || s.AcceptStalls > s.Accepted {
-				// once each time that the last one is taken
-				t.Errorf("at the end: %+v", s)
-			}
+		}
+		var idle []net.Conn
+		for range most {
+			c := dial(t, ln.Addr().String())
+			get(t, c, bufio.NewReader(c), "/conns")
+			idle = append(idle, c)
+		}
+		late := dial(t, ln.Addr().String())
+		io.WriteString(late, "GET /conns HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		until(t, srv, "one that waits", func(s httpd.Stats) bool { return s.AcceptStalls > 0 && s.Conns == most })
+		idle[0].Close()
+		if got, err := io.ReadAll(late); !bytes.HasSuffix(got, []byte("\r\n\r\ntrue")) || err != nil {
+			t.Errorf("who came late: %q, %v", got, err)
+		}
+		srv.Close()
+		if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
+			t.Error(err)
+		}
+		if s := httpd.StatsOf(srv); s.Conns != 0 || s.Accepted != conns+most+1 || s.AcceptStalls > s.Accepted {
+			// once each time that the last one is taken
+			t.Errorf("at the end: %+v", s)
 		}
 	})
 }

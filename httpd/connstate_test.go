@@ -180,35 +180,6 @@ func TestWritePastDeadline(t *testing.T) {
 	})
 }
 
-// slow is a connection whose RemoteAddr blocks, as where it asks a proxy's header.
-type slow struct {
-	net.Conn
-	known chan struct{}
-}
-
-func (s slow) RemoteAddr() net.Addr { <-s.known; return s.Conn.RemoteAddr() }
-
-// TestRemoteAddrBlocks accepts a connection behind one whose RemoteAddr blocks.
-func TestRemoteAddrBlocks(t *testing.T) {
-	ln := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv := &http.Server{Handler: http.NotFoundHandler()}
-	ended := begin(t, httpd.Options{}, srv, ln)
-	known := make(chan struct{})
-	for range 2 {
-		_, server := net.Pipe()
-		select {
-		case ln.conns <- slow{server, known}:
-		case <-time.After(patience):
-			t.Fatal("nothing is accepted behind it")
-		}
-	}
-	close(known)
-	srv.Close()
-	if err := <-ended; err != http.ErrServerClosed {
-		t.Error(err)
-	}
-}
-
 // TestEmptyLines: those before a request are blankLines where the connection's own last request was a
 // POST, as by net/http, whatever was asked on the connections that its workers had meanwhile.
 func TestEmptyLines(t *testing.T) {

@@ -37,14 +37,13 @@
 // Serve replaces the server's Handler, ConnState, ConnContext and BaseContext. Do not change them
 // after that. The replacements stay, and pass on what is not httpd's. So net/http may serve later.
 //
-// Call httpd's Serve before net/http's Serve of the same server. The other order is a data race,
-// and httpd logs a warning at the first connection of such a Serve.
+// Call httpd's Serve before net/http's Serve of the same server. The other order is a data race.
 //
 // # What differs
 //
 //   - HTTP/2 connections have net/http's goroutines.
 //   - A TLS connection ([ServeTLS]) keeps crypto/tls's state, some kilobytes.
-//   - A connection without a descriptor, or of a type of yours, has a goroutine.
+//   - If the listener is not a *net.TCPListener or a *net.UnixListener, net/http serves it.
 //   - ConnState, ConnContext and tls.ClientHelloInfo get a net.Conn of this package, with the
 //     addresses, Close and SyscallConn. The function given to SyscallConn's Control must not use
 //     a connection of this package. ConnContext is called for the first request or the handshake,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -21,21 +20,17 @@ type hooks struct {
 	baseContext func(net.Listener) context.Context
 
 	// Guarded by wrapping.
-	log     *slog.Logger
 	serving []*server
 	past    Stats // counters of Serves that have returned
-	early   bool  // net/http's Serve began first, and that was logged
 }
 
 // wrapping is held while the fields of a server change.
 var wrapping sync.Mutex
 
-type servesKey struct{}
-
 type workerKey struct{}
 
 // wrap puts hooks into srv, unless it has them. They stay, because nothing reports when net/http
-// reads the fields for the last time. endServe ends what wrap begins for s.
+// reads the fields for the last time. endServe ends what wrap begins for s, unless s is nil.
 func wrap(srv *http.Server, s *server) *hooks {
 	wrapping.Lock()
 	defer wrapping.Unlock()
@@ -47,7 +42,9 @@ func wrap(srv *http.Server, s *server) *hooks {
 		}
 		srv.Handler, srv.ConnState, srv.ConnContext, srv.BaseContext = h, h.changed, h.context, h.base
 	}
-	h.log, h.serving = s.log, append(h.serving, s)
+	if s != nil {
+		h.serving = append(h.serving, s)
+	}
 	return h
 }
 
@@ -63,27 +60,10 @@ func (h *hooks) base(ln net.Listener) context.Context {
 	if s, ok := ln.(*server); ok {
 		ln = s.real
 	}
-	ctx := context.Background()
 	if h.baseContext != nil {
-		if ctx = h.baseContext(ln); ctx == nil {
-			return nil
-		}
+		return h.baseContext(ln)
 	}
-	return context.WithValue(ctx, servesKey{}, h)
-}
-
-// mark notes a Serve of net/http that began first, at its first connection.
-func (h *hooks) mark(ctx context.Context) {
-	if ctx.Value(servesKey{}) != nil {
-		return
-	}
-	wrapping.Lock()
-	first, log := !h.early, h.log
-	h.early = true
-	wrapping.Unlock()
-	if first {
-		log.Warn("httpd: net/http served this http.Server before, which is a data race: call httpd's Serve first")
-	}
+	return context.Background()
 }
 
 func (h *hooks) state(c net.Conn, to http.ConnState) {
@@ -143,7 +123,6 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 }
 
 func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
-	h.mark(ctx)
 	if i, ok := nc.(*standIn); ok {
 		return context.WithValue(ctx, workerKey{}, i)
 	}

@@ -16,7 +16,6 @@ import (
 	"os"
 	"reflect"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 	"weak"
@@ -240,71 +239,6 @@ func TestCollectedAfterServe(t *testing.T) {
 				t.Fatal("it is still in memory")
 			}
 			runtime.GC()
-		}
-	})
-}
-
-// handed is a listener that accepts what it is handed.
-type handed struct {
-	net.Listener
-	asked chan bool
-	conns chan net.Conn
-	once  sync.Once
-}
-
-func (l *handed) Accept() (net.Conn, error) {
-	l.asked <- true
-	if c, ok := <-l.conns; ok {
-		return c, nil
-	}
-	return nil, net.ErrClosed
-}
-
-func (l *handed) Close() error {
-	l.once.Do(func() { close(l.conns) })
-	return l.Listener.Close()
-}
-
-// TestNetHTTPFirst: a Serve of net/http that began before is noticed at its next connection, once.
-// The listener orders what net/http reads and what httpd writes, so that there is no race here.
-func TestNetHTTPFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, b aio.Backend) {
-		listen := func() net.Listener {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			return ln
-		}
-		srv := &http.Server{Handler: mux()}
-		theirs := &handed{Listener: listen(), asked: make(chan bool), conns: make(chan net.Conn)}
-		ended := make(chan error, 2)
-		go func() { ended <- srv.Serve(theirs) }()
-		<-theirs.asked
-		var log bytes.Buffer
-		ours := listen()
-		go func() {
-			o := httpd.Options{Backend: b, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-			ended <- httpd.Serve(t.Context(), srv, ours, o)
-		}()
-		dial(t, ours.Addr().String())
-		until(t, srv, "a connection", func(s httpd.Stats) bool { return s.Accepted == 1 })
-		for range 2 {
-			client, conn := net.Pipe()
-			theirs.conns <- conn
-			<-theirs.asked
-			if got := get(t, client, bufio.NewReader(client), "/hello?n=1"); got != "hello 1" {
-				t.Errorf("%q", got)
-			}
-		}
-		srv.Close()
-		for range 2 {
-			if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
-				t.Error(err)
-			}
-		}
-		if n := bytes.Count(log.Bytes(), []byte("call httpd's Serve first")); n != 1 {
-			t.Errorf("logged %d times: %s", n, &log)
 		}
 	})
 }

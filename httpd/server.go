@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -32,8 +33,9 @@ func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 // Shutdown waits for queued answers, for up to 30 seconds in which a client takes nothing. Close
 // does not.
 //
-// Connections without a descriptor have a goroutine, as with srv.Serve. So does every connection if
-// aio has no backend (Windows), or if srv.Protocols lacks HTTP1.
+// It is srv.Serve, with a goroutine for each connection, if aio has no backend (Windows), if
+// srv.Protocols lacks HTTP1, or if ln is of another type than *net.TCPListener and
+// *net.UnixListener.
 func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) error {
 	return serve(ctx, srv, ln, o, nil)
 }
@@ -63,6 +65,14 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 			o.Logger.Warn("httpd: net/http of this Go release is not as expected, so it serves without httpd; "+
 				"update evenkeel.dev", "go", runtime.Version(), "reason", err)
 		})
+		return alone(srv, ln, config)
+	}
+	switch ln.(type) {
+	case *net.TCPListener, *net.UnixListener:
+	default:
+		o.Logger.Warn("httpd: net/http serves this listener by itself; pass a *net.TCPListener or a *net.UnixListener",
+			"addr", ln.Addr(), "listener", fmt.Sprintf("%T", ln))
+		wrap(srv, nil) // before net/http reads what a Serve of another listener replaces
 		return alone(srv, ln, config)
 	}
 	s := &server{
@@ -134,13 +144,13 @@ type server struct {
 	loops     []*loop    // only added to
 	counts    Stats      // of accepting
 	accepting struct {
-		loop    *aio.Listener // accepts from real; nil: real does
+		loop    *aio.Listener // accepts from real
 		pending int           // accepts in the first loop
 		failed  error         // why accepting ended by itself
 	}
 	open     int
 	hijacked int
-	others   []net.Conn // without a descriptor: net/http serves them
+	others   []net.Conn // of HTTP/2: net/http serves them
 	running  int        // calls of the user's ConnState that are due
 	ended    sync.Cond  // a connection ended, or the listener is closed
 	awaited  bool       // Serve waits for empty
@@ -294,9 +304,9 @@ func (s *server) Close() error {
 	if s.accepting.failed == nil {
 		for _, nc := range s.others {
 			go func() { _ = nc.Close() }()
-			if c := givenOf(nc); c != nil && s.hooks.connState != nil { // net/http cannot report it
+			if s.hooks.connState != nil { // net/http cannot report it
 				s.running++
-				s.call([]func(){func() { s.hooks.state(c, http.StateClosed) }})
+				s.call([]func(){func() { s.hooks.state(givenOf(nc), http.StateClosed) }})
 			}
 		}
 		s.others = nil

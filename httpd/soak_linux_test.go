@@ -282,8 +282,7 @@ func (c speaker) ask(t *testing.T) {
 	}
 }
 
-// TestIdleBytes: what a connection costs that has had an answer, and what it takes to accept one:
-// in the loop, and by a listener of the user's.
+// TestIdleBytes: what a connection costs that has had an answer, and what it takes to accept one.
 func TestIdleBytes(t *testing.T) {
 	const conns, warm, most = 2000, 200, 360
 	if testutil.RaceFlag == "-race=true" {
@@ -291,41 +290,34 @@ func TestIdleBytes(t *testing.T) {
 	}
 	httpd.SetCalm(t) // with a low load, one loop has all connections
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		for _, loop := range []bool{true, false} {
-			tcp, err := net.Listen("tcp4", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			ln := tcp
-			if !loop {
-				ln = &counting{TCPListener: tcp.(*net.TCPListener)}
-			}
-			m := http.NewServeMux()
-			m.HandleFunc("/quiet", func(http.ResponseWriter, *http.Request) {})
-			srv := &http.Server{Handler: m}
-			ended := make(chan error)
-			go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
-			at := &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: tcp.Addr().(*net.TCPAddr).Port}
-			all := make([]speaker, 0, conns+warm)
-			for range warm {
-				all = append(all, speak(t, at))
-				all[len(all)-1].ask(t)
-			}
-			before := settled()
-			for range conns {
-				c := speak(t, at)
-				all = append(all, c)
-				c.ask(t)
-			}
-			t.Logf("accepted in the loop: %t", loop)
-			each(t, before, conns, most)
-			for _, c := range all {
-				syscall.Close(int(c))
-			}
-			srv.Close()
-			if err := <-ended; err != http.ErrServerClosed {
-				t.Error(err)
-			}
+		ln, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := http.NewServeMux()
+		m.HandleFunc("/quiet", func(http.ResponseWriter, *http.Request) {})
+		srv := &http.Server{Handler: m}
+		ended := make(chan error)
+		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+		at := &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: ln.Addr().(*net.TCPAddr).Port}
+		all := make([]speaker, 0, conns+warm)
+		for range warm {
+			all = append(all, speak(t, at))
+			all[len(all)-1].ask(t)
+		}
+		before := settled()
+		for range conns {
+			c := speak(t, at)
+			all = append(all, c)
+			c.ask(t)
+		}
+		each(t, before, conns, most)
+		for _, c := range all {
+			syscall.Close(int(c))
+		}
+		srv.Close()
+		if err := <-ended; err != http.ErrServerClosed {
+			t.Error(err)
 		}
 	})
 }

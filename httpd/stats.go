@@ -28,7 +28,6 @@ type Stats struct {
 	Handshakes     uint64 // failed TLS handshakes
 	// malformed, ambiguous or too large, and OPTIONS * on a connection that ends
 	BadRequests uint64
-	Unattached  uint64 // connections that aio could not attach
 	// connections whose peer took nothing of an answer for 30 s, or not all within
 	// http.Server.WriteTimeout
 	Unsent uint64
@@ -102,6 +101,5 @@ func (a *Stats) add(b Stats) {
 	a.HeaderTimeouts += b.HeaderTimeouts
 	a.Handshakes += b.Handshakes
 	a.BadRequests += b.BadRequests
-	a.Unattached += b.Unattached
 	a.Unsent += b.Unsent
 }

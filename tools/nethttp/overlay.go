@@ -81,13 +81,18 @@ func init() {
 		if own || config || alone(srv) {
 			return srv.ServeItself(ln)
 		}
-		var secure *tls.Config
+		inner, secure := ln, (*tls.Config)(nil)
 		if fmt.Sprintf("%T", ln) == "*tls.listener" { // as of a program that calls ServeTLS
 			l := reflect.ValueOf(ln).Elem()
-			ln = l.FieldByName("Listener").Interface().(net.Listener)
+			inner = l.FieldByName("Listener").Interface().(net.Listener)
 			secure = (*tls.Config)(l.FieldByName("config").UnsafePointer())
 		}
-		return serve(context.Background(), srv, ln, o, secure)
+		switch inner.(type) {
+		case *net.TCPListener, *net.UnixListener:
+		default: // so httpd.Serve would call Serve
+			return srv.ServeItself(ln)
+		}
+		return serve(context.Background(), srv, inner, o, secure)
 	}
 	http.HookServeTLS = func(srv *http.Server, ln net.Listener, certFile, keyFile string) error {
 		if ln == nil || alone(srv) { // nil: httpd asks what net/http does

@@ -54,7 +54,6 @@ func put(s *httpd.Stats, to chan<- prom.Metric) {
 		{"header timeout", s.HeaderTimeouts},
 		{"handshake", s.Handshakes},
 		{"bad request", s.BadRequests},
-		{"unattached", s.Unattached},
 		{"unsent", s.Unsent},
 	} {
 		to <- prom.MustNewConstMetric(refusedDesc, prom.CounterValue, float64(r.n), r.reason)
