@@ -1,8 +1,8 @@
 // Package httpd serves an *http.Server over package aio. net/http's own code reads the requests and
 // runs the handlers, but an idle connection has neither a goroutine nor a buffer.
 //
-//	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second} // unchanged
-//	log.Fatal(httpd.ListenAndServe(ctx, srv, httpd.Options{Addr: ":8080"}))
+//	srv := &http.Server{Addr: ":8080", Handler: mux, ReadHeaderTimeout: 5 * time.Second} // unchanged
+//	log.Fatal(httpd.ListenAndServe(ctx, srv, httpd.Options{}))
 //
 // Use it for servers with very many connections that are mostly idle, such as long polls, devices
 // and gateways. To go back, write srv.ListenAndServe().

@@ -394,17 +394,15 @@ func TestConnState(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for want, o := range map[string]httpd.Options{
-		"httpd.Options.Network: \"udp\" is not served: write tcp, tcp4, tcp6 or unix": {Network: "udp"},
-
 		"httpd.Options.MaxConns: -1 is not a limit: write 1 to 16777216 connections, or 0 for 1048576": {
 			MaxConns: -1,
 		},
-		"httpd.Options.Backend: 77 is not a backend: write a constant of package aio, such as aio.BackendAuto": {
+		"aio.Options.Backend: 77 is not a backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue": {
 			Backend: 77,
 		},
 	} {
 		var refusal *evenkeel.OptionError
-		if err := httpd.ListenAndServe(t.Context(), &http.Server{}, o); !errors.As(err, &refusal) ||
+		if err := httpd.ListenAndServe(t.Context(), &http.Server{Addr: "127.0.0.1:0"}, o); !errors.As(err, &refusal) ||
 			err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -414,8 +412,8 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	if err := httpd.ListenAndServe(t.Context(), &http.Server{},
-		httpd.Options{Addr: busy.Addr().String()}); !errors.Is(err, syscall.EADDRINUSE) {
+	if err := httpd.ListenAndServe(t.Context(), &http.Server{Addr: busy.Addr().String()},
+		httpd.Options{}); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("%v", err)
 	}
 }
@@ -425,7 +423,7 @@ func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- httpd.ListenAndServe(ctx, &http.Server{Handler: mux()}, httpd.Options{Addr: "127.0.0.1:0"})
+		ended <- httpd.ListenAndServe(ctx, &http.Server{Addr: "127.0.0.1:0", Handler: mux()}, httpd.Options{})
 	}()
 	cancel()
 	if err := <-ended; err != http.ErrServerClosed {

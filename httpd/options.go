@@ -3,7 +3,6 @@ package httpd
 import (
 	"cmp"
 	"log/slog"
-	"net/http"
 	"runtime"
 
 	"evenkeel.dev"
@@ -12,13 +11,6 @@ import (
 
 // Options configures ListenAndServe and Serve. The zero value works.
 type Options struct {
-	// Addr is the address of ListenAndServe and ListenAndServeTLS, as in net.Listen. Default:
-	// http.Server.Addr, or ":http", or ":https" with TLS.
-	Addr string
-
-	// Network is tcp, tcp4, tcp6 or unix. Default: tcp.
-	Network string
-
 	// Backend is aio.Options.Backend. Default: aio.BackendAuto.
 	Backend aio.Backend
 
@@ -65,20 +57,7 @@ const (
 )
 
 // normal returns o with its defaults, or an *evenkeel.OptionError.
-func (o Options) normal(srv *http.Server) (Options, error) {
-	switch o.Network {
-	case "":
-		o.Network = "tcp"
-	case "tcp", "tcp4", "tcp6", "unix":
-	default:
-		return o, evenkeel.NewOptionError("httpd.Options", "Network",
-			"%q is not served: write tcp, tcp4, tcp6 or unix",
-			o.Network)
-	}
-	if _, err := o.Backend.MarshalText(); err != nil {
-		return o, evenkeel.NewOptionError("httpd.Options", "Backend",
-			"%d is not a backend: write a constant of package aio, such as aio.BackendAuto", int(o.Backend))
-	}
+func (o Options) normal() (Options, error) {
 	half := min(max(runtime.GOMAXPROCS(0)/2, 1), limitLoops)
 	for _, err := range []error{
 		limit("Loops", &o.Loops, limitLoops, half, "loops"),
@@ -91,7 +70,6 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 			return o, err
 		}
 	}
-	o.Addr = cmp.Or(o.Addr, srv.Addr, ":http")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o, nil
 }

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,9 +17,9 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// ListenAndServe listens and then calls [Serve].
+// ListenAndServe listens at srv.Addr, or ":http", and then calls [Serve].
 func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
-	ln, o, err := listen(ctx, srv, o)
+	ln, err := listen(ctx, cmp.Or(srv.Addr, ":http"))
 	if err != nil {
 		return err
 	}
@@ -40,19 +41,14 @@ func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) er
 	return serve(ctx, srv, ln, o, nil)
 }
 
-func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Options, error) {
-	o, err := o.normal(srv)
-	if err != nil {
-		return nil, o, err
-	}
+func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, o.Network, o.Addr)
-	return ln, o, err
+	return lc.Listen(ctx, "tcp", addr)
 }
 
 func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, config *tls.Config) error {
 	defer context.AfterFunc(ctx, func() { _ = srv.Close() })()
-	o, err := o.normal(srv)
+	o, err := o.normal()
 	if err != nil {
 		_ = ln.Close()
 		return err

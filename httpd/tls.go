@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,12 +15,9 @@ import (
 	"time"
 )
 
-// ListenAndServeTLS listens and then calls [ServeTLS]. The default address is ":https".
+// ListenAndServeTLS listens at srv.Addr, or ":https", and then calls [ServeTLS].
 func ListenAndServeTLS(ctx context.Context, srv *http.Server, certFile, keyFile string, o Options) error {
-	if o.Addr == "" && srv.Addr == "" {
-		o.Addr = ":https"
-	}
-	ln, o, err := listen(ctx, srv, o)
+	ln, err := listen(ctx, cmp.Or(srv.Addr, ":https"))
 	if err != nil {
 		return err
 	}
