@@ -33,7 +33,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.usable("read")
 	}
-	n, _, err := c.in.do(c.handle.Read, p)
+	n, err := c.in.do(c.handle.Read, p)
 	return n, c.wrap("read", err)
 }
 
@@ -42,13 +42,13 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.usable("write")
 	}
-	n, _, err := c.out.do(c.handle.Write, p)
+	n, err := c.out.do(c.handle.Write, p)
 	return n, c.wrap("write", err)
 }
 
 // CloseWrite ends the sending side after a Write that is under way. No deadline applies.
 func (c *Conn) CloseWrite() error {
-	_, _, err := c.out.do(c.shut, nil)
+	_, err := c.out.do(c.shut, nil)
 	return c.wrap("close", err)
 }
 
@@ -106,21 +106,16 @@ func (c *Conn) usable(op string) error {
 
 // wrap turns an error of aio into one of package net.
 func (c *Conn) wrap(op string, err error) error {
-	if err = plain(op, err); err == nil || err == io.EOF {
+	if err == nil || err == io.EOF {
 		return err
 	}
-	return &net.OpError{Op: op, Net: network(c.LocalAddr()), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
-}
-
-// plain is wrap without the *net.OpError.
-func plain(op string, err error) error {
 	if errno, ok := err.(syscall.Errno); ok {
-		return os.NewSyscallError(op, errno)
+		err = os.NewSyscallError(op, errno)
 	}
 	if err == aio.ErrWatcherClosed { // its connections are closed too
-		return net.ErrClosed
+		err = net.ErrClosed
 	}
-	return err
+	return &net.OpError{Op: op, Net: network(c.LocalAddr()), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
 }
 
 func network(a net.Addr) string {
@@ -128,41 +123,4 @@ func network(a net.Addr) string {
 		return ""
 	}
 	return a.Network()
-}
-
-// listener is a net.Listener whose connections are Conns.
-type listener struct {
-	handle *aio.Listener
-	in     side
-	closed atomic.Bool
-}
-
-// NewListener returns a net.Listener whose Accept returns a *[Conn], for an http.Server or
-// tls.NewListener. A lack of descriptors delays Accept and is not an error. Close closes the
-// handle. After that, and after the Watcher's Close, methods return net.ErrClosed.
-func NewListener(handle *aio.Listener) net.Listener { return &listener{handle: handle} }
-
-func (l *listener) Accept() (net.Conn, error) {
-	_, accepted, err := l.in.do(l.accept, nil)
-	if err != nil {
-		return nil, l.wrap("accept", err)
-	}
-	return New(accepted), nil
-}
-
-func (l *listener) accept(tag any, _ []byte, deadline time.Time) error {
-	return l.handle.Accept(tag, deadline)
-}
-
-func (l *listener) Close() error {
-	if l.closed.Swap(true) {
-		return l.wrap("close", net.ErrClosed)
-	}
-	return l.handle.Close()
-}
-
-func (l *listener) Addr() net.Addr { return l.handle.Addr() }
-
-func (l *listener) wrap(op string, err error) error {
-	return &net.OpError{Op: op, Net: network(l.Addr()), Addr: l.Addr(), Err: plain(op, err)}
 }

@@ -1,9 +1,9 @@
 // Package netconn provides blocking connections over package aio. A [Conn] is a net.Conn over an
-// aio.Conn, for crypto/tls, bufio, net/http and other code that wants one.
+// aio.Conn, for crypto/tls, bufio and other code that wants one.
 //
 // Use it if aio drives most of your connections and other code needs a few, or needs a net.Conn
-// during a handshake. [New] wraps a handle, and [NewListener] serves an http.Server. An operation
-// allocates nothing. An idle Conn holds 112 bytes in addition to its handle.
+// during a handshake. [New] wraps a handle. An operation allocates nothing. An idle Conn holds 112
+// bytes in addition to its handle. For net/http use package httpd.
 //
 // Operations progress only while a goroutine is in aio.Watcher.WaitIO. That is [Drive] in a
 // goroutine of its own, or the program's loop, which gives each result to [Deliver]. That goroutine

@@ -19,11 +19,10 @@ func Example() {
 	driven := make(chan error)
 	go func() { driven <- netconn.Drive(w) }()
 
-	handle, err := w.Listen("tcp", "127.0.0.1:0")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}
-	ln := netconn.NewListener(handle)
 	go func() {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
@@ -33,10 +32,15 @@ func Example() {
 		c.Close()
 	}()
 
-	c, err := ln.Accept()
+	accepted, err := ln.Accept()
 	if err != nil {
 		log.Fatal(err)
 	}
+	handle, err := w.Attach(accepted)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := netconn.New(handle)
 	line, err := bufio.NewReader(c).ReadString('\n')
 	fmt.Printf("%q %v\n", line, err)
 	fmt.Println(c.Close(), ln.Close(), w.Close(), <-driven)

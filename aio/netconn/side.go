@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// side is one direction of a Conn, or a listener. An idle Conn has two, so it is small.
+// side is one direction of a Conn. An idle Conn has two, so it is small.
 type side struct {
 	mu          sync.Mutex // taken before the watcher's locks
 	deadline    time.Time
@@ -25,7 +25,6 @@ type call struct {
 	wake    sync.Cond // it is first, or its operation is over
 	pending bool      // submitted, and not over
 	n       int
-	conn    *aio.Conn
 	err     error
 }
 
@@ -36,7 +35,7 @@ type submit func(tag any, buf []byte, deadline time.Time) error
 
 // do waits for its turn, submits an operation, and waits for its result. The deadline is for those
 // with bytes.
-func (s *side) do(submit submit, p []byte) (n int, accepted *aio.Conn, err error) {
+func (s *side) do(submit submit, p []byte) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.join()
@@ -45,15 +44,15 @@ func (s *side) do(submit submit, p []byte) (n int, accepted *aio.Conn, err error
 		k.wake.Wait()
 	}
 	if len(p) > 0 && !s.deadline.IsZero() && time.Until(s.deadline) <= 0 {
-		return 0, nil, os.ErrDeadlineExceeded // aio would try once
+		return 0, os.ErrDeadlineExceeded // aio would try once
 	}
 	if err := submit(k, p, s.deadline); err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	for k.pending = true; k.pending; {
 		k.wake.Wait()
 	}
-	return k.n, k.conn, k.err
+	return k.n, k.err
 }
 
 func (s *side) join() *call {
@@ -75,14 +74,14 @@ func (s *side) leave() {
 	} else {
 		s.first.wake.Signal()
 	}
-	k.side, k.wake.L, k.next, k.n, k.conn, k.err = nil, nil, nil, 0, nil, nil
+	k.side, k.wake.L, k.next, k.n, k.err = nil, nil, nil, 0, nil
 	calls.Put(k)
 }
 
 func (k *call) end(r aio.Result) {
 	k.side.mu.Lock()
 	defer k.side.mu.Unlock()
-	k.n, k.conn, k.err, k.pending = r.Size, r.Conn, r.Error, false
+	k.n, k.err, k.pending = r.Size, r.Error, false
 	k.wake.Signal()
 }
 

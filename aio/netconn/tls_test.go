@@ -29,25 +29,35 @@ var certificate = sync.OnceValues(func() (tls.Certificate, *x509.CertPool) {
 	return s.TLS.Certificates[0], trust
 })
 
+// attaching is a listener whose connections are Conns.
+type attaching struct {
+	net.Listener
+	w *aio.Watcher
+}
+
+func (l attaching) Accept() (net.Conn, error) { return l.attach(l.Listener.Accept()) }
+
+func (l attaching) dial() (net.Conn, error) { return l.attach(net.Dial("tcp", l.Addr().String())) }
+
+func (l attaching) attach(c net.Conn, err error) (net.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	handle, err := l.w.Attach(c)
+	if err != nil {
+		return nil, err
+	}
+	return netconn.New(handle), nil
+}
+
 // onListener runs f with a listener of Conns and a dialer of Conns, on one Watcher, for each backend.
 func onListener(t *testing.T, f func(t *testing.T, l net.Listener, dial func() (net.Conn, error))) {
 	aiosuite.OnEach(t, func(t *testing.T, b aio.Backend) {
-		w := drive(t, overKernel(b, "tcp"))
-		handle, err := w.Listen("tcp", "127.0.0.1:0")
+		tcp, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
-		l := netconn.NewListener(handle)
+		l := attaching{tcp, drive(t, overKernel(b, "tcp"))}
 		defer func() { _ = l.Close() }()
-		f(t, l, func() (net.Conn, error) {
-			c, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				return nil, err
-			}
-			handle, err := w.Attach(c)
-			if err != nil {
-				return nil, err
-			}
-			return netconn.New(handle), nil
-		})
+		f(t, l, l.dial)
 	})
 }
 
@@ -188,47 +198,4 @@ func testHTTP(t *testing.T, l net.Listener, dial func() (net.Conn, error), overT
 	if err := <-served; err != http.ErrServerClosed {
 		t.Error(err)
 	}
-}
-
-// TestListener: its Close, and its Watcher's, have Accept say that it is closed; one that was accepted stays.
-func TestListener(t *testing.T) {
-	aiosuite.OnEach(t, func(t *testing.T, b aio.Backend) {
-		for name, end := range map[string]func(*aio.Watcher, net.Listener) error{
-			"Listener": func(_ *aio.Watcher, l net.Listener) error { return l.Close() },
-			"Watcher":  func(w *aio.Watcher, _ net.Listener) error { return w.Close() },
-		} {
-			t.Run(name, func(t *testing.T) {
-				w := drive(t, overKernel(b, "tcp"))
-				tcp, err := net.Listen("tcp", "127.0.0.1:0")
-				must(t, err)
-				handle, err := w.AttachListener(tcp)
-				must(t, err)
-				l := netconn.NewListener(handle)
-				client, err := net.Dial("tcp", l.Addr().String())
-				must(t, err)
-				defer func() { _ = client.Close() }()
-				c, err := l.Accept()
-				must(t, err)
-				if c.RemoteAddr().String() != client.LocalAddr().String() ||
-					c.LocalAddr().String() != l.Addr().String() {
-					t.Errorf("accepted from %v at %v; want %v at %v", c.RemoteAddr(), c.LocalAddr(), client.LocalAddr(),
-						l.Addr())
-				}
-				ended := make(chan error, 1)
-				go func() {
-					_, err := l.Accept()
-					ended <- err
-				}()
-				blocked(t, w, 1)
-				must(t, end(w, l))
-				wantOp(t, <-ended, "accept", net.ErrClosed)
-				_, err = l.Accept()
-				wantOp(t, err, "accept", net.ErrClosed)
-				if name == "Listener" {
-					aiosuite.Answered(t, c, echo(t, client, "accepted before"))
-					wantOp(t, l.Close(), "close", net.ErrClosed)
-				}
-			})
-		}
-	})
 }

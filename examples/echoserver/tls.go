@@ -129,7 +129,7 @@ func (v *service) open(conn net.Conn) (*session, error) {
 func (v *service) greet(conn net.Conn) {
 	s, err := v.open(conn)
 	if err != nil {
-		v.log.Warn("cannot serve a connection", "error", err)
+		v.log.Warn("cannot attach", "error", err)
 		conn.Close()
 		return
 	}

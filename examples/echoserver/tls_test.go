@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/netconn"
 	"evenkeel.dev/examples/internal/program"
 	"evenkeel.dev/internal/leaks"
 )
@@ -93,12 +92,11 @@ func TestParked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := &service{watcher: w, log: slog.New(slog.DiscardHandler), config: &tls.Config{Certificates: []tls.Certificate{own}}}
-	ln := netconn.NewListener(l)
 	ended := v.start(ln, func() {})
 	started := leaks.Started()
 	for range conns {
