@@ -182,8 +182,8 @@ func (w *Watcher) collect() []Result {
 			w.stats.Refused++
 		}
 		bytes += written
-		if op.Kind == proactor.Sendv {
-			w.recycle(op)
+		if op.Kind == proactor.Sendv && !op.Leaked {
+			keep(op.Tag.(*proactor.Vec))
 		}
 		if op.Kind == proactor.ShutWrite && op.Mode != proactor.Rejected {
 			w.endCloseWrite(op.Desc)

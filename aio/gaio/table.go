@@ -41,7 +41,8 @@ type refused struct {
 	err  error
 }
 
-const maxSpare = 8192
+// ops are reused, so that an operation with a context allocates nothing.
+var ops = sync.Pool{New: func() any { return new(op) }}
 
 // table maps net.Conns to handles. It is not in the Watcher, so that the garbage collector finds a
 // forgotten Watcher.
@@ -58,7 +59,6 @@ type table struct {
 	mu       sync.Mutex
 	attached sync.Cond          // over mu: a delegation has ended
 	conns    map[uintptr]*entry // by address, which keeps no connection alive
-	spare    []*op
 	closed   bool
 
 	gc atomic.Uint32 // connections that the garbage collector found, and that are closed
@@ -119,8 +119,8 @@ func (t *table) submit(k *kind, ctx any, conn net.Conn, buf []byte, deadline tim
 	if e == nil {
 		e, err = t.delegate(conn, at)
 	}
-	tag := t.tag(ctx, conn)
 	t.mu.Unlock()
+	tag := tagOf(ctx, conn)
 	if err == nil {
 		err = k.begin(e.conn, tag, buf, deadline)
 	}
@@ -128,9 +128,7 @@ func (t *table) submit(k *kind, ctx any, conn net.Conn, buf []byte, deadline tim
 		return nil
 	}
 	if o, ok := tag.(*op); ok {
-		t.mu.Lock()
-		t.keep(o)
-		t.mu.Unlock()
+		keep(o)
 	}
 	if err == ErrWatcherClosed {
 		return err
@@ -223,16 +221,13 @@ func (t *table) waitIO() ([]OpResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for i := range results {
-		t.results = append(t.results, t.result(&results[i]))
+		t.results = append(t.results, result(&results[i]))
 	}
 	return t.results, nil
 }
 
-// result converts r. The caller holds mu.
-func (t *table) result(r *aio.Result) OpResult {
+func result(r *aio.Result) OpResult {
 	g := OpResult{Operation: r.Op, Buffer: r.Buffer, IsSwapBuffer: r.Swap, Size: r.Size, Error: r.Error}
 	if r.Error == aio.ErrClosed {
 		g.Error = io.ErrClosedPipe
@@ -240,7 +235,7 @@ func (t *table) result(r *aio.Result) OpResult {
 	switch tag := r.Tag.(type) {
 	case *op:
 		g.Context, g.Conn = tag.ctx, tag.conn
-		t.keep(tag)
+		keep(tag)
 	case *refused:
 		g.Operation, g.Context, g.Conn, g.Buffer, g.Error = tag.kind.op, tag.ctx, tag.conn, tag.buf, tag.err
 	case net.Conn:
@@ -249,25 +244,18 @@ func (t *table) result(r *aio.Result) OpResult {
 	return g
 }
 
-func (t *table) tag(ctx any, conn net.Conn) any {
+func tagOf(ctx any, conn net.Conn) any {
 	if ctx == nil {
 		return conn
 	}
-	last := len(t.spare) - 1
-	if last < 0 {
-		return &op{ctx, conn}
-	}
-	o := t.spare[last]
-	t.spare[last], t.spare = nil, t.spare[:last]
+	o := ops.Get().(*op)
 	*o = op{ctx, conn}
 	return o
 }
 
-func (t *table) keep(o *op) {
+func keep(o *op) {
 	*o = op{}
-	if len(t.spare) < maxSpare {
-		t.spare = append(t.spare, o)
-	}
+	ops.Put(o)
 }
 
 // setAffinity returns over after Close.
