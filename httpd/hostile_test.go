@@ -414,28 +414,25 @@ func TestFlushes(t *testing.T) {
 	})
 }
 
-// TestKeepAlivesOff: idle connections are closed when all workers have a request; what is new is answered.
+// TestKeepAlivesOff: an idle connection gets one more answer, which says that it is the last.
 func TestKeepAlivesOff(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		m, entered, release := mux(), make(chan bool), make(chan bool)
-		m.HandleFunc("/block", func(http.ResponseWriter, *http.Request) { entered <- true; <-release })
-		srv := &http.Server{Handler: m}
-		addr := serve(t, b, srv)
-		idle, fresh := dial(t, addr), dial(t, addr)
-		r := bufio.NewReader(idle)
-		get(t, idle, r, "/hello")
-		for range 3 {
-			io.WriteString(dial(t, addr), "GET /block HTTP/1.1\r\nHost: x\r\n\r\n")
-			<-entered
-		}
+		srv := &http.Server{Handler: mux()}
+		c := dial(t, serve(t, b, srv))
+		r := bufio.NewReader(c)
+		get(t, c, r, "/hello")
 		srv.SetKeepAlivesEnabled(false)
+		io.WriteString(c, "GET /hello?n=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(res.Body); string(got) != "hello 1" || err != nil || !res.Close {
+			t.Errorf("%q, %v, last: %t", got, err, res.Close)
+		}
 		if _, err := r.ReadByte(); err != io.EOF {
-			t.Errorf("the idle connection: %v, want EOF", err)
+			t.Errorf("after it: %v, want EOF", err)
 		}
-		if got := get(t, fresh, bufio.NewReader(fresh), "/hello?n=1"); got != "hello 1" {
-			t.Errorf("%q", got)
-		}
-		close(release)
 	})
 }
 

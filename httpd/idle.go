@@ -3,7 +3,6 @@ package httpd
 import (
 	"bytes"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -40,9 +39,6 @@ func (l *loop) park(c *conn) {
 	}
 	c.parked = true
 	c.dropTraffic()
-	if c.served && !l.server.guarded.Load() {
-		l.server.askGuard()
-	}
 	l.parked.n++
 	l.parked.list(c).push(c)
 	if c.until > 0 {
@@ -116,19 +112,14 @@ func hasWholeHeader(b []byte) bool {
 
 // endIdle is server.endIdle for a loop.
 func (l *loop) endIdle() {
-	closed := l.server.closed.Load()
 	for c := range l.parked.all() {
-		if c.served || closed {
-			c.end()
-		}
+		c.end()
 	}
-	l.work.ready = slices.DeleteFunc(l.work.ready, func(c *conn) bool {
-		ends := c.served || closed
-		if ends {
-			c.end()
-		}
-		return ends
-	})
+	for _, c := range l.work.ready {
+		c.end()
+	}
+	clear(l.work.ready)
+	l.work.ready = l.work.few[:0]
 	for _, w := range l.work.idle {
 		w.wake()
 	}
