@@ -12,22 +12,11 @@ import (
 
 // Close closes all connections and ends a WaitIO. WaitIO returns pending operations with
 // ErrWatcherClosed. Close always returns nil, and may be called again.
-//
-// If io_uring keeps an operation, which it should not, its Result has a nil Buffer. That buffer is
-// never freed. Stats.Leaked counts these, and Logger gets a Warn.
 func (w *Watcher) Close() error {
-	if leaked := w.end(); leaked > 0 {
-		w.options.Logger.Warn("aio: the kernel kept memory when the watcher was closed, which is never freed; see the "+
-			"error of WaitIO", "operations", leaked)
-	}
-	return nil
-}
-
-func (w *Watcher) end() (leaked uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ending.closed {
-		return 0
+		return nil
 	}
 	w.refuse()
 	for len(w.table.descs) > 0 {
@@ -35,9 +24,6 @@ func (w *Watcher) end() (leaked uint64) {
 	}
 	w.intakeAll()
 	for _, op := range w.backend.Close(nil) {
-		if op.Leaked {
-			leaked++
-		}
 		if w.over(op) {
 			w.finish(op)
 		}
@@ -51,9 +37,8 @@ func (w *Watcher) end() (leaked uint64) {
 	w.cleanup.Stop()
 	w.table.leaving = nil
 	w.swap.buf = nil // connections that are still referenced keep the watcher
-	w.stats.Leaked = leaked
 	w.checkDrained()
-	return leaked
+	return nil
 }
 
 func (w *Watcher) refusing() bool {

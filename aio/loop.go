@@ -182,7 +182,7 @@ func (w *Watcher) collect() []Result {
 			w.stats.Refused++
 		}
 		bytes += written
-		if op.Kind == proactor.Sendv && !op.Leaked {
+		if op.Kind == proactor.Sendv {
 			keep(op.Tag.(*proactor.Vec))
 		}
 		if op.Kind == proactor.ShutWrite && op.Mode != proactor.Rejected {

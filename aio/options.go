@@ -38,8 +38,8 @@ type Options struct {
 	// many messages wait less. More save system calls. Default and limit: 128. At least 2.
 	MaxEvents int
 
-	// Logger gets a Warn if io_uring is missing, if accepts wait for descriptors, if the kernel did
-	// not return memory, or if a Watcher was forgotten. Default: slog.Default().
+	// Logger gets a Warn if io_uring is missing, if accepts wait for descriptors, or if a Watcher was
+	// forgotten. Default: slog.Default().
 	Logger *slog.Logger
 }
 

@@ -18,7 +18,8 @@ type Result struct {
 
 	// Buffer is the buffer of the submission, which the caller owns again. Buffer[:Size] was
 	// transferred. After a read with a nil buffer, Swap is set and Buffer is valid until the next
-	// WaitIO. It is nil after a Writev, and if the kernel kept it.
+	// WaitIO. It is nil after a Writev, and if io_uring kept it, which it should not. Then Error and
+	// WaitIO say so, and the buffer is never freed.
 	Buffer []byte
 	Swap   bool
 	Size   int
@@ -50,7 +51,6 @@ type Stats struct {
 	// from the deadline to the end of these: the sum and the maximum
 	Late, LateMax time.Duration
 	SwapFull      uint64 // reads that waited for the next WaitIO
-	Leaked        uint64 // operations whose memory the kernel kept. See Close
 	Polls, Waits  uint64 // times the kernel was asked for events, and waited for
 	// time of these waits. In the rest of the time the goroutine in WaitIO was busy
 	Waited time.Duration

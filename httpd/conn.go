@@ -217,7 +217,7 @@ func (c *conn) done(r *aio.Result) {
 	case aio.OpWrite:
 		over := cost(r.Buffer)
 		lent := c.worker != nil && c.worker.hasLent(r.Buffer)
-		if r.Buffer == nil { // a Writev, or the kernel kept it (aio.Watcher.Close)
+		if r.Buffer == nil { // a Writev, or io_uring kept it
 			over, lent = c.out, true
 			if w := c.worker; w != nil && w.output.joint > 0 {
 				over, w.output.joint = w.output.joint, 0

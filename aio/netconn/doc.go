@@ -12,7 +12,7 @@
 // The semantics are those of *net.TCPConn. Any goroutine may call the methods. Errors are
 // *net.OpError, except io.EOF. A Write is sent in one piece. No limit of aio.Options refuses an
 // operation, because the caller blocks, but its bytes count towards MaxWatcherBytes. If
-// aio.Watcher.Close could not get a buffer back from the kernel, do not use that buffer again.
+// an error says that io_uring kept a transfer, do not use that buffer again.
 //
 // A Read or Write switches to the goroutine in WaitIO and back. If each of your connections has a
 // blocking goroutine anyway, *net.TCPConn is faster. There is no ReadFrom or WriteTo, so io.Copy

@@ -77,7 +77,6 @@ type Op struct {
 	Cause    Cause // why it was cancelled
 	Full     bool  // it ends when all of Buf is transferred
 	Swap     bool  // Buf is a part of the swap buffer
-	Leaked   bool  // the kernel may use what was Buf
 	Mode     Mode
 	Slot     uint32 // the backend's
 
@@ -267,7 +266,6 @@ type Backend interface {
 	Yield()
 
 	// Close cancels and appends what is in flight, and ends a Wait. Descriptors are released before.
-	// What the kernel kept is Leaked, without Buf, and its memory is never freed.
 	Close(done []*Op) []*Op
 }
 

@@ -43,7 +43,7 @@ type Backend struct {
 	queued   []*proactor.Op // each at its Slot. Nil if cancelled
 	limits   [entries]int   // of what flush submits: the limit of a read without a buffer
 	messages []*sys.Message // of what flush submits
-	kept     []*proactor.Op // what the kernel should have ended
+	broken   bool           // the kernel kept what it should have ended
 }
 
 // New returns a backend over a new ring, with swap memory of that size. It fails with a
@@ -108,9 +108,6 @@ func (b *Backend) has(op *proactor.Op) bool {
 }
 
 func (b *Backend) Cancel(op *proactor.Op) bool {
-	if slices.Contains(b.kept, op) {
-		return false
-	}
 	if b.has(op) {
 		b.queued[op.Slot] = nil
 	}
@@ -144,7 +141,7 @@ func (b *Backend) Settle(done []*proactor.Op) []*proactor.Op {
 // flush tries all that is queued, and appends what is over. What the kernel did not take stays
 // (EAGAIN).
 func (b *Backend) flush(done []*proactor.Op) ([]*proactor.Op, error) {
-	if len(b.kept) > 0 {
+	if b.broken {
 		return done, errKept
 	}
 	var err error
@@ -171,7 +168,8 @@ func (b *Backend) flush(done []*proactor.Op) ([]*proactor.Op, error) {
 		}
 		for at := from; at < to; at++ {
 			if op := b.queued[at]; op != nil {
-				b.kept, b.queued[at], err = append(b.kept, op), nil, errKept
+				b.lose(op)
+				done, b.queued[at], err = append(done, op), nil, errKept
 			}
 		}
 	}
@@ -185,6 +183,19 @@ func (b *Backend) flush(done []*proactor.Op) ([]*proactor.Op, error) {
 	clear(b.queued[len(rest):])
 	b.queued = rest
 	return done, err
+}
+
+// lose ends an operation that the kernel kept. Its memory and the ring's are never freed.
+func (b *Backend) lose(op *proactor.Op) {
+	leaked.mu.Lock()
+	defer leaked.mu.Unlock()
+	leaked.memory = append(leaked.memory, op.Buf, b.buffers, b.messages)
+	if v, ok := op.Tag.(*proactor.Vec); ok {
+		bufs, _ := v.Next()
+		leaked.memory = append(leaked.memory, slices.Clone(bufs))
+	}
+	b.broken = true
+	op.Buf, op.Size, op.InFlight, op.Err = nil, 0, false, errKept
 }
 
 // fill makes e the entry of op. A read without a buffer takes one of ours, or fails with ENOBUFS.
@@ -257,26 +268,12 @@ func (b *Backend) complete(done []*proactor.Op, c cqe) []*proactor.Op {
 	return append(done, op)
 }
 
-// The kernel may still use what it kept, because a ring's
-// close does not wait.
 func (b *Backend) Close(done []*proactor.Op) []*proactor.Op {
 	done = b.Poller.Close(done)
 	b.ring.close()
-	for _, op := range b.kept {
-		leak(op.Buf)
-		if op.Kind == proactor.Sendv {
-			leak(op.Tag) // it has the buffers
-		}
-		op.Buf, op.Size = nil, 0
-		op.InFlight, op.Leaked, op.Err = false, true, syscall.ECANCELED
-		done = append(done, op)
-	}
-	if len(b.kept) > 0 {
-		leak(b.buffers)
-		leak(b.messages)
-	} else {
+	if !b.broken {
 		b.buffers.close()
 	}
-	b.queued, b.kept, b.buffers = nil, nil, nil
+	b.queued, b.buffers = nil, nil
 	return done
 }

@@ -138,14 +138,8 @@ func (b *buffers) close() {
 	}
 }
 
-// leaked is memory that the kernel may use after the ring is closed. It is never freed.
+// leaked is memory that the kernel kept, and may use even after the ring is closed.
 var leaked struct {
 	mu     sync.Mutex
 	memory []any
-}
-
-func leak(memory any) {
-	leaked.mu.Lock()
-	defer leaked.mu.Unlock()
-	leaked.memory = append(leaked.memory, memory)
 }

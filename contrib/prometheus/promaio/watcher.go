@@ -27,8 +27,6 @@ var figures = []figure.Figure{
 		"Operations that were ended at their deadline, by Cancel or by Shutdown."),
 	figure.Counter("evenkeel_aio_swap_full_total", "SwapFull",
 		"How often a read found the swap buffer full and waited for the next WaitIO."),
-	figure.Counter("evenkeel_aio_leaked_operations_total", "Leaked",
-		"Operations whose memory the kernel did not return at Close."),
 	figure.Counter("evenkeel_aio_polls_total", "Polls", "How often the kernel was asked."),
 	figure.Counter("evenkeel_aio_waits_total", "Waits", "How often the kernel was waited for."),
 	figure.Counter("evenkeel_aio_waited_seconds_total", "Waited",
