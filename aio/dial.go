@@ -2,8 +2,6 @@ package aio
 
 import (
 	"net"
-	"net/netip"
-	"strings"
 	"time"
 
 	"evenkeel.dev/aio/internal/proactor"
@@ -13,9 +11,9 @@ import (
 // the connection in Conn, or nil with an error such as ECONNREFUSED. Without a deadline the kernel
 // gives up after some two minutes. Connections have TCP_NODELAY set.
 //
-// Dial resolves no names, because that would block the loop. The String of another type of address
-// must be an IP and a port, or the Error is [ErrUnresolved]. Other Errors are ErrTooManyConns and
-// those of socket(2) and connect(2). Dial itself fails with ErrWatcherClosed.
+// Dial resolves no names, because that would block the loop. The Error of another type of address is
+// [ErrUnresolved]. Other Errors are ErrTooManyConns and those of socket(2) and connect(2). Dial
+// itself fails with ErrWatcherClosed.
 func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 	c := &Conn{at: &place{watcher: w}}
 	w.mu.Lock()
@@ -32,42 +30,33 @@ func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 
 // connect begins to connect c. The caller holds mu.
 func (w *Watcher) connect(c *Conn, addr net.Addr) error {
-	to, err := resolved(addr)
 	switch {
-	case err != nil:
-		return err
+	case !resolved(addr):
+		return ErrUnresolved
 	case w.refusing():
 		return ErrWatcherClosed
 	case w.connsFull():
 		return ErrTooManyConns
 	}
-	c.setRemote(proactor.Addr{Other: to})
-	if err := w.backend.Connect(to, &c.desc); err != nil {
+	c.setRemote(proactor.Addr{Other: addr})
+	if err := w.backend.Connect(addr, &c.desc); err != nil {
 		return openError(err)
 	}
 	w.enter(&c.desc, c)
 	return nil
 }
 
-// resolved returns addr as a type that backends know.
-func resolved(addr net.Addr) (net.Addr, error) {
-	good := addr != nil
+// resolved reports whether a backend can connect to addr. It knows other types.
+func resolved(addr net.Addr) bool {
 	switch a := addr.(type) {
 	case nil:
+		return false
 	case *net.TCPAddr: // AddrPort would truncate an invalid Port or IP
-		good = a != nil && a.Port == int(uint16(a.Port)) && (len(a.IP) == 0 || a.IP.To16() != nil)
+		return a != nil && a.Port == int(uint16(a.Port)) && (len(a.IP) == 0 || a.IP.To16() != nil)
 	case *net.UnixAddr:
-		good = a != nil
-	default:
-		if strings.HasPrefix(a.Network(), "tcp") {
-			ip, err := netip.ParseAddrPort(a.String())
-			addr, good = net.TCPAddrFromAddrPort(ip), err == nil
-		}
+		return a != nil
 	}
-	if !good {
-		return nil, ErrUnresolved
-	}
-	return addr, nil
+	return true
 }
 
 func (w *Watcher) connected(d *proactor.Desc) {

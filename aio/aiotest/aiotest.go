@@ -34,7 +34,7 @@ func NewWatcher(w aio.Options, o Options) (*aio.Watcher, error) {
 		mode = aiosuite.Readiness
 	}
 	return aiosuite.NewWatcher(w, aiosuite.NewBackend(aiosuite.Options{
-		Mode: mode, Seed: o.Seed, Faults: aiosuite.AllFaults.Times(o.Faults),
+		Mode: mode, Seed: o.Seed, Faults: aiosuite.AllFaults(o.Faults),
 	}))
 }
 

@@ -367,24 +367,12 @@ type Faults struct {
 	LateCancel    float64 // a cancellation comes after the transfer
 }
 
-// Times returns f with each chance times n.
-func (f Faults) Times(n float64) Faults {
-	for _, chance := range f.all() {
-		*chance *= n
+// AllFaults returns all faults, n times as often as usual.
+func AllFaults(n float64) Faults {
+	return Faults{
+		ShortRead: .3 * n, ShortWrite: .3 * n, Again: .2 * n, Spurious: .2 * n, Delay: .2 * n, Reorder: .5 * n,
+		NoBuffers: .1 * n, NoDescriptors: .2 * n, Cancelled: .1 * n, LateCancel: .5 * n,
 	}
-	return f
-}
-
-func (f *Faults) all() []*float64 {
-	return []*float64{
-		&f.ShortRead, &f.ShortWrite, &f.Again, &f.Spurious, &f.Delay, &f.Reorder, &f.NoBuffers, &f.NoDescriptors,
-		&f.Cancelled, &f.LateCancel,
-	}
-}
-
-var AllFaults = Faults{
-	ShortRead: .3, ShortWrite: .3, Again: .2, Spurious: .2, Delay: .2, Reorder: .5,
-	NoBuffers: .1, NoDescriptors: .2, Cancelled: .1, LateCancel: .5,
 }
 
 type dice struct{ *rand.Rand }

@@ -1,9 +1,7 @@
 package aiosuite
 
 import (
-	"maps"
 	"net"
-	"slices"
 	"sync"
 	"syscall"
 
@@ -18,29 +16,26 @@ type Listener struct {
 	queue  chan *Conn    // not accepted
 	down   chan struct{} // closed by Close
 
-	mu       sync.Mutex
-	refs     int               // descriptors. 0: closed
-	closed   bool              // the Listener's own descriptor
-	backends map[*Backend]bool // that have a duplicate
+	mu      sync.Mutex
+	refs    int      // descriptors. 0: closed
+	closed  bool     // the Listener's own descriptor
+	backend *Backend // that has a duplicate
 }
 
 var _ net.Listener = (*Listener)(nil)
 
 // NewListener returns a Listener. Its connections are like those of [Pair].
 func NewListener(buffer int) *Listener {
-	return &Listener{
-		buffer: buffer, queue: make(chan *Conn, fakeBacklog), down: make(chan struct{}), refs: 1,
-		backends: map[*Backend]bool{},
-	}
+	return &Listener{buffer: buffer, queue: make(chan *Conn, fakeBacklog), down: make(chan struct{}), refs: 1}
 }
 
-// change calls f, and has the backends look again.
+// change calls f, and has the backend look again.
 func (l *Listener) change(f func()) {
 	l.mu.Lock()
 	f()
-	backends := slices.Collect(maps.Keys(l.backends))
+	b := l.backend
 	l.mu.Unlock()
-	for _, b := range backends {
+	if b != nil {
 		b.look()
 	}
 }
@@ -112,7 +107,7 @@ func (l *Listener) dup(b *Backend) (err error) {
 			return
 		}
 		l.refs++
-		l.backends[b] = true
+		l.backend = b
 	})
 	return err
 }
@@ -120,7 +115,9 @@ func (l *Listener) dup(b *Backend) (err error) {
 // release closes a descriptor. The last one resets the connections that wait.
 func (l *Listener) release(b *Backend) {
 	l.change(func() {
-		delete(l.backends, b)
+		if b == l.backend {
+			l.backend = nil
+		}
 		if l.refs--; l.refs > 0 {
 			return
 		}
