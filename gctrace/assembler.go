@@ -19,8 +19,7 @@ const (
 //
 // At most one line is broken at a time. So one line of the log completes at most two cycles.
 type assembler struct {
-	source string
-	ready  []Cycle // not yet returned
+	ready []Cycle // not yet returned
 
 	broken broken
 
@@ -37,11 +36,8 @@ func (a *assembler) endLine(b []byte, cut bool) {
 		a.stats.Foreign++
 		return
 	}
-	if b = trimCR(b); at > 0 && b[at-1] == '"' {
-		b = unquote(b, at)
-	}
 	before := a.broken
-	part := a.take(b, at)
+	part := a.take(trimCR(b), at)
 	k := &a.broken
 	switch grew := k.next != before.next || k.v != before.v; {
 	case cut && grew && k.next >= posSpaceAt && k.next < posForced:
@@ -176,6 +172,5 @@ func (a *assembler) emit(c Cycle, recovered bool) {
 	if recovered {
 		a.stats.Recovered++
 	}
-	c.Source = a.source
 	a.ready = append(a.ready, c)
 }

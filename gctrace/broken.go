@@ -1,9 +1,6 @@
 package gctrace
 
-import (
-	"bytes"
-	"regexp"
-)
+import "bytes"
 
 // limit of places at which a line is tried
 const maxPlaces = 64
@@ -88,52 +85,4 @@ func find(pos position, b []byte, from int) int {
 		}
 	}
 	return -1
-}
-
-// Loggers and Docker put lines into strings of JSON. docker compose and kubectl prefix them.
-
-// unquote cuts b behind the JSON string around index at. It changes b.
-func unquote(b []byte, at int) []byte {
-	if end := bytes.IndexByte(b[at:], '"'); end >= 0 {
-		b = b[:at+end]
-		for _, escape := range []string{`\`, `\n`, `\r`, `\`} { // the last two for a string within another one
-			for hasSuffix(b[at:], escape) {
-				b = b[:len(b)-len(escape)]
-			}
-		}
-	}
-	const escaped = `\u003e`
-	kept := b[:at]
-	for rest := b[at:]; ; {
-		i := bytes.Index(rest, []byte(escaped))
-		if i < 0 {
-			return append(kept, rest...)
-		}
-		kept = append(append(kept, bytes.TrimRight(rest[:i], `\`)...), '>')
-		rest = rest[i+len(escaped):]
-	}
-}
-
-const (
-	maxSources    = 100 // processes of one log
-	maxSourceName = 100
-)
-
-var sourceName = regexp.MustCompile(`^[A-Za-z][\w.-]*$`)
-
-// sourceOf returns the prefix of docker compose or kubectl, and its length in b, 0 without one.
-//
-//	web_1  | gc 1 @0.125s ...
-//	[pod/web-1/main] gc 1 @0.125s ...
-func sourceOf(b []byte) (name []byte, length int) {
-	b = b[:min(len(b), maxSourceName)]
-	if end := bytes.Index(b, []byte("] ")); end > 0 && hasPrefix(b, "[pod/") {
-		return b[1:end], end + len("] ")
-	}
-	if end := bytes.Index(b, []byte(" | ")); end > 0 {
-		if name := bytes.TrimRight(b[:end], " "); sourceName.Match(name) {
-			return name, end + len(" | ")
-		}
-	}
-	return nil, 0
 }

@@ -33,7 +33,7 @@ func ownLength(pos position, b []byte) int {
 		return at
 	}
 	switch {
-	case n == 0, len(rest) == 0, hasPrefix(rest, next.lit), next.wrapped(rest),
+	case n == 0, len(rest) == 0, hasPrefix(rest, next.lit),
 		next.alt != "" && hasPrefix(rest, next.alt):
 		return n
 	case pos == posAt:

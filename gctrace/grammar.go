@@ -168,9 +168,6 @@ func match(v *values, from position, b []byte, torn bool) progress {
 				return p
 			}
 			p.take(v, x, n)
-		case t.wrapped(rest):
-			p.take(v, 1, len(rest))
-			return p
 		case hasPrefix(rest, t.lit):
 			p.take(v, 1, len(t.lit))
 		case t.alt != "" && hasPrefix(rest, t.alt):
@@ -188,12 +185,6 @@ func (p *progress) take(v *values, x int64, n int) {
 	v[p.next] = x
 	p.used += n
 	p.next++
-}
-
-// wrapped reports whether an editor broke the line at the token's final blank.
-func (t *token) wrapped(rest []byte) bool {
-	n := len(t.lit) - 1
-	return n > 1 && t.lit[n] == ' ' && len(rest) == n && string(rest) == t.lit[:n]
 }
 
 func (p progress) complete(b []byte) bool { return p.next >= posForced && p.used == len(b) }

@@ -17,20 +17,17 @@ const (
 )
 
 // Scanner reads cycles from the standard error of a program, also from within other output.
-// Processes may follow one another, or have the prefixes of docker compose or kubectl
-// ([Cycle].Source). It uses 64 KiB. One goroutine owns it.
+// Processes may follow one another. It uses 64 KiB. One goroutine owns it.
 type Scanner struct {
 	src *bufio.Scanner
 	cut bool // the log ends within the line that src has scanned
 
-	lines *assembler   // of the current line's process
-	all   []*assembler // the first has no prefix
+	lines assembler
 }
 
 // NewScanner returns a Scanner that reads from r.
 func NewScanner(r io.Reader) *Scanner {
-	a := &assembler{}
-	s := &Scanner{src: bufio.NewScanner(r), lines: a, all: []*assembler{a}}
+	s := &Scanner{src: bufio.NewScanner(r)}
 	s.src.Buffer(make([]byte, bufferBytes), bufferBytes)
 	s.src.Split(s.split)
 	return s
@@ -69,57 +66,22 @@ func (s *Scanner) All() iter.Seq[Cycle] {
 	}
 }
 
-func (s *Scanner) choose(b []byte) []byte {
-	s.lines = s.all[0]
-	if len(s.all) > 1 || findGC(b) >= 0 {
-		if name, length := sourceOf(b); length > 0 {
-			if a := s.source(name, b[length:]); a != nil {
-				s.lines, b = a, b[length:]
-			}
-		}
-	}
-	return b
-}
-
-func (s *Scanner) source(name, rest []byte) *assembler {
-	for _, a := range s.all[1:] {
-		if a.source == string(name) {
-			return a
-		}
-	}
-	if len(s.all) > maxSources || findGC(rest) < 0 {
-		return nil
-	}
-	a := &assembler{source: string(name)}
-	s.all = append(s.all, a)
-	return a
-}
-
 // Err returns the reader's first error, or nil at its io.EOF.
 func (s *Scanner) Err() error { return s.src.Err() }
 
 // Stats returns the counts so far.
 func (s *Scanner) Stats() Stats {
-	var sum Stats
-	for _, a := range s.all {
-		sum.Lines += a.stats.Lines
-		sum.Foreign += a.stats.Foreign
-		sum.Cycles += a.stats.Cycles
-		sum.Recovered += a.stats.Recovered
-		sum.Lost += a.stats.Lost + a.gaveUp
-		sum.Truncated = sum.Truncated || a.stats.Truncated
-	}
+	sum := s.lines.stats
+	sum.Lost += s.lines.gaveUp
 	return sum
 }
 
 // next reads on until there is a cycle.
 func (s *Scanner) next() bool {
 	for len(s.lines.ready) == 0 && s.src.Scan() {
-		b := s.choose(s.src.Bytes())
-		s.lines.endLine(b, s.cut)
+		s.lines.endLine(s.src.Bytes(), s.cut)
 	}
-	for i := 0; len(s.lines.ready) == 0 && i < len(s.all); i++ {
-		s.lines = s.all[i]
+	if len(s.lines.ready) == 0 {
 		s.lines.giveUp()
 	}
 	return len(s.lines.ready) > 0

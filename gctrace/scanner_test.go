@@ -16,37 +16,6 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestSources: processes whose lines have prefixes are put together each for itself.
-func TestSources(t *testing.T) {
-	six, seven, eight := plain(6), plain(7), plain(8)
-	at := strings.Index(six, "0.044s")
-	atA, atB := six[:at], six[at:]
-	log := "web_1  | " + atA + "x\n" + "web_2  | " + six + "\n" + "name | value\n" + "[pod/web-1/main] " + seven +
-		"\n" + "web_1  | " + atB + "\n" + eight + "\n"
-	s := NewScanner(strings.NewReader(log))
-	var got []string
-	for c := range s.All() {
-		got = append(got, c.Source+": "+format(c))
-	}
-	want := []string{"web_2: " + six, "pod/web-1/main: " + seven, "web_1: " + six, ": " + eight}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got: %s", d)
-	}
-	if d := cmp.Diff(Stats{Lines: 6, Foreign: 2, Cycles: 4, Recovered: 1}, s.Stats()); d != "" {
-		t.Errorf("-want +got: %s", d)
-	}
-	var many strings.Builder
-	for i := range maxSources + 50 {
-		fmt.Fprintf(&many, "web_%d | %s\n", i, six)
-	}
-	s = NewScanner(strings.NewReader(many.String()))
-	for range s.All() {
-	}
-	if len(s.all) != maxSources+1 || s.Stats().Cycles != maxSources+50 {
-		t.Errorf("%d sources, %+v", len(s.all), s.Stats())
-	}
-}
-
 // scan reads all of r; the cycles are printed again for short comparisons.
 func scan(t testing.TB, r io.Reader) (lines []string, st Stats) {
 	t.Helper()
@@ -168,19 +137,6 @@ func TestScanner(t *testing.T) {
 		},
 		{"prefixed", "I1127 20:30:00 1234 main.go:42] " + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1}},
 		{
-			"in a string of JSON", `{"log": "` + strings.ReplaceAll(six, ">", `\u003e`) + `\n", "stream": "stderr"}` +
-				"\n" + `{"msg":"{\"msg\":\"` +
-				strings.ReplaceAll(seven, ">", `\\u003e`) + `\\n\"}"}` + "\n",
-			[]string{six, seven},
-			Stats{Lines: 2, Cycles: 2},
-		},
-		{
-			"broken at a blank", strings.Replace(six, "ms cpu, ", "ms cpu,\n", 1) + "\n" +
-				strings.Replace(seven, "ms clock, ", "ms clock,\r\n", 1) + "\n",
-			[]string{six, seven},
-			Stats{Lines: 4, Cycles: 2, Recovered: 2},
-		},
-		{
 			"before the newline", six + "log line\n" + "\n" + seven + "\n",
 			[]string{six, seven},
 			Stats{Lines: 3, Cycles: 2, Recovered: 1},
@@ -239,18 +195,6 @@ func TestScanner(t *testing.T) {
 			Stats{Lines: 3, Foreign: 1, Cycles: 1, Recovered: 1},
 		},
 		{"long last line", long, nil, Stats{Lines: 2, Foreign: 2}},
-		{
-			"escapes before another text",
-			`\u003e\u003e\u003e\u003e "gc \u003e"` + "\n" + `{"a":"x-\u003ey","msg":"gc took long\n"}`,
-			nil,
-			Stats{Lines: 2, Foreign: 2},
-		},
-		{
-			"escapes before a cycle",
-			`{"a":"x \u003e y","log":"` + strings.ReplaceAll(six, ">", `\u003e`) + `\n"}` + "\n",
-			[]string{six},
-			Stats{Lines: 1, Cycles: 1},
-		},
 		{
 			"ends where the line before broke", utilA + "\n" + plain(8)[:len(utilA)], nil,
 			Stats{Lines: 2, Lost: 1, Truncated: true},

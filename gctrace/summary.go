@@ -26,8 +26,6 @@ type Cycle struct {
 	Globals Value[int64] `json:"globals_bytes,omitzero"` // absent in old releases
 
 	Procs int `json:"procs"` // GOMAXPROCS
-	// prefix of the process in a log of several, or ""
-	Source string `json:"source,omitempty"`
 
 	// by runtime.GC or debug.FreeOSMemory
 	Forced    bool `json:"forced,omitzero"`

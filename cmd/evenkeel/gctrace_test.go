@@ -166,7 +166,7 @@ func TestGCTraceProcesses(t *testing.T) {
 	}
 }
 
-// TestGCTraceForeign reads logs as loggers, Docker, editors and other releases leave them.
+// TestGCTraceForeign reads logs as loggers and other releases leave them.
 func TestGCTraceForeign(t *testing.T) {
 	t.Parallel()
 	seven := []string{"gc 1 to gc 7, from 0 to 521 ms", "collections 7 (2 forced)\n", "allocated 25 MiB\n"}
@@ -177,16 +177,7 @@ func TestGCTraceForeign(t *testing.T) {
 		says  []string // on standard output, or error where it fails
 		notes int
 	}{
-		{"docker-json.txt", cli.ExitOK, seven, 0},
-		{"json-logger.txt", cli.ExitOK, seven, 0},
 		{"klog.txt", cli.ExitOK, seven, 0},
-		{"wrapped-after-cpu.txt", cli.ExitOK, append(seven,
-			"! lines that other output or a line break had cut, and that were put together again: 7\n"), 1},
-		{"two-replicas-compose.txt", cli.ExitOK, []string{
-			"process 1 of 2: web_1: gc 1 to gc 7, from 0 to 521 ms",
-			"process 2 of 2: web_2: gc 1 to gc 7, from 0 to 1.12 s",
-			"! collections of 2 processes, told apart by the prefixes of their lines\n",
-		}, 1},
 		{"lines-lost.txt", cli.ExitOK, []string{
 			"collections 374\n", "average pace 10.0 ms\n", "time in GC 10% of 2 processors since the program's start",
 			"allocated 176 MiB" + marked + "\n", "phase" + marked, "heap" + marked,

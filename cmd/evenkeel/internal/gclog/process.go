@@ -14,7 +14,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-const maxProcesses = 100 // of a prefix, the last ones
+const maxProcesses = 100 // the last ones
 
 type Part struct {
 	From, To cli.Period // since the program's start; to 0: no bound
@@ -26,11 +26,9 @@ type Report struct {
 	part      Part
 	Processes []Process
 	Total     int
-	sources   int // prefixes of lines
 }
 
 type Process struct {
-	Source  string          `json:"source,omitempty"`
 	First   int64           `json:"first_gc"`
 	Last    int64           `json:"last_gc"`
 	From    time.Duration   `json:"from_ns"`
@@ -42,69 +40,40 @@ type Process struct {
 	until time.Duration
 }
 
-type source struct {
-	name      string
-	last      gctrace.Cycle
-	cycles    chan gctrace.Cycle
-	summary   chan Process
-	processes []Process
-}
-
 // Summarize reads cycles once.
 func (part Part) Summarize(cycles iter.Seq[gctrace.Cycle]) *Report {
 	r := &Report{part: part, Processes: []Process{}}
-	var list []*source
-	at := map[string]*source{}
-	for c := range cycles {
-		s := at[c.Source]
-		if s == nil {
-			s = &source{name: c.Source}
-			list, at[c.Source] = append(list, s), s
-		}
-		if s.cycles == nil || Restarted(s.last, c) {
-			s.end()
-			s.begin(part)
-			r.Total++
-		}
-		s.last = c
-		s.cycles <- c
+	next, stop := iter.Pull(cycles)
+	defer stop()
+	for ahead, more := next(); more; r.Total++ {
+		first, last := true, gctrace.Cycle{}
+		p := part.process(func() (gctrace.Cycle, bool) {
+			if !more || !first && Restarted(last, ahead) {
+				return gctrace.Cycle{}, false
+			}
+			first, last = false, ahead
+			ahead, more = next()
+			return last, true
+		})
+		r.Processes = append(r.Processes[max(len(r.Processes)-maxProcesses+1, 0):], p)
 	}
-	for _, s := range list {
-		s.end()
-		r.Processes = append(r.Processes, s.processes...)
-	}
-	r.sources = len(list)
 	return r
 }
 
-func (s *source) begin(part Part) {
-	cycles, summary := make(chan gctrace.Cycle, 64), make(chan Process, 1)
-	s.cycles, s.summary = cycles, summary
-	go func() { summary <- part.process(s.name, cycles) }()
-}
-
-func (s *source) end() {
-	if s.cycles == nil {
-		return
-	}
-	close(s.cycles)
-	s.processes = append(s.processes[max(len(s.processes)-maxProcesses+1, 0):], <-s.summary)
-}
-
 // The window begins at the first line, or after the last skipped collection.
-func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
-	p := Process{Source: source}
+func (part Part) process(next func() (gctrace.Cycle, bool)) Process {
+	p := Process{}
 	w := gctrace.Window{From: time.Duration(part.From), To: time.Duration(part.To)}
 	see := func(c gctrace.Cycle) {
 		p.read++
 		p.until = max(p.until, c.End())
 	}
-	c, more := <-cycles
+	c, more := next()
 	if c.N > 1 {
 		w.From = max(w.From, c.At)
 	}
 	var skipped []gctrace.Cycle // the last one, whose heap shows what the next allocated
-	for ; more && p.read < int64(part.Skip); c, more = <-cycles {
+	for ; more && p.read < int64(part.Skip); c, more = next() {
 		see(c)
 		w.From = max(w.From, c.End())
 		skipped = append(skipped[:0], c)
@@ -113,7 +82,7 @@ func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 		for _, s := range skipped {
 			yield(s)
 		}
-		for ; more; c, more = <-cycles {
+		for ; more; c, more = next() {
 			see(c)
 			if w.Holds(c) {
 				p.First, p.Last, p.Util = cmp.Or(p.First, c.N), c.N, c.UtilPercent
@@ -131,18 +100,12 @@ func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 // Restarted reports whether c is of a later process.
 func Restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last.At }
 
-const maxSourceName = 60
-
 func (p *Process) head() string {
-	source := ""
-	if p.Source != "" {
-		source = textfmt.Visible(p.Source, maxSourceName) + ": "
-	}
 	if p.First == 0 {
-		return fmt.Sprintf("%sno collection from %s to %s after the program's start", source, textfmt.Duration(p.From),
+		return fmt.Sprintf("no collection from %s to %s after the program's start", textfmt.Duration(p.From),
 			textfmt.Duration(p.To))
 	}
-	return source + fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; %d%% in GC since that start",
+	return fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; %d%% in GC since that start",
 		p.First, p.Last, textfmt.Duration(p.From), textfmt.Duration(p.To), p.Util)
 }
 
@@ -216,14 +179,11 @@ func (v *view) json(r *Report, stats *gctrace.Stats) error {
 
 func (v *view) notes(r *Report, stats *gctrace.Stats) {
 	note := func(format string, a ...any) { fmt.Fprintf(v.app.Stdout, "! "+format+"\n", a...) }
-	switch {
-	case r.sources > 1:
-		note("collections of %d processes, told apart by the prefixes of their lines", r.Total)
-	case r.Total > 1:
+	if r.Total > 1 {
 		note("collections of %d processes, one after the other: their numbers or times begin anew", r.Total)
 	}
 	if n := r.Total - len(r.Processes); n > 0 {
-		note("the first %d processes are left out: did several programs write into this log at once?", n)
+		note("the first %d processes are left out: did several programs write into this log at once? give each a log", n)
 	}
 	if r.Total == 1 && r.part.To != 0 {
 		if p := &r.Processes[0]; p.until < time.Duration(r.part.To) {
@@ -232,7 +192,7 @@ func (v *view) notes(r *Report, stats *gctrace.Stats) {
 		}
 	}
 	if stats.Recovered > 0 {
-		note("lines that other output or a line break had cut, and that were put together again: %d", stats.Recovered)
+		note("lines that other output had cut, and that were put together again: %d", stats.Recovered)
 	}
 	if stats.Lost > 0 {
 		note("collections whose lines are missing or could not be read: %s", textfmt.Count(float64(stats.Lost)))

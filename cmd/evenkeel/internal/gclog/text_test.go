@@ -44,12 +44,12 @@ func TestGCViewRestart(t *testing.T) {
 	for n := range int64(5) {
 		v.see(gctrace.Cycle{N: n + 1, At: time.Duration(n) * time.Hour})
 	}
-	if n := len(v.recent[""]); n != 1 {
+	if n := len(v.recent); n != 1 {
 		t.Errorf("%d collections of the last minute, want 1", n)
 	}
 	v.see(gctrace.Cycle{N: 6, At: 4*time.Hour + time.Second})
 	v.see(gctrace.Cycle{N: 1, At: time.Second})
-	if recent := v.recent[""]; len(recent) != 1 || recent[0].N != 1 {
+	if recent := v.recent; len(recent) != 1 || recent[0].N != 1 {
 		t.Errorf("the view has %+v, want the new process's first collection alone", v.recent)
 	}
 }

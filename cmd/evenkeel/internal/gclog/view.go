@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -56,7 +55,7 @@ type view struct {
 	toEnd  bool // the log ends with ctx
 	log    *scanner
 	ended  bool
-	recent map[string][]gctrace.Cycle
+	recent []gctrace.Cycle
 	screen cli.Screen
 }
 
@@ -101,46 +100,39 @@ func (v *view) see(c gctrace.Cycle) {
 	if !v.follow {
 		return
 	}
-	if v.recent == nil {
-		v.recent = map[string][]gctrace.Cycle{}
-	}
-	recent := v.recent[c.Source]
-	if n := len(recent); n > 0 && Restarted(recent[n-1], c) {
-		recent = recent[:0]
+	if n := len(v.recent); n > 0 && Restarted(v.recent[n-1], c) {
+		v.recent = v.recent[:0]
 	}
 	old := 0
-	for old < len(recent) && recent[old].End() < c.End()-followWindow {
+	for old < len(v.recent) && v.recent[old].End() < c.End()-followWindow {
 		old++
 	}
-	v.recent[c.Source] = append(slices.Delete(recent, 0, old), c)
+	v.recent = append(slices.Delete(v.recent, 0, old), c)
 }
 
 func (v *view) refresh() {
+	if len(v.recent) == 0 {
+		return
+	}
 	var b strings.Builder
-	for _, source := range slices.Sorted(maps.Keys(v.recent)) {
-		recent := v.recent[source]
-		last := recent[len(recent)-1]
-		s := gctrace.Summarize(slices.Values(recent),
-			gctrace.Window{From: max(recent[0].At, last.End()-followWindow), To: last.End()})
-		if source != "" {
-			source = textfmt.Visible(source, maxSourceName) + ": "
-		}
-		if !v.app.View {
-			window, _ := s.Window.Get()
-			percent, _ := s.CPUPercent.Get()
-			if !s.Read.IsZero() {
-				percent = float64(last.UtilPercent)
-			}
-			live, _ := s.Heap.Live.Last.Get()
-			fmt.Fprintf(&b, "%sgc %d: %s collections in %s, %s in GC, live heap %s\n", source, last.N,
-				textfmt.Count(float64(s.Collections)),
-				textfmt.Duration(window), textfmt.Percent(percent), textfmt.Bytes(float64(live)))
-			continue
-		}
-		fmt.Fprintf(&b, "%scollection %d, the last minute:\n\n", source, last.N)
+	last := v.recent[len(v.recent)-1]
+	s := gctrace.Summarize(slices.Values(v.recent),
+		gctrace.Window{From: max(v.recent[0].At, last.End()-followWindow), To: last.End()})
+	if v.app.View {
+		fmt.Fprintf(&b, "collection %d, the last minute:\n\n", last.N)
 		if err := WriteSummary(&b, &s, last.UtilPercent, v.app.Style); err != nil {
 			return
 		}
+	} else {
+		window, _ := s.Window.Get()
+		percent, _ := s.CPUPercent.Get()
+		if !s.Read.IsZero() {
+			percent = float64(last.UtilPercent)
+		}
+		live, _ := s.Heap.Live.Last.Get()
+		fmt.Fprintf(&b, "gc %d: %s collections in %s, %s in GC, live heap %s\n", last.N,
+			textfmt.Count(float64(s.Collections)),
+			textfmt.Duration(window), textfmt.Percent(percent), textfmt.Bytes(float64(live)))
 	}
 	_ = v.screen.Draw(b.String())
 }
