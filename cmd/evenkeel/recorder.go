@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/replicas"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
-	"evenkeel.dev/internal/history"
 )
 
 const topHelp = `
@@ -73,15 +71,12 @@ first one's slow requests waited for, and why that service was slow.
   evenkeel report -since 12h -html night.html http://10.0.0.1:6060
   evenkeel report -html slow.html /var/lib/orders/evenkeel      of a service that has ended
   evenkeel report shop=http://10.0.0.1:6060 shop=http://10.0.0.2:6060 prices=http://10.0.0.3:6060
-
-A recorder's Options.Analyze runs evenkeel report -snapshot.
 `
 
 func runReport(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("report", reportHelp)
 	html := fs.String("html", "", "write a page to this `file`, - for standard output")
 	asJSON := fs.Bool("json", false, "print JSON (docs/reference/history-json.md)")
-	snapshot := fs.Bool("snapshot", false, "explain the snapshot on standard input, for a recorder")
 	title := fs.String("title", "Slow requests", "`name` of the page")
 	var since cli.Period
 	fs.Var(&since, "since", "report the last `time`, such as 12h (default: all)")
@@ -90,10 +85,6 @@ func runReport(ctx context.Context, a *cli.App, args []string) error {
 		return err
 	}
 	switch {
-	case *snapshot && len(names) > 0:
-		return a.Wrong(fs, "-snapshot reads standard input; leave the operands out")
-	case *snapshot:
-		return history.Answer(ctx, os.Stdin, a.Stdout)
 	case len(names) == 0:
 		return a.Wrong(fs, "no replica; write the URLs of all replicas' recorders, as http://HOST:PORT%s, or files",
 			traces.RecorderPath)

@@ -1,10 +1,8 @@
 package history
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,11 +33,10 @@ type Trace struct {
 
 // Explained is what a trace says of its slow requests.
 type Explained struct {
-	Requests int `json:"requests"` // that are whole
-	// by their ends
-	Slow    []Request `json:"slow"`
-	Dropped uint64    `json:"dropped,omitempty"`
-	Usual   Usual     `json:"usual,omitempty"`
+	Requests int       // that are whole
+	Slow     []Request // by their ends
+	Dropped  uint64
+	Usual    Usual
 }
 
 func explain(requests iter.Seq2[reqtrace.Request, error], t *Trace) (*Explained, error) {
@@ -287,25 +284,6 @@ func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*E
 		return e, nil
 	}
 	return e, err
-}
-
-// Answer reads a [Head] as JSON from the first line of in, and the trace from the rest. It writes
-// an [Explained] as JSON.
-func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
-	r := bufio.NewReader(in)
-	line, err := r.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("history: read the first line of the input: %w", err)
-	}
-	var h Head
-	if err := json.Unmarshal(line, &h); err != nil {
-		return fmt.Errorf("history: decode the first line of the input: %w", err)
-	}
-	e, err := h.Explain(ctx, r, reqtrace.Options{})
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(out).Encode(e)
 }
 
 const (

@@ -11,7 +11,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -188,46 +187,4 @@ func TestMemory(t *testing.T) {
 	if left := groupLeft(dir); left != 1100 {
 		t.Errorf("version 2: %d", left)
 	}
-}
-
-// TestApart tests that a program's answer is used, and that a program that dies, hangs, says
-// nothing or says too much is an error that tells which.
-func TestApart(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("needs a shell")
-	}
-	leaks.Test(t)
-	sh := func(script string) []string { return []string{"/bin/sh", "-c", script} }
-	e, _, err := analyzeApart(t.Context(),
-		sh(`read job; case $job in *threshold_ns*) cat >/dev/null; echo '{"requests":7}';; esac`),
-		&history.Head{Trace: history.Trace{Threshold: time.Second}}, strings.NewReader("trace"))
-	if err != nil || e.Requests != 7 {
-		t.Errorf("%+v, %v", e, err)
-	}
-	for script, want := range map[string]string{
-		"echo no memory >&2; exit 3": "exit status 3: no memory",
-		"kill -9 $$":                 "killed",
-		"echo '{'":                   "its output of 2 bytes is not an answer",
-		"true":                       "0 bytes",
-		"exec yes":                   "exceeds 8388608 bytes",
-	} {
-		_, _, err := analyzeApart(t.Context(), sh(script), &history.Head{}, bytes.NewReader(make([]byte, 1<<20)))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", script, err)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	if _, _, err := analyzeApart(ctx, sh("exec sleep 1000"), &history.Head{}, cancels(cancel)); !errors.Is(err,
-		context.Canceled) {
-		t.Error(err)
-	}
-}
-
-// cancels is a trace that cancels the analysis when it is read.
-type cancels context.CancelFunc
-
-func (c cancels) Read([]byte) (int, error) {
-	c()
-	return 0, io.EOF
 }

@@ -26,9 +26,8 @@ const (
 type budget struct {
 	share      float64
 	credit     time.Duration
-	rate       float64 // ns per second, smoothed
-	cost       Cost    // without Within and Budget
-	apart      time.Duration
+	rate       float64       // ns per second, smoothed
+	cost       Cost          // without Within and Budget
 	most       time.Duration // that the process has taken
 	earned     time.Duration
 	event      time.Duration
@@ -110,8 +109,6 @@ func (b *budget) spend(of *time.Duration, d time.Duration) {
 	*of += d
 	b.credit -= d
 }
-
-func (b *budget) analyzedApart(d time.Duration) { b.apart += d; b.credit -= d }
 
 func (b *budget) learn(bytes int64, took time.Duration) {
 	const least, smooth = 1 << 10, .3 // a smaller snapshot says little

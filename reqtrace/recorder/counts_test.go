@@ -240,7 +240,7 @@ func TestListed(t *testing.T) {
 		}()
 	}
 	began.Wait()
-	p := newRuntime(nil, nil)
+	p := newRuntime()
 	if err := p.start(leastWindow, leastBytes); err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (r *Recorder) servePage(w http.ResponseWriter, q *http.Request) {
 		}
 		return "snapshot/" + id
 	}}
-	if r.o.keeps() {
+	if !r.o.InProcess {
 		o.Now, o.Kept, o.Command = time.Now(), r.files.kept(), "evenkeel report "+pageURL(q)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"evenkeel.dev"
 	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
 )
@@ -182,16 +180,4 @@ func TestKeepsAtMinute(t *testing.T) {
 		}
 		end(t, r)
 	})
-}
-
-// TestKeepOptions tests that options that ask for two analyses, or need one, are errors.
-func TestKeepOptions(t *testing.T) {
-	for want, o := range map[string]Options{
-		"Analyze": {InProcess: true, Analyze: []string{os.Args[0]}},
-	} {
-		var e *evenkeel.OptionError
-		if _, err := Start(t.Context(), o); !errors.As(err, &e) || e.Option != want {
-			t.Errorf("%s: %v", want, err)
-		}
-	}
 }

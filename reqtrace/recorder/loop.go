@@ -92,7 +92,7 @@ func newLoop(r *Recorder) *loop {
 		next:   next{due: time.NewTimer(time.Hour)}, news: newNews(r.store), results: make(chan result, 1),
 	}
 	l.next.due.Stop()
-	if !r.o.keeps() {
+	if r.o.InProcess {
 		l.budget.perByte = analysisCost
 	}
 	l.slice.window, l.slice.bytes = size(&r.o, 0, listed(l.p.goroutines()))
@@ -222,7 +222,7 @@ func (l *loop) late(passed time.Duration) bool {
 }
 
 func (l *loop) watch(now time.Time) {
-	if l.r.o.keeps() { // nobody has looked for causes
+	if !l.r.o.InProcess { // nobody has looked for causes
 		return
 	}
 	passed := now.Sub(l.r.stats.Since)
@@ -250,7 +250,7 @@ func (l *loop) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, maxLast)
 	defer cancel()
 	l.await(ctx)
-	if l.on && (l.r.files.dir != "" || len(l.next.pending) > 0 && !l.r.o.keeps()) { // else nobody could read it
+	if l.on && (l.r.files.dir != "" || len(l.next.pending) > 0 && l.r.o.InProcess) { // else nobody could read it
 		l.next.why = "stop"
 		l.snapshot()
 		l.await(ctx)

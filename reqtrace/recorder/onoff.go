@@ -37,7 +37,7 @@ func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed tim
 
 // limited reports whether recording all of the time takes more than the account earns.
 func (l *loop) limited() bool {
-	if l.budget.unbounded() || l.budget.rate == 0 || l.r.o.Recorder != nil {
+	if l.budget.unbounded() || l.budget.rate == 0 {
 		return false
 	}
 	each := float64(l.budget.ending(l.kept(l.slice.window))) / max(l.r.o.Every, l.slice.window).Seconds()
@@ -78,9 +78,6 @@ func (l *loop) armed(now time.Time) bool {
 // inSlice counts a time in which the recorder was on, and switches it off if that is due.
 func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent time.Duration) {
 	l.sum.covered += passed
-	if l.r.o.Recorder != nil { // the program decides
-		return
-	}
 	lasted := now.Sub(l.slice.since)
 	if l.toMeasure(lasted, now) {
 		l.measure(l.last.requests-l.slice.began, lasted)
@@ -177,8 +174,7 @@ func (l *loop) switchOn() {
 	l.demand.longest /= 2
 	if err := l.p.start(s.window, s.bytes); err != nil {
 		if l.refused == nil {
-			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one, or "+
-				"set Options.Recorder to it",
+			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one",
 				"error", err)
 		}
 		l.refused = fmt.Errorf("%w (%w)", ErrFlightRecorder, err)

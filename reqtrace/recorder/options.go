@@ -4,11 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"os/exec"
-	"path/filepath"
 	"runtime/debug"
-	"runtime/trace"
-	"slices"
 	"time"
 
 	"evenkeel.dev"
@@ -58,15 +54,6 @@ type Options struct {
 	// where they run.
 	InProcess bool
 
-	// Analyze is a program that analyses snapshots in place of InProcess, with its arguments:
-	// /usr/local/bin/evenkeel report -snapshot. The path is absolute. Default: none.
-	Analyze []string
-
-	// Recorder is a flight recorder that the program has started and still owns. The program
-	// decides its size and when it is on. CPU then bounds how often it is read. Default: nil, which
-	// starts one.
-	Recorder *trace.FlightRecorder
-
 	// TraceID returns the id that distributed tracing gave to a request, or "". The request's
 	// goroutine calls it at the end of a slow request. Default: nil, no id.
 	TraceID func(context.Context) string
@@ -82,8 +69,6 @@ type Options struct {
 	process process // of a test
 }
 
-func (o *Options) keeps() bool { return !o.InProcess && len(o.Analyze) == 0 }
-
 func (o Options) withDefaults() (Options, error) {
 	o.Quantile = cmp.Or(o.Quantile, .99)
 	o.Every = cmp.Or(o.Every, 10*time.Second)
@@ -91,16 +76,15 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 4<<20)
 	o.KeepBytes = cmp.Or(o.KeepBytes, 64<<20)
 	o.CPU = cmp.Or(o.CPU, .02)
-	o.Analyze = slices.Clone(o.Analyze)
 	if o.Build == "" {
 		info, _ := debug.ReadBuildInfo()
 		o.Build = buildName(info, executableHash)
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.process == nil {
-		o.process = newRuntime(o.Recorder, o.Analyze)
+		o.process = newRuntime()
 	}
-	if err := cmp.Or(
+	return o, cmp.Or(
 		within("Slow", cmp.Or(o.Slow, time.Second), time.Millisecond, time.Minute),
 		within("Quantile", o.Quantile, .5, .9999),
 		within("Every", o.Every, time.Second, time.Hour),
@@ -108,32 +92,12 @@ func (o Options) withDefaults() (Options, error) {
 		within("MaxBytes", o.MaxBytes, leastBytes, 32<<20),
 		within("KeepBytes", o.KeepBytes, 1<<20, 64<<30),
 		within("CPU", o.CPU, .001, 1),
-	); err != nil {
-		return o, err
-	}
-	if len(o.Analyze) == 0 {
-		return o, nil
-	}
-	program := o.Analyze[0]
-	_, err := exec.LookPath(program)
-	switch {
-	case o.InProcess:
-		return o, optionError("Analyze", "it takes the place of InProcess; set one of them")
-	case !filepath.IsAbs(program):
-		return o, optionError("Analyze", "%q is not an absolute path; write the whole path of the program", program)
-	case err != nil:
-		return o, optionError("Analyze", "%v; write the path of a program that is there, or leave it out", err)
-	}
-	return o, nil
+	)
 }
 
 func within[T cmp.Ordered](name string, value, least, most T) error {
 	if value >= least && value <= most {
 		return nil
 	}
-	return optionError(name, "%v; it goes from %v to %v", value, least, most)
-}
-
-func optionError(name, format string, a ...any) error {
-	return evenkeel.NewOptionError("recorder.Options", name, format, a...)
+	return evenkeel.NewOptionError("recorder.Options", name, "%v; it goes from %v to %v", value, least, most)
 }

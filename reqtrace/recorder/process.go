@@ -41,17 +41,12 @@ type process interface {
 
 type runtimeProcess struct {
 	recorder *trace.FlightRecorder
-	shared   bool // the recorder is the program's
-	command  []string
 	samples  []metrics.Sample
 	watch    *cpuwatch.Watch // while on; nil: no CPU quota
 }
 
-func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
-	return &runtimeProcess{
-		recorder: shared, shared: shared != nil, command: command,
-		samples: []metrics.Sample{{Name: "/sched/goroutines:goroutines"}},
-	}
+func newRuntime() *runtimeProcess {
+	return &runtimeProcess{samples: []metrics.Sample{{Name: "/sched/goroutines:goroutines"}}}
 }
 
 func (p *runtimeProcess) start(window time.Duration, bytes int) error {
@@ -62,9 +57,6 @@ func (p *runtimeProcess) start(window time.Duration, bytes int) error {
 			w.End()
 		}
 	}
-	if p.shared {
-		return nil
-	}
 	p.recorder = trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: window, MaxBytes: uint64(bytes)})
 	return p.recorder.Start()
 }
@@ -74,9 +66,7 @@ func (p *runtimeProcess) stop() {
 		p.watch.End()
 		p.watch = nil
 	}
-	if !p.shared {
-		p.recorder.Stop()
-	}
+	p.recorder.Stop()
 }
 
 func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) { return p.recorder.WriteTo(w) }
@@ -115,9 +105,6 @@ func (p *runtimeProcess) calibrate() (event, watching time.Duration) {
 func (p *runtimeProcess) analyze(
 	ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 ) (*history.Explained, time.Duration, error) {
-	if len(p.command) > 0 {
-		return analyzeApart(ctx, p.command, head, trace)
-	}
 	return analyze(ctx, hurry, head, trace)
 }
 

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/trace"
 	"strings"
 	"sync"
@@ -177,7 +176,7 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// TestNeighbours: a trace works beside it, a flight recorder is shared or refused, and so is another recorder.
+// TestNeighbours: a trace works beside it, another flight recorder is refused, and so is another recorder.
 func TestNeighbours(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	leaks.Test(t)
@@ -213,44 +212,6 @@ func TestNeighbours(t *testing.T) {
 	if _, err := Start(t.Context(), Options{}); !errors.Is(err, ErrFlightRecorder) {
 		t.Errorf("beside another flight recorder: %v", err)
 	}
-	r, err = Start(t.Context(), Options{
-		Recorder: theirs, Slow: time.Millisecond, Every: time.Second, CPU: 1,
-		InProcess: true, Logger: quiet,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	explained := make(chan Explained, 1)
-	r.Subscribe(func(e Explained) {
-		select {
-		case explained <- e:
-		default:
-		}
-	})
-	// an analysis takes a small part of a processor, and the machine may be busy
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	var consumers sync.WaitGroup
-	for again := true; again; {
-		consumers.Go(func() { // of who was there before the trace, the first request may have begun before it
-			defer r.Begin(t.Context(), "consume", "a").End()
-			time.Sleep(100 * time.Millisecond)
-		})
-		select {
-		case e := <-explained:
-			if e.RequestID != "a" || e.Class != "consume" {
-				t.Errorf("%+v", e)
-			}
-			again = false
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			t.Fatalf("nothing is explained: %+v, %v", r.Stats(), coverage(r))
-		}
-	}
-	consumers.Wait()
-	if err := r.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
 	if !theirs.Enabled() {
 		t.Error("the program's flight recorder was stopped")
 	}
@@ -258,7 +219,7 @@ func TestNeighbours(t *testing.T) {
 
 // TestSwitch: switching off and on again disturbs no trace that is taken meanwhile.
 func TestSwitch(t *testing.T) {
-	p := newRuntime(nil, nil)
+	p := newRuntime()
 	var beside, own bytes.Buffer
 	if err := p.start(leastWindow, leastBytes); err != nil {
 		t.Fatal(err)
@@ -284,55 +245,14 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestAnalyzer tests that Start returns an error if the program is not there. If the program goes
-// away later, only that snapshot is lost, and it is kept for others.
-func TestAnalyzer(t *testing.T) {
-	leaks.Test(t)
-	dir := t.TempDir()
-	program := filepath.Join(t.TempDir(), "analyze.exe")
-	o := Options{Slow: time.Millisecond, Dir: dir, Analyze: []string{program}, Logger: quiet}
-	if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), program) {
-		t.Fatalf("a program that is not there: %v", err)
-	}
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(program); err != nil {
-		t.Fatal(err)
-	}
-	q := r.Begin(t.Context(), "consume", "")
-	time.Sleep(20 * time.Millisecond)
-	q.End()
-	if err := r.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
-	s := r.Stats()
-	if s.Failures[string(failStart)] != 1 {
-		t.Errorf("%+v", s)
-	}
-	// Where Stop comes late the snapshot has been taken, and Stop takes one more.
-	if list, err := os.ReadDir(filepath.Join(dir, "snapshots")); err != nil || len(list) == 0 ||
-		uint64(len(list)) != s.Snapshots {
-		t.Errorf("%v of %d snapshots, %v", list, s.Snapshots, err)
-	}
-}
-
-// TestChaos tests that no request fails, and that each slow one is accounted for, while the
-// analysing program is killed each time and the directory goes away.
+// TestChaos tests that no request fails, and that each slow one is accounted for, while the directory
+// goes away again and again.
 func TestChaos(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
-	if runtime.GOOS == "windows" {
-		t.Skip("needs a shell that kills itself")
-	}
 	leaks.Test(t)
 	dir := filepath.Join(t.TempDir(), "recorder")
 	r, err := Start(t.Context(), Options{
-		Slow: time.Millisecond, Every: time.Second, Dir: dir, CPU: 1,
-		Analyze: []string{"/bin/sh", "-c", "kill -9 $$"}, Logger: quiet,
+		Slow: time.Millisecond, Every: time.Second, Dir: dir, CPU: 1, Logger: quiet,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -348,10 +268,14 @@ func TestChaos(t *testing.T) {
 	var clients sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	enough := func() bool {
+		s := r.Stats()
+		return ctx.Err() != nil || s.Snapshots+s.Failures[string(failWrite)] >= 3
+	}
 	var asked atomic.Uint64
 	for range 4 {
 		clients.Go(func() {
-			for ctx.Err() == nil && r.Stats().Failures[string(failNone)] < 3 {
+			for !enough() {
 				res, err := http.Get(srv.URL)
 				if err != nil {
 					t.Error(err)
@@ -366,7 +290,7 @@ func TestChaos(t *testing.T) {
 		})
 	}
 	clients.Go(func() {
-		for ctx.Err() == nil && r.Stats().Failures[string(failNone)] < 3 {
+		for !enough() {
 			_ = os.RemoveAll(dir) // which may be written to at this moment
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -375,10 +299,10 @@ func TestChaos(t *testing.T) {
 	if err := r.Stop(t.Context()); err != nil {
 		t.Log(err) // of the history, where its directory has just gone
 	}
-	if s := r.Stats(); s.Failures[string(failNone)] < 3 || s.Requests != asked.Load() {
+	if s := r.Stats(); ctx.Err() != nil || s.Requests != asked.Load() {
 		t.Errorf("of %d requests: %+v", asked.Load(), s)
 	}
-	if c := coverage(r); c.Slow != asked.Load() || c.Failed+c.Limited+c.Off != c.Slow || c.Failed == 0 {
+	if c := coverage(r); c.Slow != asked.Load() || c.Kept+c.Failed+c.Limited+c.Off != c.Slow {
 		t.Errorf("%+v", c)
 	}
 }

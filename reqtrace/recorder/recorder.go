@@ -32,7 +32,7 @@ type Recorder struct {
 	times     *times        // nil: the threshold is fixed
 	notes     chan note
 
-	asks    chan ask
+	asks    chan chan<- answer
 	stop    chan context.Context
 	ending  chan struct{}
 	done    chan struct{}
@@ -43,8 +43,6 @@ type Recorder struct {
 	stats Stats
 	hooks map[*func(Explained)]bool
 }
-
-type ask struct{ answer chan<- answer }
 
 type answer struct {
 	file *snapshotFile
@@ -78,12 +76,12 @@ func start(o Options) (*Recorder, error) {
 		return nil, fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
 	}
 	store := history.Open(history.Options{Dir: o.Dir, Build: o.Build, Logger: o.Logger})
-	kept := &files{most: o.KeepBytes, mine: store.HasDir, temporaries: o.keeps()}
+	kept := &files{most: o.KeepBytes, mine: store.HasDir, temporaries: !o.InProcess}
 	if o.Dir != "" {
 		kept.dir = filepath.Join(o.Dir, "snapshots")
 	}
 	r := &Recorder{
-		o: o, log: o.Logger, store: store, files: kept, notes: make(chan note, noteRoom), asks: make(chan ask),
+		o: o, log: o.Logger, store: store, files: kept, notes: make(chan note, noteRoom), asks: make(chan chan<- answer),
 		stop: make(chan context.Context, 1), ending: make(chan struct{}), done: make(chan struct{}),
 		hooks: map[*func(Explained)]bool{},
 	}
@@ -126,7 +124,7 @@ func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 func (r *Recorder) now(ctx context.Context) (*snapshotFile, error) {
 	got := make(chan answer, 1)
 	select {
-	case r.asks <- ask{got}:
+	case r.asks <- got:
 	case <-r.ending:
 		return nil, errStopped
 	case <-ctx.Done():
@@ -171,7 +169,7 @@ type Explained struct {
 }
 
 // Subscribe calls f once for each slow request that the service explains, so it needs
-// Options.InProcess or Options.Analyze. f must return soon, and must not call Stop or Snapshot. A
+// Options.InProcess. f must return soon, and must not call Stop or Snapshot. A
 // panic in f is logged.
 func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	r.mu.Lock()
@@ -207,8 +205,7 @@ var (
 	ErrRunning = errors.New("recorder: this process has a recorder already: stop it first, or share it")
 
 	// ErrFlightRecorder is what [Start] returns if another flight recorder is active.
-	ErrFlightRecorder = errors.New("recorder: this process has another runtime/trace.FlightRecorder: stop it, or " +
-		"share it by Options.Recorder")
+	ErrFlightRecorder = errors.New("recorder: this process has another runtime/trace.FlightRecorder: stop it")
 
 	errStopped = errors.New("recorder: the recorder was stopped")
 )

@@ -172,7 +172,7 @@ func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"Slow": {Slow: time.Microsecond}, "Quantile": {Quantile: math.NaN()}, "Every": {Every: -1},
 		"MaxWindow": {MaxWindow: time.Hour},
-		"MaxBytes":  {MaxBytes: 1}, "KeepBytes": {KeepBytes: -1}, "CPU": {CPU: 2}, "Analyze": {Analyze: []string{""}},
+		"MaxBytes":  {MaxBytes: 1}, "KeepBytes": {KeepBytes: -1}, "CPU": {CPU: 2},
 	} {
 		r, err := Start(t.Context(), o)
 		var wrong *evenkeel.OptionError

@@ -32,7 +32,6 @@ type failure string
 const (
 	failWrite  failure = "it could not be written"
 	failMemory failure = "the service had too little memory left"
-	failStart  failure = "the program of Options.Analyze could not be started"
 	failNone   failure = "its analysis ended without an answer"
 	failPanic  failure = "its analysis panicked"
 	failLate   failure = "its analysis took too long"
@@ -52,7 +51,7 @@ func (l *loop) snapshot() {
 	l.next.due.Stop()
 	l.next.last = time.Now()
 	taken := l.p.wall()
-	if left := l.p.memory(); !l.r.o.keeps() && left < analysisMemory {
+	if left := l.p.memory(); l.r.o.InProcess && left < analysisMemory {
 		err := fmt.Errorf("%d MB are left, and an analysis needs up to %d MB", left>>20, analysisMemory>>20)
 		l.fail(notes, failMemory, err)
 		return
@@ -72,7 +71,7 @@ func (l *loop) snapshot() {
 	}
 	switch {
 	case err != nil:
-	case l.r.o.keeps():
+	case !l.r.o.InProcess:
 		head.Noted = noted(notes)
 		err = l.r.files.keepHead(file, head)
 	default:
@@ -85,7 +84,7 @@ func (l *loop) snapshot() {
 	}
 	l.r.update(func(s *Stats) { s.Snapshots++ })
 	switch {
-	case l.r.o.keeps():
+	case !l.r.o.InProcess:
 		l.failing = ""
 		for i := range notes { // at the time in the head, by which an analysis finds them
 			l.r.store.Count(taken, notes[i].Class, history.Count{Slow: 1, Kept: 1})
@@ -149,11 +148,7 @@ func (l *loop) result(res result) {
 	a := l.under
 	l.under = nil
 	a.cancel()
-	if len(l.r.o.Analyze) > 0 {
-		l.budget.analyzedApart(res.cpu)
-	} else {
-		l.budget.analyzed(res.cpu)
-	}
+	l.budget.analyzed(res.cpu)
 	l.budget.learn(a.bytes, res.cpu)
 	if res.err != nil {
 		l.r.files.keep(a.file)
@@ -166,8 +161,6 @@ func (l *loop) result(res result) {
 
 func failureOf(err error) failure {
 	switch {
-	case errors.Is(err, errStart):
-		return failStart
 	case errors.Is(err, errPanic):
 		return failPanic
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
@@ -263,7 +256,7 @@ type next struct {
 	why     string // "": no snapshot is due
 	due     *time.Timer
 	last    time.Time
-	asks    []ask
+	asks    []chan<- answer
 }
 
 // want asks for a snapshot as soon as Options.Every allows one. If the budget allows only a few,
@@ -277,7 +270,6 @@ func (l *loop) want(why string) {
 	wait = max(wait, l.next.last.Add(l.r.o.Every).Sub(now))
 	switch {
 	case !l.on, why == "late" && wait > settle:
-	case l.r.o.Recorder != nil && l.budget.over(0):
 	case l.next.why == "" || why == "panic":
 		l.next.why = why
 		l.next.due.Reset(wait)
@@ -297,16 +289,11 @@ func (l *loop) expire() {
 	l.next.pending = pending[i:]
 }
 
-func (l *loop) reach() time.Duration {
-	if l.r.o.Recorder != nil {
-		return time.Minute
-	}
-	return l.slice.window + 2*time.Second // whole generations, of a second
-}
+func (l *loop) reach() time.Duration { return l.slice.window + 2*time.Second } // whole generations, of a second
 
-func (l *loop) ask(a ask) {
+func (l *loop) ask(a chan<- answer) {
 	if len(l.next.asks) == maxAsks {
-		a.answer <- answer{err: errors.New("recorder: too many snapshots are under way: ask again in two " +
+		a <- answer{err: errors.New("recorder: too many snapshots are under way: ask again in two " +
 			"seconds")}
 		return
 	}
@@ -318,12 +305,12 @@ func (l *loop) ask(a ask) {
 }
 
 func (l *loop) answer() {
-	if l.on && l.r.o.Recorder == nil && time.Since(l.slice.since) < leastWindow {
+	if l.on && time.Since(l.slice.since) < leastWindow {
 		return
 	}
 	for len(l.next.asks) > 0 {
 		given := l.given()
-		l.next.asks[0].answer <- given
+		l.next.asks[0] <- given
 		l.next.asks = l.next.asks[1:]
 	}
 }

@@ -26,13 +26,13 @@ type Stats struct {
 	Slow      uint64 `json:"slow"`
 	Kept      uint64 `json:"kept"` // in snapshots that are not analysed
 	Snapshots uint64 `json:"snapshots"`
-	Analyzed  uint64 `json:"analyzed"` // by Options.InProcess or Analyze
+	Analyzed  uint64 `json:"analyzed"` // by Options.InProcess
 
 	// Snapshots that are lost, by reason.
 	Failures    map[string]uint64 `json:"failures,omitempty"`
 	LastFailure string            `json:"last_failure,omitempty"`
 
-	// CPU time of the process. It includes Cost, except for an analysis by Options.Analyze.
+	// CPU time of the process. It includes Cost.
 	CPU  time.Duration `json:"cpu_ns"`
 	Cost Cost          `json:"cost"`
 }
@@ -132,7 +132,6 @@ func (l *loop) publish(now time.Time) {
 		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.slice.window, l.slice.bytes
 		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.sum.covered, l.sum.lacked, l.budget.most
 		s.Cost = l.budget.cost
-		s.Cost.Analysis += l.budget.apart
 		s.Cost.Budget = l.budget.earned
 		if _, within, known := l.budget.pairs.ratio(); known {
 			s.Cost.Within = time.Duration(within * float64(s.Cost.Tracing))

@@ -31,6 +31,6 @@
 // # Metrics
 //
 // Slow requests have points by cause and class, with the trace as exemplar. These need
-// recorder.Options.InProcess or Analyze. Beyond 64, classes share "(others)".
+// recorder.Options.InProcess. Beyond 64, classes share "(others)".
 // docs/reference/metrics.md lists the metrics.
 package otelrecorder

@@ -6,7 +6,7 @@
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, o))
 //
 // It has no sample of a figure that is not known, rather than a 0. Causes and classes need
-// recorder.Options.InProcess or Analyze. docs/reference/metrics.md lists the metrics.
+// recorder.Options.InProcess. docs/reference/metrics.md lists the metrics.
 //
 // # Cardinality
 //
