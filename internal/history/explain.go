@@ -105,7 +105,7 @@ func (x *explainer) add(q *reqtrace.Request) {
 		s.parts, s.sites, s.ran = joined(q.Parts), q.Sites, q.Ran
 		unmarked := *q // Mark has the id
 		unmarked.ID = ""
-		s.Breakdown, s.Path = verdict.Breakdown(&unmarked), stepsOf(q.Path)
+		s.Breakdown = verdict.Breakdown(&unmarked)
 	}
 	x.slow = append(x.slow, s)
 }
@@ -127,27 +127,13 @@ func (x *explainer) explained() *Explained {
 		}
 		x.out.Slow = append(x.out.Slow, s.Request.bounded())
 	}
-	worst := map[Key]*Request{}
-	for i := range x.out.Slow {
-		r := &x.out.Slow[i]
-		if w := worst[r.Key]; w == nil || compareWorst(r, w) < 0 {
-			worst[r.Key] = r
-		}
-	}
-	for i := range x.out.Slow {
-		if r := &x.out.Slow[i]; worst[r.Key] != r {
-			r.Path = nil
-		}
-	}
 	return &x.out
 }
 
 func (x *explainer) explain(s *slowRequest) {
-	var usual reqtrace.Parts
-	usual, s.Against = x.usualOf(s.Key.Class)
+	usual := x.usualOf(s.Key.Class)
 	s.Key.Cause, s.Lost = mostBeyond(&s.parts, &usual)
 	if s.Lost == 0 { // the threshold was higher when the usual requests were seen
-		s.Against = ""
 		s.Key.Cause, s.Lost = mostBeyond(&s.parts, &reqtrace.Parts{})
 	}
 	s.Words = verdict.Phrase(s.Key.Cause)
@@ -170,14 +156,12 @@ func mostBeyond(parts, usual *reqtrace.Parts) (cause reqtrace.Cause, lost time.D
 	return cause, lost
 }
 
-func (x *explainer) usualOf(class string) (usual reqtrace.Parts, against string) {
-	if u, ok := x.out.Usual[class]; ok {
-		return u.mean(), againstSnapshot
+func (x *explainer) usualOf(class string) reqtrace.Parts {
+	u, ok := x.out.Usual[class]
+	if !ok {
+		u = x.trace.Usual[class]
 	}
-	if u, ok := x.trace.Usual[class]; ok && u.Requests > 0 {
-		return u.mean(), againstHistory
-	}
-	return reqtrace.Parts{}, ""
+	return u.mean()
 }
 
 func joined(p reqtrace.Parts) (sum reqtrace.Parts) {
@@ -220,55 +204,6 @@ func doing(b *reqtrace.Blame) string {
 	return t
 }
 
-const (
-	maxSteps  = 10
-	finePiece = 1. / 64 // of a path; shorter neighbours become one
-)
-
-// stepsOf returns a path in a few steps. The shortest become part of a neighbour.
-func stepsOf(path []reqtrace.Tile) []Step {
-	if len(path) == 0 {
-		return nil
-	}
-	fine := time.Duration(float64(path[len(path)-1].End-path[0].Start) * finePiece)
-	var steps []Step
-	for i := range path {
-		t := &path[i]
-		step := Step{verdict.Joined(t.Cause), t.End - t.Start, cmp.Or(t.Site, t.Holder)}
-		if n := len(steps); n > 0 && (steps[n-1].Cause == step.Cause && steps[n-1].Place == step.Place ||
-			steps[n-1].Time < fine && step.Time < fine) {
-			steps[n-1] = steps[n-1].with(step)
-			continue
-		}
-		steps = append(steps, step)
-	}
-	for len(steps) > maxSteps {
-		shortest := 0
-		for i := range steps {
-			if steps[i].Time < steps[shortest].Time {
-				shortest = i
-			}
-		}
-		into := shortest - 1
-		if into < 0 || shortest+1 < len(steps) && steps[shortest+1].Time < steps[into].Time {
-			into = shortest + 1
-		}
-		first := min(into, shortest)
-		steps[first] = steps[first].with(steps[first+1])
-		steps = slices.Delete(steps, first+1, first+2)
-	}
-	return steps
-}
-
-func (s Step) with(t Step) Step {
-	sum := s.Time + t.Time
-	if t.Time > s.Time {
-		s = t
-	}
-	s.Time = sum
-	return s
-}
-
 // Explain explains the slow requests of a trace, up to 4,096. Each goes to the cause that took most
 // beyond what it takes of the usual request of its class. The usual requests are those of the trace
 // if it has 20 of the class, else those of Trace.Usual. A class whose usual request is slow is
@@ -304,31 +239,29 @@ type usualRequest struct {
 	Parts    reqtrace.Parts `json:"parts_ns"`
 }
 
+// add leaves out what cannot be, whatever was read.
 func (u *usualRequest) add(v usualRequest) {
-	v.Requests += u.Requests
-	for c, d := range u.Parts.All() {
-		v.Parts.Add(c, d)
+	sum := usualRequest{u.Requests + v.Requests, u.Parts}
+	for c, d := range v.Parts.All() {
+		sum.Parts.Add(c, d)
 	}
-	if v.check() == nil {
-		*u = v
+	if v.possible() && sum.possible() {
+		*u = sum
 	}
 }
 
-func (u *usualRequest) check() error {
-	if u.Requests == 0 || u.Requests > maxNumber {
-		return fmt.Errorf("%d usual requests", u.Requests)
-	}
-	for c, d := range u.Parts.All() {
+func (u *usualRequest) possible() bool {
+	for _, d := range u.Parts.All() {
 		if d < 0 || d > maxTime {
-			return fmt.Errorf("%s took %d ns of its usual requests", c, d)
+			return false
 		}
 	}
-	return nil
+	return u.Requests > 0 && u.Requests <= maxNumber
 }
 
 func (u *usualRequest) mean() (p reqtrace.Parts) {
 	for c, d := range u.Parts.All() {
-		p.Add(c, d/time.Duration(u.Requests))
+		p.Add(c, d/time.Duration(max(u.Requests, 1)))
 	}
 	return p
 }

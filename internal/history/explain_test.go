@@ -3,7 +3,6 @@ package history
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"os"
 	"testing"
@@ -31,13 +30,12 @@ func TestExplainCauses(t *testing.T) {
 		old  Usual
 		want Key
 		lost time.Duration
-		as   string
 	}{
 		"beyond the usual": {
 			list: usualOnes(50, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
 				mutex),
 			want: Key{Cause: lock, Function: "main.get", Holder: "main.refresh", Class: "GET /"},
-			lost: 20 * ms, as: againstSnapshot,
+			lost: 20 * ms,
 		},
 		"another class is no measure": {
 			list: usualOnes(50, "GET /other", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
@@ -49,7 +47,7 @@ func TestExplainCauses(t *testing.T) {
 				mutex),
 			old:  Usual{"GET /": {10, partsOf(times{running: 400 * ms})}},
 			want: Key{Cause: lock, Function: "main.get", Holder: "main.refresh", Class: "GET /"},
-			lost: 20 * ms, as: againstHistory,
+			lost: 20 * ms,
 		},
 		"a class that is always slow": {
 			list: usualOnes(50, "GET /", 80*ms), last: took(1, "GET /", 0, times{running: 80 * ms, lock: 20 * ms},
@@ -58,7 +56,7 @@ func TestExplainCauses(t *testing.T) {
 		},
 		"the machine": {
 			list: usualOnes(50, "GET /", 10*ms), last: took(1, "GET /", 0, times{running: 30 * ms, machine: 60 * ms}),
-			want: Key{Cause: machine, Class: "GET /"}, lost: 60 * ms, as: againstSnapshot,
+			want: Key{Cause: machine, Class: "GET /"}, lost: 60 * ms,
 		},
 		"the machine makes no request usual": {
 			list: func() (list []reqtrace.Request) {
@@ -68,12 +66,12 @@ func TestExplainCauses(t *testing.T) {
 				return list
 			}(),
 			last: took(1, "GET /", 0, times{running: 30 * ms, machine: 35 * ms}),
-			want: Key{Cause: machine, Class: "GET /"}, lost: 35 * ms, as: againstSnapshot,
+			want: Key{Cause: machine, Class: "GET /"}, lost: 35 * ms,
 		},
 		"both assists are one": {
 			list: usualOnes(50, "GET /", 10*ms),
 			last: took(1, "GET /", 0, times{running: 10 * ms, mark: 20 * ms, wait: 20 * ms, network: 30 * ms}),
-			want: Key{Cause: mark, Class: "GET /"}, lost: 40 * ms, as: againstSnapshot,
+			want: Key{Cause: mark, Class: "GET /"}, lost: 40 * ms,
 		},
 		"the function that it ran in": {
 			list: usualOnes(50, "GET /", 10*ms), last: func() reqtrace.Request {
@@ -81,7 +79,7 @@ func TestExplainCauses(t *testing.T) {
 				q.Ran = "main.hash (hash.go:3)"
 				return q
 			}(),
-			want: Key{Cause: running, Function: "main.hash", Class: "GET /"}, lost: 80 * ms, as: againstSnapshot,
+			want: Key{Cause: running, Function: "main.hash", Class: "GET /"}, lost: 80 * ms,
 		},
 		"the pair of functions with most of it": {
 			list: usualOnes(50, "GET /", 10*ms),
@@ -89,15 +87,14 @@ func TestExplainCauses(t *testing.T) {
 				reqtrace.Blame{Cause: lock, Site: "main.b (b.go:1)", Time: 40 * ms},
 				reqtrace.Blame{Cause: lock, Site: "main.a (a.go:2)", Time: 30 * ms},
 				reqtrace.Blame{Cause: lock, Site: "main.a (a.go:1)", Time: 20 * ms}),
-			want: Key{Cause: lock, Function: "main.a", Class: "GET /"}, lost: 90 * ms, as: againstSnapshot,
+			want: Key{Cause: lock, Function: "main.a", Class: "GET /"}, lost: 90 * ms,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := explained(t, append(tt.list, tt.last), Trace{Threshold: 50 * ms, Usual: tt.old})
 			got := e.Slow[len(e.Slow)-1]
-			if got.Key != tt.want || got.Lost != tt.lost || got.Against != tt.as {
-				t.Errorf("%+v lost %v against %v, want %+v, %v, %v", got.Key, got.Lost, got.Against, tt.want, tt.lost,
-					tt.as)
+			if got.Key != tt.want || got.Lost != tt.lost {
+				t.Errorf("%+v lost %v, want %+v, %v", got.Key, got.Lost, tt.want, tt.lost)
 			}
 		})
 	}
@@ -111,32 +108,18 @@ func TestExplainDetails(t *testing.T) {
 		Requests: 51, Usual: Usual{"GET /": {6, partsOf(times{reqtrace.CauseRunning: 30 * ms})}},
 		Slow: []Request{{
 			ID: "g7@3602065000", Mark: "order-7", Start: night.Add(2 * time.Second), Duration: 65 * ms,
-			Key:  Key{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: "GET /"},
-			Lost: 60 * ms, Against: againstSnapshot,
+			Key:   Key{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: "GET /"},
+			Lost:  60 * ms,
 			Words: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)",
 			Place: "main.get (main.go:33)", HolderPlace: "main.refresh (main.go:40)",
 			Doing: "sleep at main.refresh (main.go:43)",
 			Breakdown: "92% waiting for a lock, 8% running on a CPU, main.get (main.go:33), behind main.refresh " +
 				"(main.go:40)",
-			Path: []Step{
-				{reqtrace.CauseRunning, 5 * ms, ""},
-				{reqtrace.CauseLock, 60 * ms, "main.get (main.go:33)"},
-			}, Snapshot: "s1", Build: "v2",
+			Snapshot: "s1", Build: "v2",
 		}},
 	}
 	if d := cmp.Diff(want, e, cmp.Comparer(func(a, b reqtrace.Parts) bool { return a == b })); d != "" {
 		t.Errorf("-want +got\n%s", d)
-	}
-	b, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back Explained
-	if err := json.Unmarshal(b, &back); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(e, &back, cmp.Comparer(func(a, b reqtrace.Parts) bool { return a == b })); d != "" {
-		t.Errorf("through JSON: -want +got\n%s", d)
 	}
 }
 
@@ -188,33 +171,6 @@ func TestExplainBounds(t *testing.T) {
 	}
 }
 
-func TestStepsOf(t *testing.T) {
-	var path []reqtrace.Tile
-	var sum time.Duration
-	for i := range 1000 {
-		d := time.Duration(1+i%7) * time.Microsecond
-		if i%100 == 50 {
-			d = 5 * ms
-		}
-		path = append(path, reqtrace.Tile{
-			Start: sum, End: sum + d, Cause: reqtrace.Cause(i % 5),
-			Site: "main.f (f.go:1)",
-		})
-		sum += d
-	}
-	steps := stepsOf(path)
-	var got time.Duration
-	for _, s := range steps {
-		got += s.Time
-	}
-	if len(steps) > maxSteps || got != sum {
-		t.Errorf("%d steps of %v, want at most %d of %v: %v", len(steps), got, maxSteps, sum, steps)
-	}
-	if stepsOf(nil) != nil {
-		t.Error("no path has steps")
-	}
-}
-
 // TestExplainRecorded: of a real program whose cache is locked while it is refreshed, the slow requests are the lock's.
 func TestExplainRecorded(t *testing.T) {
 	b, err := os.ReadFile("../../reqtrace/testdata/go1.26.trace.gz")
@@ -247,7 +203,7 @@ func TestExplainRecorded(t *testing.T) {
 		list[0].Share < .5 {
 		t.Errorf("%+v", list)
 	}
-	if w := list[0].Worst; w.Start.Year() < 2025 || len(w.Path) == 0 || w.Duration < 10*ms {
+	if w := list[0].Worst; w.Start.Year() < 2025 || w.Duration < 10*ms {
 		t.Errorf("the worst: %+v", w)
 	}
 }

@@ -42,16 +42,6 @@ func took(n int, class string, at time.Duration, t times, sites ...reqtrace.Blam
 	}
 	q.End = at + q.Parts.Total()
 	q.Clock = int64(time.Hour + q.End)
-	from := at
-	for c, d := range q.Parts.All() {
-		tile := reqtrace.Tile{Start: from, End: from + d, Cause: c}
-		for _, s := range sites {
-			if s.Cause == c {
-				tile.Site = s.Site
-			}
-		}
-		q.Path, from = append(q.Path, tile), tile.End
-	}
 	return q
 }
 
@@ -77,7 +67,6 @@ func slow(id int, at time.Time, k Key, lost time.Duration) Request {
 	r := Request{
 		ID: fmt.Sprintf("g%d@%d", id, at.UnixMicro()), Start: at, Duration: lost + 5*ms, Key: k, Lost: lost,
 		Words: k.words(), Build: "v1",
-		Path: []Step{{k.Cause, lost, k.Function}, {reqtrace.CauseNetwork, 5 * ms, ""}},
 	}
 	if k.Function != "" {
 		r.Place = k.Function + " (main.go:7)"

@@ -6,18 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 const (
 	logName  = "history.log"
 	lockName = "history.lock"
 
+	tempName  = ".evenkeel-history.tmp" // a kill may leave it
 	asideName = "history.log.damaged"
-
-	// with digits between; a kill may leave one
-	tempPrefix = ".evenkeel-history-"
-	tempSuffix = ".tmp"
 )
 
 // file is that of a store. The holder of Store.disk owns it.
@@ -62,19 +58,7 @@ func (f *file) take() error {
 		err = f.lock.Close()
 	}
 	f.lock = lock
-	return wrap(errors.Join(err, f.sweep()))
-}
-
-func (f *file) sweep() error {
-	list, err := os.ReadDir(f.dir)
-	for _, e := range list {
-		digits, begins := strings.CutPrefix(e.Name(), tempPrefix)
-		digits, ends := strings.CutSuffix(digits, tempSuffix)
-		if begins && ends && strings.Trim(digits, "0123456789") == "" && e.Type().IsRegular() {
-			err = errors.Join(err, os.Remove(f.path(e.Name())))
-		}
-	}
-	return err
+	return wrap(err)
 }
 
 func (f *file) setAside() error {
@@ -111,7 +95,7 @@ func (f *file) replace(line []byte) error {
 	if err := f.take(); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(f.dir, tempPrefix+"*"+tempSuffix)
+	temp, err := os.OpenFile(f.path(tempName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return wrap(err)
 	}

@@ -71,7 +71,8 @@ type watch struct {
 
 func (w *watch) add(x watch) {
 	w.First = earlier(w.First, x.First)
-	w.Watched, w.Covered = min(w.Watched+x.Watched, maxTime), min(w.Covered+x.Covered, maxTime)
+	w.Watched = min(w.Watched+boundedTime(x.Watched), maxTime)
+	w.Covered = min(w.Covered+boundedTime(x.Covered), maxTime)
 }
 
 func (w *watch) enough() bool {
@@ -127,9 +128,7 @@ func (h *History) know(k Key, at time.Time, build string) {
 func (h *History) built(build string, at time.Time) { h.addWatched(build, at, 0, 0) }
 
 func (h *History) addWatched(build string, at time.Time, passed, covered time.Duration) {
-	entry(&h.builds, shorten(build)).add(watch{
-		wallClock(at.Add(-passed)), min(max(passed, 0), maxTime), min(max(covered, 0), maxTime),
-	})
+	entry(&h.builds, shorten(build)).add(watch{wallClock(at.Add(-passed)), passed, covered})
 	for len(h.builds) > maxBuilds {
 		oldest := h.buildNames()[0]
 		delete(h.builds, oldest)
@@ -156,9 +155,6 @@ func (h *History) count(at time.Time, class string, c Count) {
 func (h *History) addUsual(at time.Time, u Usual) {
 	hour, _ := hourOf(at)
 	for class, x := range u {
-		if x.check() != nil {
-			continue
-		}
 		h.hour(hour).tallyOf(shorten(class)).Usual.add(x)
 	}
 }

@@ -19,7 +19,6 @@ type minuteSum[T any] interface {
 	minute() uint8
 	plus(T) T
 	ofHour() T // the same, as that of the whole hour
-	check() error
 }
 
 const wholeHour = 60
@@ -34,17 +33,6 @@ func (p *perMinute[T]) add(minutes ...T) {
 			*p = slices.Insert(*p, i, m)
 		}
 	}
-}
-
-// addChecked adds minutes that were read.
-func (p *perMinute[T]) addChecked(minutes []T) error {
-	for _, m := range minutes {
-		if err := m.check(); err != nil {
-			return err
-		}
-		p.add(m)
-	}
-	return nil
 }
 
 func (p *perMinute[T]) coarsen() {
@@ -106,7 +94,6 @@ func (c *cell) requests() (n uint64) {
 	return n
 }
 
-// merge shares only the worst request's path with d. It does not change.
 func (c *cell) merge(d *cell) {
 	c.Minutes.add(d.Minutes...)
 	c.First, c.Last = earlier(c.First, d.First), later(c.Last, d.Last)

@@ -142,8 +142,8 @@ func (h *History) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON replaces h. A later version, or an impossible sum, is an error. An unknown cause,
-// from a newer release, reads as [reqtrace.CauseUnknown].
+// UnmarshalJSON replaces h. A later version is an error. Impossible figures become the nearest that
+// are possible. An unknown cause, from a newer release, reads as [reqtrace.CauseUnknown].
 func (h *History) UnmarshalJSON(b []byte) error {
 	var j jsonHistory
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -157,29 +157,17 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	}
 	read := &History{}
 	for i := range j.Hours {
-		if err := read.readHour(&j.Hours[i]); err != nil {
-			return fmt.Errorf("history: hour %v: %w", j.Hours[i].Start, err)
-		}
+		read.addHour(&j.Hours[i])
 	}
 	for _, k := range j.Known {
-		if err := checkTimes(k.First, k.Last); err != nil {
-			return fmt.Errorf("history: %w", err)
-		}
-		x := known{k.First.UTC(), k.Last.UTC(), map[string]bool{}}
+		x := known{wallClock(k.First), wallClock(k.Last), map[string]bool{}}
 		for _, b := range k.Builds {
 			x.builds[shorten(b)] = true
 		}
 		entry(&read.known, k.Key.bounded()).merge(&x)
 	}
 	for _, b := range j.Builds {
-		if err := checkTimes(b.First, b.First); err != nil {
-			return fmt.Errorf("history: build %q: %w", b.Build, err)
-		}
-		if b.Watched < 0 || b.Watched > maxTime || b.Covered < 0 || b.Covered > maxTime {
-			return fmt.Errorf("history: build %q was watched for %d ns and recorded for %d ns", b.Build, b.Watched,
-				b.Covered)
-		}
-		b.First = b.First.UTC()
+		b.First = wallClock(b.First)
 		entry(&read.builds, shorten(b.Build)).add(b.watch)
 	}
 	for _, s := range j.Sources {
@@ -189,70 +177,32 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (h *History) readHour(j *jsonHour) error {
-	at, minute := hourOf(j.Start)
-	if minute != 0 || j.Start.Second() != 0 || j.Start.Nanosecond() != 0 {
-		return errors.New("it does not begin with an hour")
-	}
-	if err := checkTimes(j.Start, j.Start); err != nil {
-		return err
-	}
-	if h.hours[at] != nil {
-		return errors.New("it is there twice")
-	}
+func (h *History) addHour(j *jsonHour) {
+	at, _ := hourOf(j.Start)
 	x := entry(&h.hours, at)
 	for _, c := range j.Classes {
 		t := entry(&x.classes, shorten(c.Class))
-		if err := t.Minutes.addChecked(c.Minutes); err != nil {
-			return fmt.Errorf("class %q: %w", c.Class, err)
-		}
-		if c.Usual == (usualRequest{}) {
-			continue
-		}
-		if err := c.Usual.check(); err != nil {
-			return fmt.Errorf("class %q: %w", c.Class, err)
+		for _, m := range c.Minutes {
+			t.Minutes.add(m.bounded())
 		}
 		t.Usual.add(c.Usual)
 	}
-	for i, c := range j.Causes {
-		if err := c.normalise(); err != nil {
-			return fmt.Errorf("cause %d: %w", i+1, err)
+	for _, c := range j.Causes {
+		read := cell{First: wallClock(c.First), Worst: c.Worst.bounded()}
+		read.Last = later(read.First, wallClock(c.Last))
+		for _, m := range c.Minutes {
+			read.Minutes.add(m.bounded())
 		}
-		entry(&x.cells, c.Key.bounded()).merge(&c.cell)
+		entry(&x.cells, c.Key.bounded()).merge(&read)
 	}
-	return nil
 }
 
-func (c covered) check() error {
-	if c.Minute > wholeHour || max(c.Slow, c.Kept, c.Limited, c.Off, c.Failed, c.Seen, c.Cut) > maxNumber {
-		return fmt.Errorf("minute %d has more than there is", c.Minute)
-	}
-	return nil
+func (c covered) bounded() covered {
+	b := covered{Minute: min(c.Minute, wholeHour)}
+	b.add(c.Coverage)
+	return b
 }
 
-func (l lost) check() error {
-	if l.Minute > wholeHour || l.Requests == 0 || l.Requests > maxNumber || l.Time < 0 || l.Time > maxTime {
-		return fmt.Errorf("minute %d has %d requests, which lost %d ns", l.Minute, l.Requests, l.Time)
-	}
-	return nil
-}
-
-// normalise checks a cell that was read.
-func (c *cell) normalise() error {
-	var minutes perMinute[lost]
-	if err := minutes.addChecked(c.Minutes); err != nil {
-		return err
-	}
-	if len(minutes) == 0 {
-		return errors.New("it has no request")
-	}
-	c.Minutes, c.First, c.Last, c.Worst = minutes, c.First.UTC(), c.Last.UTC(), c.Worst.bounded()
-	return checkTimes(c.First, c.Last)
-}
-
-func checkTimes(first, last time.Time) error {
-	if first.Year() < 1 || last.Year() > 9999 || last.Before(first) {
-		return fmt.Errorf("no time from %v to %v", first, last)
-	}
-	return nil
+func (l lost) bounded() lost {
+	return lost{min(l.Minute, wholeHour), min(l.Requests, maxNumber), boundedTime(l.Time)}
 }

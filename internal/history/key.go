@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -47,9 +46,8 @@ type Request struct {
 	// it began before the trace, so its cause is not known
 	Cut bool `json:"cut,omitempty"`
 
-	Key     Key           `json:"key"`
-	Lost    time.Duration `json:"lost_ns"` // beyond the usual request
-	Against string        `json:"against,omitempty"`
+	Key  Key           `json:"key"`
+	Lost time.Duration `json:"lost_ns"` // beyond the usual request
 
 	// such as "waiting for a mutex that main.refresh (main.go:43) holds, in main.get (main.go:33)"
 	Words       string `json:"words,omitempty"`
@@ -58,7 +56,6 @@ type Request struct {
 	// such as "sleep at main.refresh (main.go:43)"
 	Doing     string `json:"doing,omitempty"`
 	Breakdown string `json:"breakdown,omitempty"`
-	Path      []Step `json:"path,omitempty"` // at most 10 steps, of the worst of a cause
 	Snapshot  string `json:"snapshot,omitempty"`
 	Build     string `json:"build,omitempty"`
 	TraceID   string `json:"trace_id,omitempty"`
@@ -100,17 +97,6 @@ func through(services string) string {
 	return t
 }
 
-type Step struct {
-	Cause reqtrace.Cause `json:"cause"`
-	Time  time.Duration  `json:"time_ns"`
-	Place string         `json:"place,omitempty"`
-}
-
-const (
-	againstSnapshot = "snapshot"
-	againstHistory  = "history"
-)
-
 // compareWorst puts the worst request first. Requests are the same if all of this is, so a merge
 // does not depend on its order.
 func compareWorst(a, b *Request) int {
@@ -130,12 +116,7 @@ func (r Request) bounded() Request {
 		*s = shorten(*s)
 	}
 	r.Key, r.Start = r.Key.bounded(), wallClock(r.Start)
-	r.Duration, r.Lost = min(max(r.Duration, 0), maxTime), min(max(r.Lost, 0), maxTime)
-	r.Path = slices.Clone(r.Path[:min(len(r.Path), maxSteps)])
-	for i := range r.Path {
-		p := &r.Path[i]
-		p.Place, p.Time = shorten(p.Place), min(max(p.Time, 0), maxTime)
-	}
+	r.Duration, r.Lost = boundedTime(r.Duration), boundedTime(r.Lost)
 	return r
 }
 
@@ -145,6 +126,8 @@ func (k Key) bounded() Key {
 		Services: shorten(k.Services),
 	}
 }
+
+func boundedTime(d time.Duration) time.Duration { return min(max(d, 0), maxTime) }
 
 // wallClock returns t as it is kept. A year that JSON cannot write becomes the zero time.
 func wallClock(t time.Time) time.Time {

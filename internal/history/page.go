@@ -41,7 +41,6 @@ var words = template.FuncMap{
 	"in":       func(s Summary) string { return strings.TrimPrefix(s.in(), ", in ") },
 	"requests": func(n uint64) string { return textfmt.Plural(int(n), "request") },
 	"share":    textfmt.Share,
-	"steps":    steps,
 	"width":    func(share float64) string { return chart.LabelNumber(chart.Significant(100*share, 3)) },
 	"words":    Key.words,
 }
@@ -77,17 +76,10 @@ type pageData struct {
 	Causes   []Summary
 	More     string
 	Classes  []classRow
-	HasKept  bool
-	Waiting  []keptRow // the newest first
 	KeptText string
 }
 
-type keptRow struct{ Name, URL, Taken, Slow, Bytes string }
-
 type legendRow struct{ Class, Text string }
-
-// stepRow is a piece of a path. X and Width are thousandths of the bar.
-type stepRow struct{ Class, X, Width, At, For, Text, Place, Tip string }
 
 type fact struct{ Name, Value string }
 
@@ -96,7 +88,7 @@ type classRow struct {
 	Coverage
 }
 
-func (c classRow) Missed() uint64 { return c.Limited + c.Off + c.Failed + c.Cut }
+func (c classRow) Missed() uint64 { return c.Kept + c.Limited + c.Off + c.Failed + c.Cut }
 
 // WritePage writes a history as one page without scripts, which loads nothing.
 func WritePage(w io.Writer, h *History, o PageOptions) error {
@@ -108,14 +100,13 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 	}
 	o.Sentence = cmp.Or(o.Sentence, h.Sentence(o.Since))
 	sum := sha256.Sum256([]byte(style))
-	coverage := h.Coverage(o.Since)
 	p := pageData{
 		CSP: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'",
 			base64.StdEncoding.EncodeToString(sum[:])),
 		Style: template.CSS(style), Title: cmp.Or(o.Title, "Slow requests"),
 		PageOptions: o,
 	}
-	p.Scope = coverage.String()
+	p.Scope = h.Coverage(o.Since).String()
 	if len(list) > 0 {
 		b := h.band(o.Since, o.Now)
 		p.Scope = fmt.Sprintf("From %s to %s: %s.", clock(time.Unix(b.from, 0), o.Now),
@@ -134,27 +125,15 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 			textfmt.Count(float64(n)))
 	}
 	p.Classes = classRows(h, o.Since)
-	p.HasKept = coverage.Kept > 0
-	p.keep(&o)
-	return page.Execute(w, &p)
-}
-
-func (p *pageData) keep(o *PageOptions) {
-	if len(o.Kept) == 0 {
-		return
-	}
-	requests := 0
-	for _, k := range slices.Backward(o.Kept) {
-		requests += k.Slow
-		if len(p.Waiting) < pageCauses {
-			p.Waiting = append(p.Waiting, keptRow{
-				k.Snapshot, p.URL(k.Snapshot), p.Second(k.Taken), textfmt.Count(float64(k.Slow)),
-				textfmt.Bytes(float64(k.Bytes)),
-			})
+	if len(o.Kept) > 0 {
+		requests := 0
+		for _, k := range o.Kept {
+			requests += k.Slow
 		}
+		p.KeptText = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
+			textfmt.Plural(len(o.Kept), "snapshot"), textfmt.Plural(requests, "slow request"))
 	}
-	p.KeptText = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
-		textfmt.Plural(len(o.Kept), "snapshot"), textfmt.Plural(requests, "slow request"))
+	return page.Execute(w, &p)
 }
 
 // URL returns the address of a snapshot, or "".
@@ -194,7 +173,7 @@ func facts(w Request) (list []fact) {
 		{"place", w.Place},
 		{"held by", w.HolderPlace},
 		{"which did", w.Doing},
-		{"lost", textfmt.Duration(w.Lost) + " more than " + againstText(w.Against)},
+		{"lost", textfmt.Duration(w.Lost)},
 		{"build", w.Build},
 		{"trace id", w.TraceID},
 		{"mark", w.Mark},
@@ -202,27 +181,6 @@ func facts(w Request) (list []fact) {
 		if f.Value != "" {
 			list = append(list, fact{f.Name, textfmt.Printable(f.Value)})
 		}
-	}
-	return list
-}
-
-func steps(q Request) (list []stepRow) {
-	sum, at := time.Duration(0), time.Duration(0)
-	for _, s := range q.Path {
-		sum += s.Time
-	}
-	thousandths := func(d time.Duration) string { return chart.LabelNumber(1000 * float64(d) / float64(max(sum, 1))) }
-	for _, s := range q.Path {
-		row := stepRow{
-			Class: causeClass(s.Cause), X: thousandths(at), Width: thousandths(s.Time), At: "+" + textfmt.Duration(at),
-			For: textfmt.Duration(s.Time), Text: verdict.Phrase(s.Cause), Place: textfmt.Printable(s.Place),
-		}
-		row.Tip = row.Text + ": " + row.For
-		if row.Place != "" {
-			row.Tip += ", " + row.Place
-		}
-		list = append(list, row)
-		at += s.Time
 	}
 	return list
 }

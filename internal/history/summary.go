@@ -297,13 +297,3 @@ func (h *History) Sentence(since time.Time) string {
 }
 
 func length(s string) int { return utf8.RuneCountInString(s) }
-
-func againstText(a string) string {
-	switch a {
-	case againstSnapshot:
-		return "the usual request of its class, in the same trace"
-	case againstHistory:
-		return "the usual request of its class in the hours before, because the trace has too few"
-	}
-	return "nothing, because the usual request of its class is not known, or is slow itself"
-}

@@ -73,7 +73,7 @@ func TestKeeps(t *testing.T) {
 		_, page := askPage(t, r, "")
 		for _, want := range []string{
 			"148 requests were slow; all of them in snapshots", "evenkeel report http://shop:6060/debug/evenkeel/<",
-			`<a href="snapshot/` + newest.Snapshot + `"`, `<th scope="col">kept</th>`,
+			"64 snapshots kept, with 128 slow requests",
 		} {
 			if !strings.Contains(page, want) {
 				t.Errorf("the page lacks %q:\n%s", want, page)
