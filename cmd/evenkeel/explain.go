@@ -74,7 +74,7 @@ func (f *explainFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.html, "html", "", "write a page to this `file`; - writes it in place of the text")
 	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests to this `file`, for ui.perfetto.dev")
 	fs.Func("fail-if", "exit with 3 beyond this `limit`, such as 'gc>30%' or 'p99.9+:lock>50%'; with -against "+
-		"'lock>+10%' or 'all:total>+5%', and 4 if that is inconclusive; repeatable", f.failIf.Set)
+		"'lock>+10%' or 'total>+5%', and 4 if that is inconclusive; repeatable", f.failIf.Set)
 	fs.Var(&f.against, "against", "compare with this `trace` of an old version, or a quoted pattern; repeatable")
 	fs.StringVar(&f.options.Region, "region", "",
 		"a request is a region of this `type`, or of those that match a pattern")

@@ -30,7 +30,7 @@ const (
 // service to another.
 //
 // Each trace of a side has the same weight. The differences of Rows, with what a changed mix of
-// classes did ([ClassChange]), add up to that of Slow, and so do those of ByCause. In these, Slow
+// classes did ([ClassChange]), add up to Slow, and so do those of ByCause. In these, Slow
 // is what requests take beyond the time at which the slowest 1% begin.
 type Change struct {
 	Sentence string        `json:"sentence"`
@@ -39,7 +39,6 @@ type Change struct {
 	Old      Side          `json:"old"`
 	New      Side          `json:"new"`
 	Slow     Difference    `json:"slow"` // of the mean of the slowest 1%
-	All      Difference    `json:"all"`  // of the mean of all requests
 	Rows     []CauseChange `json:"rows"`
 	ByCause  []CauseChange `json:"by_cause"`
 	Classes  []ClassChange `json:"classes"`
@@ -56,7 +55,6 @@ type Side struct {
 	Requests int            `json:"requests"`
 	Trace    time.Duration  `json:"trace_ns"`
 	Slow     reqtrace.Parts `json:"slow_ns"`
-	All      reqtrace.Parts `json:"all_ns"`
 }
 
 // Difference is what something takes on both sides, with an interval.
@@ -81,12 +79,11 @@ type CauseChange struct {
 	// that makes at least half of the difference
 	Class string     `json:"class,omitempty"`
 	Slow  Difference `json:"slow"`
-	All   Difference `json:"all"`
 	Named bool       `json:"named,omitempty"`
 }
 
-// ClassChange is the difference that a class makes, by what its requests take (Slow, All) and by
-// their number (SlowMix, AllMix). This is Kitagawa's decomposition (Journal of the American
+// ClassChange is the difference that a class makes, by what its requests take (Slow) and by their
+// number (SlowMix). This is Kitagawa's decomposition (Journal of the American
 // Statistical Association 50, 1955).
 type ClassChange struct {
 	Class    string     `json:"class"`
@@ -94,8 +91,6 @@ type ClassChange struct {
 	NewShare float64    `json:"new_share"`
 	Slow     Difference `json:"slow"`
 	SlowMix  Difference `json:"slow_mix"`
-	All      Difference `json:"all"`
-	AllMix   Difference `json:"all_mix"`
 }
 
 // Compare says what differs between the reports of two versions of a service. With one trace of
@@ -119,7 +114,7 @@ func Compare(older, newer []*reqtrace.Report, oldName, newName string) (*Change,
 		Causes: []CauseChange{}, Classes: []ClassChange{}, Caveats: []string{},
 		Old: newSide(oldName, older), New: newSide(newName, newer), Alone: alone, Level: t.level, table: t,
 	}
-	c.Slow, c.All = t.difference(t.whole)
+	c.Slow = t.difference(t.whole)
 	c.Slow.Old, c.Slow.New = time.Duration(math.Round(t.slowness.tails[0])),
 		time.Duration(math.Round(t.slowness.tails[1]))
 	for _, g := range t.sorted(t.byCause) {
@@ -165,15 +160,10 @@ func busyBlocks(r *reqtrace.Report) (n int) {
 
 func newSide(name string, reports []*reqtrace.Report) Side {
 	s := Side{Name: name, Traces: len(reports), Slow: slowestParts(reports)}
-	all := map[reqtrace.Cause]float64{}
 	for _, r := range reports {
 		s.Requests += r.Requests
 		s.Trace += r.Trace
-		for c, d := range r.Total.All() {
-			all[Joined(c)] += float64(d) / float64(r.Requests) / float64(len(reports))
-		}
 	}
-	s.All = partsOfNS(all)
 	return s
 }
 
@@ -233,10 +223,10 @@ func (c *Change) classes() {
 		return
 	}
 	for i, name := range t.classes {
-		x := ClassChange{Class: name, OldShare: t.share[0][i], NewShare: t.share[1][i]}
-		x.Slow, x.All = t.difference(t.byClass[i])
-		x.SlowMix, x.AllMix = t.difference(t.mix[i])
-		c.Classes = append(c.Classes, x)
+		c.Classes = append(c.Classes, ClassChange{
+			Class: name, OldShare: t.share[0][i], NewShare: t.share[1][i],
+			Slow: t.difference(t.byClass[i]), SlowMix: t.difference(t.mix[i]),
+		})
 	}
 	slices.SortStableFunc(c.Classes, func(p, q ClassChange) int {
 		return cmp.Compare((q.Slow.More + q.SlowMix.More).Abs(), (p.Slow.More + p.SlowMix.More).Abs())
@@ -244,7 +234,7 @@ func (c *Change) classes() {
 }
 
 // Of returns the difference that some causes make together.
-func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
+func (c *Change) Of(causes ...reqtrace.Cause) Difference {
 	sum := c.table.newGroup(groupKey{})
 	for _, g := range c.table.sorted(c.table.byCause) {
 		if slices.ContainsFunc(causes, func(x reqtrace.Cause) bool { return Joined(x) == g.key.cause }) {
@@ -355,11 +345,6 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 		}
 	}
 	for _, x := range c.ByCause {
-		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.beyond() &&
-			x.All.More.Abs() >= max(changeTime, time.Duration(changeShare*float64(c.All.Old))) {
-			add("Of all requests, %s takes %s on average. No difference of the slowest 1%% is certain.", x.Phrase,
-				moreOrLess(x.All))
-		}
 		if who := notOfProgram[x.Cause]; who != "" &&
 			x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
 			add("%s for %s of a request of the slowest 1%% in %s, %s in %s. That is not a change of the program.",

@@ -42,18 +42,11 @@ type siteTime struct {
 	time time.Duration
 }
 
-// the mean of the slowest 1%, and that of all requests
-const (
-	statSlow = iota
-	statAll
-	numStats
-)
-
 type changeTrace struct {
 	report   *reqtrace.Report
 	requests []float64 // by block
 	ofClass  [][]float64
-	lines    map[lineKey]*changeLine
+	lines    map[lineKey][]float64 // ns, by block
 	all      float64
 }
 
@@ -64,24 +57,19 @@ type lineKey struct {
 	holder   string
 }
 
-type changeLine [numStats][]float64 // ns, by block
-
 type groupKey struct {
 	cause    reqtrace.Cause
 	function string
 }
 
+// group is what some lines take of the mean of the slowest 1%.
 type group struct {
 	key     groupKey
-	stats   [numStats]estimate
-	holders map[string]float64 // of the slowest 1%
-	classes map[string]float64 // of the slowest 1%
-}
-
-type estimate struct {
-	raw    [2]float64     // mean of the side's traces
-	values [2][]float64   // by trace, in the same mix of classes
-	blocks [2][][]float64 // by trace and block: how far the block moves the value
+	raw     [2]float64     // mean of the side's traces
+	values  [2][]float64   // by trace, in the same mix of classes
+	blocks  [2][][]float64 // by trace and block: how far the block moves the value
+	holders map[string]float64
+	classes map[string]float64
 }
 
 func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
@@ -156,7 +144,7 @@ func classesOf(sides [2][]*reqtrace.Report) []string {
 
 func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *changeTrace {
 	n := len(r.Blocks)
-	t := &changeTrace{report: r, requests: make([]float64, n), lines: map[lineKey]*changeLine{}}
+	t := &changeTrace{report: r, requests: make([]float64, n), lines: map[lineKey][]float64{}}
 	for range classes {
 		t.ofClass = append(t.ofClass, make([]float64, n))
 	}
@@ -164,10 +152,6 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 		for _, c := range r.Blocks[b].Classes {
 			t.requests[b] += float64(c.Requests)
 			t.ofClass[classOf(c.Class)][b] += float64(c.Requests)
-		}
-		for _, p := range r.Blocks[b].Parts {
-			k := lineKey{classOf(p.Class), Joined(p.Cause), builtFunction(p.Site), builtFunction(p.Holder)}
-			t.line(k)[statAll][b] += float64(p.All)
 		}
 	}
 	t.all = total(t.requests)
@@ -201,7 +185,10 @@ func (t *changeTable) addSlow(tr *changeTrace, sites map[groupKey]siteTime, clas
 					continue
 				}
 				k := lineKey{classOf(q.Class), c, builtFunction(p.Site), builtFunction(p.Holder)}
-				tr.line(k)[statSlow][b] += d
+				if tr.lines[k] == nil {
+					tr.lines[k] = make([]float64, len(tr.requests))
+				}
+				tr.lines[k][b] += d
 				at := groupKey{c, k.function}
 				if p.Time > sites[at].time {
 					sites[at] = siteTime{p.Site, p.Time}
@@ -209,15 +196,6 @@ func (t *changeTable) addSlow(tr *changeTrace, sites map[groupKey]siteTime, clas
 			}
 		}
 	}
-}
-
-func (t *changeTrace) line(k lineKey) *changeLine {
-	l := t.lines[k]
-	if l == nil {
-		l = &changeLine{make([]float64, len(t.requests)), make([]float64, len(t.requests))}
-		t.lines[k] = l
-	}
-	return l
 }
 
 var closureNumber = regexp.MustCompile(`(\.func|\.gowrap|\.deferwrap|-range)[0-9]+\b(?:\.[0-9]+\b)*`)
@@ -228,7 +206,7 @@ func builtFunction(site string) string {
 }
 
 func (t *changeTable) sum() {
-	all := map[lineKey]*changeLine{}
+	all := map[lineKey][]float64{}
 	for _, tr := range slices.Concat(t.sides[0], t.sides[1]) {
 		maps.Copy(all, tr.lines)
 	}
@@ -239,17 +217,15 @@ func (t *changeTable) sum() {
 	for _, k := range inOrder { // because floating point depends on it
 		line := t.newGroup(groupKey{k.cause, k.function})
 		mix := t.newGroup(groupKey{})
-		for stat := range numStats {
-			t.estimate(&line.stats[stat], &mix.stats[stat], k, stat)
-		}
-		more := line.stats[statSlow].more()
+		t.estimate(line, mix, k)
+		more := line.more()
 		line.holders, line.classes = map[string]float64{k.holder: more}, map[string]float64{t.classes[k.class]: more}
 		t.group(t.rows, line.key).add(line)
 		t.group(t.byCause, groupKey{cause: k.cause}).add(line)
 		t.byClass[k.class].add(line)
 		t.mix[k.class].add(mix)
 		t.whole.add(line)
-		mix.stats[statSlow].raw, mix.stats[statAll].raw = [2]float64{}, [2]float64{} // its line has it
+		mix.raw = [2]float64{} // its line has it
 		t.whole.add(mix)
 	}
 }
@@ -265,11 +241,11 @@ func (t *changeTable) sum() {
 // x and r vary from trace to trace and from block to block, so x/r enters linearized: (x -
 // (x/r)(r_k - r)) / r in trace k. If a side has no request of the class, all of it belongs to the
 // mix.
-func (t *changeTable) estimate(line, mix *estimate, k lineKey, stat int) {
+func (t *changeTable) estimate(line, mix *group, k lineKey) {
 	var mean, rate [2]float64
 	for s, side := range t.sides {
 		for _, tr := range side {
-			mean[s] += tr.mean(k, stat) / float64(len(side))
+			mean[s] += tr.mean(k) / float64(len(side))
 		}
 		if t.share[s][k.class] > 0 {
 			rate[s] = mean[s] / t.share[s][k.class]
@@ -288,40 +264,28 @@ func (t *changeTable) estimate(line, mix *estimate, k lineKey, stat int) {
 		r := t.share[s][k.class]
 		for i, tr := range side {
 			share := total(tr.ofClass[k.class]) / tr.all
-			ofLine, ofShare := tr.influence(k, stat)
+			ofLine, ofShare := tr.influence(k)
 			mix.values[s][i] = share * typical
 			axpy(mix.blocks[s][i], typical, ofShare)
 			if alone {
 				continue
 			}
-			line.values[s][i] = both / r * (tr.mean(k, stat) - rate[s]*(share-r))
+			line.values[s][i] = both / r * (tr.mean(k) - rate[s]*(share-r))
 			axpy(line.blocks[s][i], both/r, ofLine)
 			axpy(line.blocks[s][i], -both/r*rate[s], ofShare)
 		}
 	}
 }
 
-func (t *changeTrace) mean(k lineKey, stat int) float64 {
-	if l := t.lines[k]; l != nil {
-		return total(l[stat]) / t.divisor(stat)
-	}
-	return 0
-}
+func (t *changeTrace) mean(k lineKey) float64 { return total(t.lines[k]) / (slowest * t.all) }
 
-func (t *changeTrace) divisor(stat int) float64 {
-	if stat == statSlow {
-		return slowest * t.all
-	}
-	return t.all
-}
-
-func (t *changeTrace) influence(k lineKey, stat int) (line, share []float64) {
+func (t *changeTrace) influence(k lineKey) (line, share []float64) {
 	line, share = make([]float64, len(t.requests)), make([]float64, len(t.requests))
-	l, mean, r := t.lines[k], t.mean(k, stat), total(t.ofClass[k.class])/t.all
+	l, mean, r := t.lines[k], t.mean(k), total(t.ofClass[k.class])/t.all
 	for b, n := range t.requests {
 		share[b] = (t.ofClass[k.class][b] - r*n) / t.all
 		if l != nil {
-			line[b] = l[stat][b]/t.divisor(stat) - mean*n/t.all
+			line[b] = l[b]/(slowest*t.all) - mean*n/t.all
 		}
 	}
 	return line, share
@@ -329,12 +293,10 @@ func (t *changeTrace) influence(k lineKey, stat int) (line, share []float64) {
 
 func (t *changeTable) newGroup(k groupKey) *group {
 	g := &group{key: k, holders: map[string]float64{}, classes: map[string]float64{}}
-	for i := range g.stats {
-		for s, side := range t.sides {
-			g.stats[i].values[s] = make([]float64, len(side))
-			for _, tr := range side {
-				g.stats[i].blocks[s] = append(g.stats[i].blocks[s], make([]float64, len(tr.requests)))
-			}
+	for s, side := range t.sides {
+		g.values[s] = make([]float64, len(side))
+		for _, tr := range side {
+			g.blocks[s] = append(g.blocks[s], make([]float64, len(tr.requests)))
 		}
 	}
 	return g
@@ -350,14 +312,11 @@ func (t *changeTable) group(in map[groupKey]*group, k groupKey) *group {
 }
 
 func (g *group) add(x *group) {
-	for i := range g.stats {
-		p, q := &g.stats[i], &x.stats[i]
-		for s := range p.values {
-			p.raw[s] += q.raw[s]
-			axpy(p.values[s], 1, q.values[s])
-			for k := range p.blocks[s] {
-				axpy(p.blocks[s][k], 1, q.blocks[s][k])
-			}
+	for s := range g.values {
+		g.raw[s] += x.raw[s]
+		axpy(g.values[s], 1, x.values[s])
+		for k := range g.blocks[s] {
+			axpy(g.blocks[s][k], 1, x.blocks[s][k])
 		}
 	}
 	for h, d := range x.holders {
@@ -378,8 +337,7 @@ func (t *changeTable) tested() (n int) {
 		}
 	}
 	for _, g := range groups {
-		raw := g.stats[statSlow].raw
-		if ofProgram(g.key.cause) && max(raw[0], raw[1]) >= changeShare*t.slowness.tails[0] {
+		if ofProgram(g.key.cause) && max(g.raw[0], g.raw[1]) >= changeShare*t.slowness.tails[0] {
 			n++
 		}
 	}
@@ -388,16 +346,17 @@ func (t *changeTable) tested() (n int) {
 
 func (t *changeTable) sorted(in map[groupKey]*group) []*group {
 	return slices.SortedFunc(maps.Values(in), func(p, q *group) int {
-		return cmp.Or(cmp.Compare(math.Abs(q.stats[statSlow].more()), math.Abs(p.stats[statSlow].more())),
+		return cmp.Or(cmp.Compare(math.Abs(q.more()), math.Abs(p.more())),
 			cmp.Compare(p.key.cause, q.key.cause), cmp.Compare(p.key.function, q.key.function))
 	})
 }
 
 func (t *changeTable) row(g *group) CauseChange {
-	c := CauseChange{Cause: g.key.cause, Phrase: Phrase(g.key.cause), Function: g.key.function}
-	c.Slow, c.All = t.difference(g)
-	more := g.stats[statSlow].more()
-	c.Holder = mostOf(g.holders, more)
+	more := g.more()
+	c := CauseChange{
+		Cause: g.key.cause, Phrase: Phrase(g.key.cause), Function: g.key.function, Holder: mostOf(g.holders, more),
+		Slow: t.difference(g),
+	}
 	if g.key.function != "" {
 		c.Site = cmp.Or(t.sites[1][g.key].site, t.sites[0][g.key].site)
 	}

@@ -12,37 +12,33 @@ import (
 // neighbours is how many of the following blocks correlate with a block.
 const neighbours = 2
 
-func (t *changeTable) difference(g *group) (slow, all Difference) {
-	return t.interval(&g.stats[statSlow]), t.interval(&g.stats[statAll])
-}
-
-func (t *changeTable) interval(e *estimate) Difference {
-	more, reach := e.more(), e.reach(t.level)
+func (t *changeTable) difference(g *group) Difference {
+	more, reach := g.more(), g.reach(t.level)
 	ns := func(x float64) time.Duration { return time.Duration(math.Round(x)) }
 	return Difference{
-		Old: ns(e.raw[0]), New: ns(e.raw[1]), More: ns(more), Low: ns(more - reach), High: ns(more + reach),
+		Old: ns(g.raw[0]), New: ns(g.raw[1]), More: ns(more), Low: ns(more - reach), High: ns(more + reach),
 	}
 }
 
-func (e *estimate) more() float64 { return average(e.values[1]) - average(e.values[0]) }
+func (g *group) more() float64 { return average(g.values[1]) - average(g.values[0]) }
 
 // reach returns half the width of an interval: the wider one of traces and of blocks. One trace a
 // side has that of blocks, made wider.
-func (e *estimate) reach(level float64) float64 {
+func (g *group) reach(level float64) float64 {
 	var within, between, per float64
 	blocks, traces := 0, 0
-	for s, values := range e.values {
+	for s, values := range g.values {
 		n, mean := float64(len(values)), average(values)
 		per += 1 / n
 		traces += len(values) - 1
 		for i, v := range values {
 			between += (v - mean) * (v - mean)
-			within += variance(e.blocks[s][i]) / n / n
-			blocks += max(busy(e.blocks[s][i])-1, 0)
+			within += variance(g.blocks[s][i]) / n / n
+			blocks += max(busy(g.blocks[s][i])-1, 0)
 		}
 	}
 	reach := studentQuantile(level, max(blocks, 1)) * math.Sqrt(within)
-	if min(len(e.values[0]), len(e.values[1])) == 1 {
+	if min(len(g.values[0]), len(g.values[1])) == 1 {
 		reach *= aloneTimes
 	} else {
 		reach = max(reach, studentQuantile(level, traces)*math.Sqrt(between/float64(traces)*per))
@@ -223,12 +219,9 @@ func slowestParts(reports []*reqtrace.Report) reqtrace.Parts {
 			parts[Joined(p.Cause)] += float64(p.Time) * weight / slowest
 		}
 	}
-	return partsOfNS(parts)
-}
-
-func partsOfNS(ns map[reqtrace.Cause]float64) (p reqtrace.Parts) {
-	for c, x := range ns {
-		p.Add(c, time.Duration(math.Round(x)))
+	var mean reqtrace.Parts
+	for c, ns := range parts {
+		mean.Add(c, time.Duration(math.Round(ns)))
 	}
-	return p
+	return mean
 }

@@ -264,30 +264,28 @@ func (t *text) sides(c *Change) {
 }
 
 func (t *text) changes(c *Change) {
-	part := func(d Difference) time.Duration { return time.Duration(leastRow * float64(max(d.Old, d.New))) }
-	table := textfmt.NewTable(6)
-	head := []string{"what makes the difference", "old", "new", "slowest 1%", "interval", "all requests"}
-	table.Add(t.style.Bold, head)
-	row := func(name string, slow, all Difference, named bool) {
+	least := time.Duration(leastRow * float64(max(c.Slow.Old, c.Slow.New)))
+	table := textfmt.NewTable(5)
+	table.Add(t.style.Bold, []string{"what makes the difference", "old", "new", "more", "interval"})
+	row := func(name string, slow Difference, named bool) {
 		var style func(string) string
 		if named {
 			style = t.style.Bold
 		}
 		table.Add(style, []string{
 			"  " + name, textfmt.Duration(slow.Old), textfmt.Duration(slow.New),
-			textfmt.SignedDuration(slow.More), intervalText(slow), signed(all),
+			textfmt.SignedDuration(slow.More), intervalText(slow),
 		})
 	}
 	for _, x := range c.ByCause {
-		if max(x.Slow.Old, x.Slow.New, x.Slow.More.Abs()) < part(c.Slow) && x.All.More.Abs() < part(c.All) {
-			continue
+		if max(x.Slow.Old, x.Slow.New, x.Slow.More.Abs()) >= least {
+			row(x.Phrase, x.Slow, x.Named)
 		}
-		row(x.Phrase, x.Slow, x.All, x.Named)
 	}
-	if slow, all := c.mix(); slow != 0 || all != 0 {
-		table.Row("  another mix of classes", "", "", textfmt.SignedDuration(slow), "", textfmt.SignedDuration(all))
+	if slow := c.mix(); slow != 0 {
+		table.Row("  another mix of classes", "", "", textfmt.SignedDuration(slow), "")
 	}
-	row("all, as a mean", c.Slow, c.All, false)
+	row("all, as a mean", c.Slow, false)
 	t.line("")
 	table.Render(&t.out)
 	t.line("%s", t.style.Dim("  by cause: what requests take beyond the time at which the slowest 1% of both begin"))
@@ -295,12 +293,11 @@ func (t *text) changes(c *Change) {
 
 func signed(d Difference) string { return textfmt.SignedDuration(d.More) + " " + intervalText(d) }
 
-func (c *Change) mix() (slow, all time.Duration) {
+func (c *Change) mix() (slow time.Duration) {
 	for i := range c.Classes {
 		slow += c.Classes[i].SlowMix.More
-		all += c.Classes[i].AllMix.More
 	}
-	return slow, all
+	return slow
 }
 
 func (t *text) changedPlaces(c *Change) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -33,15 +32,14 @@ type Limits []Limit
 const (
 	limitForm   = "write it as [BAND:]CAUSE>N%, such as 'gc>30%' or 'p99.9+:lock>50%'"
 	serviceForm = "with several services write it as SERVICE>N%, such as 'upstream>30%'"
-	changeForm  = "with -against write it as [all:]CAUSE>+N%, such as 'lock>+10%' or 'all:total>+5%'"
+	changeForm  = "with -against write it as CAUSE>+N%, such as 'lock>+10%' or 'total>+5%'"
 
 	tailBand   = "p99+"
-	allBand    = "all" // requests, with -against
 	totalCause = "total"
 	bandList   = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
 )
 
-// ParseLimits reads [BAND:]CAUSE>N%, or with -against [p99+:|all:]CAUSE>+N%. With several services it
+// ParseLimits reads [BAND:]CAUSE>N%, or with -against CAUSE>+N%. With several services it
 // reads SERVICE>N%.
 func ParseLimits(texts []string, against bool, services []string) (Limits, error) {
 	var list Limits
@@ -60,7 +58,7 @@ func parseLimit(text string, against bool, services []string) (Limit, error) {
 	form, bands := limitForm, bandList
 	switch {
 	case against:
-		form, bands = changeForm, tailBand+" "+allBand
+		form, bands = changeForm, tailBand
 	case services != nil:
 		form, bands = serviceForm, tailBand
 	}
@@ -76,7 +74,7 @@ func parseLimit(text string, against bool, services []string) (Limit, error) {
 	if band, cause, ok := strings.Cut(what, ":"); ok && services == nil { // a service may be HOST:PORT
 		l.band, l.cause = strings.TrimSpace(band), strings.TrimSpace(cause)
 	}
-	if !against && (strings.HasPrefix(digits, "+") || l.band == allBand || l.cause == totalCause) {
+	if !against && (strings.HasPrefix(digits, "+") || l.cause == totalCause) {
 		return l, errors.New("it is a limit of a difference; name the old version's traces with -against")
 	}
 	var err error
@@ -153,7 +151,10 @@ func (l *Limit) share(v *verdict.Verdict) (float64, error) {
 // CheckChange decides a limit if the whole interval is on one side.
 func (l Limits) CheckChange(c *verdict.Change) (lines []string, err error) {
 	for _, x := range l {
-		d, mean := x.of(c)
+		d, mean := c.Slow, c.Slow.Old
+		if x.causes != nil {
+			d = c.Of(x.causes...)
+		}
 		most := x.percent / 100 * float64(mean)
 		what := "kept"
 		switch {
@@ -170,17 +171,6 @@ func (l Limits) CheckChange(c *verdict.Change) (lines []string, err error) {
 			textfmt.SignedDuration(d.High), textfmt.Duration(mean)))
 	}
 	return lines, err
-}
-
-func (l *Limit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
-	slow, all := c.Slow, c.All
-	if l.causes != nil {
-		slow, all = c.Of(l.causes...)
-	}
-	if l.band == allBand {
-		return all, c.All.Old
-	}
-	return slow, c.Slow.Old
 }
 
 // version of both JSON forms rises when a field changes its meaning.

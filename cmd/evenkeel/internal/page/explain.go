@@ -156,22 +156,20 @@ type changeRow struct {
 func Change(w io.Writer, c *verdict.Change) error {
 	p := explainChangePage{
 		shell:  newShell(style+explainStyle+explainChangeStyle, explainScript, []byte("null")),
-		Change: c, Legend: verdict.Causes(minPart, c.Old.Slow, c.New.Slow, c.Old.All, c.New.All),
+		Change: c, Legend: verdict.Causes(minPart, c.Old.Slow, c.New.Slow),
 	}
-	p.Sides = append(sideBars("slowest 1%", c, func(s *verdict.Side) reqtrace.Parts { return s.Slow }),
-		sideBars("all", c, func(s *verdict.Side) reqtrace.Parts { return s.All })...)
+	p.Sides = sideBars(c)
 	p.Causes = changeRows(c.ByCause, false)
 	p.Places = changeRows(c.Rows, true)
 	return explainChangeTmpl.Execute(w, &p)
 }
 
 // The longer bar has the whole width.
-func sideBars(what string, c *verdict.Change, of func(*verdict.Side) reqtrace.Parts) (bars []bandBar) {
-	longest := max(of(&c.Old).Total(), of(&c.New).Total(), 1)
+func sideBars(c *verdict.Change) (bars []bandBar) {
+	longest := max(c.Old.Slow.Total(), c.New.Slow.Total(), 1)
 	for _, s := range []*verdict.Side{&c.Old, &c.New} {
-		parts := of(s)
-		band := &reqtrace.Band{Name: what + " of " + s.Name, Mean: parts.Total(), Parts: parts}
-		bars = append(bars, newBandBar(band, float64(parts.Total())/float64(longest)))
+		band := &reqtrace.Band{Name: "slowest 1% of " + s.Name, Mean: s.Slow.Total(), Parts: s.Slow}
+		bars = append(bars, newBandBar(band, float64(band.Mean)/float64(longest)))
 	}
 	return bars
 }
