@@ -14,18 +14,16 @@ import (
 const (
 	numBlocks    = 40
 	blockClasses = 16
-	blockPlaces  = 24 // in the slowest 1%, and as many in all requests
 	blockSlow    = 4096
 	slowFrom     = .97 // two traces may share a higher threshold
 )
 
-// Block is a fortieth of the trace, with the sums of the requests that began in it. Intervals are
+// Block is a fortieth of the trace, with the requests that began in it. Intervals are
 // estimated from blocks, because one stall slows hundreds of requests.
 type Block struct {
 	Start   time.Duration `json:"start_ns"`
 	End     time.Duration `json:"end_ns"`
 	Classes []BlockClass  `json:"classes"`
-	Parts   []BlockPart   `json:"parts"`
 	// of the trace's slowest 3%, at most 4096 in the trace; with Class, and from Start to End
 	// without stalls, of which Sites has all
 	Slow   []Request `json:"-"`
@@ -39,75 +37,24 @@ type BlockClass struct {
 	Slow     int    `json:"slow,omitempty"` // of the trace's slowest 1%
 }
 
-// BlockPart is the time that a cause took at a place.
-type BlockPart struct {
-	Class  string        `json:"class,omitempty"`
-	Cause  Cause         `json:"cause"`
-	Site   string        `json:"site,omitempty"` // "": not known, or of little weight
-	Holder string        `json:"holder,omitempty"`
-	All    time.Duration `json:"all_ns"`
-	Slow   time.Duration `json:"slow_ns,omitempty"`
-}
-
 type spent struct {
 	wait waitID
 	ns   int64
 }
 
-// blocker adds requests up in blocks. In each block the parts of a class and a cause add up to the
-// time of its requests.
+// blocker divides requests into blocks.
 type blocker struct {
 	*analysis
 	sites   *sites
 	weight  int
 	slow    int               // number of the first of the slowest 1%
 	classes map[siteID]string // those with few requests share a name
-	places  map[BlockPart]bool
-}
-
-// partSums has sums of waits, because names take long to compare.
-type partSums map[partKey]partSum
-
-type partKey struct {
-	class siteID
-	wait  waitID
-}
-
-type partSum struct{ all, slow time.Duration }
-
-func (s partSums) add(at partKey, d time.Duration, slow bool) {
-	sum := s[at]
-	sum.all += d
-	if slow {
-		sum.slow += d
-	}
-	s[at] = sum
-}
-
-// list adds up those with the same name.
-func (s partSums) list(name func(partKey) BlockPart) []BlockPart {
-	sums := map[BlockPart]partSum{}
-	for k, x := range s {
-		p := name(k)
-		sums[p] = partSum{sums[p].all + x.all, sums[p].slow + x.slow}
-	}
-	list := make([]BlockPart, 0, len(sums))
-	for p, sum := range sums {
-		if p.All, p.Slow = sum.all, sum.slow; p.All != 0 {
-			list = append(list, p)
-		}
-	}
-	slices.SortFunc(list, func(p, q BlockPart) int {
-		return cmp.Or(cmp.Compare(p.Class, q.Class), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site),
-			cmp.Compare(p.Holder, q.Holder))
-	})
-	return list
 }
 
 func (a *analysis) blocks(m *model) []Block {
 	x := &blocker{
 		analysis: a, sites: m.sites, weight: max(a.oneIn, 1),
-		classes: map[siteID]string{}, places: map[BlockPart]bool{},
+		classes: map[siteID]string{},
 	}
 	x.slow, _ = a.edges(.99, 1)
 	count := x.sites.countClasses(x.requests)
@@ -117,52 +64,11 @@ func (a *analysis) blocks(m *model) []Block {
 			x.classes[id] = x.sites.name(id)
 		}
 	}
-	x.choosePlaces()
 	return x.divide(max(m.now-m.origin, 1))
 }
 
-// choosePlaces chooses those of the slowest requests and of all that take most.
-func (x *blocker) choosePlaces() {
-	sums := partSums{}
-	for i := range x.requests {
-		r := &x.requests[i]
-		for _, s := range x.detailsOf(r).waits {
-			sums.add(partKey{r.class, s.wait}, dur(s.ns), i >= x.slow)
-		}
-	}
-	parts := slices.DeleteFunc(sums.list(x.part), func(p BlockPart) bool { return p.Site == "" && p.Holder == "" })
-	for _, by := range []func(BlockPart) time.Duration{
-		func(p BlockPart) time.Duration { return p.Slow },
-		func(p BlockPart) time.Duration { return p.All },
-	} {
-		slices.SortStableFunc(parts, func(p, q BlockPart) int { return cmp.Compare(by(q), by(p)) })
-		for _, p := range parts[:min(len(parts), blockPlaces)] {
-			if by(p) > 0 {
-				p.All, p.Slow = 0, 0
-				x.places[p] = true
-			}
-		}
-	}
-}
-
-func (x *blocker) part(k partKey) BlockPart {
-	w := &x.sites.waits[k.wait]
-	return BlockPart{
-		Class: x.classes[k.class], Cause: w.cause, Site: x.sites.name(w.site), Holder: x.sites.name(w.holder),
-	}
-}
-
-// kept is part, without a place that was not chosen.
-func (x *blocker) kept(k partKey) BlockPart {
-	p := x.part(k)
-	if !x.places[p] {
-		p.Site, p.Holder = "", ""
-	}
-	return p
-}
-
 func (x *blocker) divide(length int64) []Block {
-	blocks, sums := make([]Block, numBlocks), make([]partSums, numBlocks)
+	blocks := make([]Block, numBlocks)
 	n := len(x.requests)
 	kept := min(int(slowFrom*float64(n)), n-1)
 	step := (n - kept + blockSlow - 1) / blockSlow
@@ -171,7 +77,6 @@ func (x *blocker) divide(length int64) []Block {
 			Start: dur(length * int64(i) / numBlocks), End: dur(length * int64(i+1) / numBlocks),
 			Weight: step * x.weight, Classes: []BlockClass{},
 		}
-		sums[i] = partSums{}
 	}
 	for i := range x.requests {
 		r := &x.requests[i]
@@ -179,9 +84,6 @@ func (x *blocker) divide(length int64) []Block {
 		at := min(int(d.start*numBlocks/length), numBlocks-1)
 		b, class, slow := &blocks[at], x.classes[r.class], i >= x.slow
 		b.count(class, x.weight, slow)
-		for _, s := range d.waits {
-			sums[at].add(partKey{r.class, s.wait}, dur(s.ns*int64(x.weight)), slow)
-		}
 		if i >= kept && (n-1-i)%step == 0 {
 			b.Slow = append(b.Slow, Request{
 				Class: class, Start: dur(d.start), End: dur(d.start + r.time), Sites: x.blames(d.waits),
@@ -189,9 +91,7 @@ func (x *blocker) divide(length int64) []Block {
 		}
 	}
 	for i := range blocks {
-		b := &blocks[i]
-		b.Parts = sums[i].list(x.kept)
-		slices.SortFunc(b.Classes, func(p, q BlockClass) int { return cmp.Compare(p.Class, q.Class) })
+		slices.SortFunc(blocks[i].Classes, func(p, q BlockClass) int { return cmp.Compare(p.Class, q.Class) })
 	}
 	return blocks
 }

@@ -64,10 +64,7 @@ func (s synthetic) report(rng *rand.Rand) *reqtrace.Report {
 		}
 		add := func(c reqtrace.Cause, site, holder string, d time.Duration) {
 			if d > 0 {
-				q.parts = append(q.parts, reqtrace.BlockPart{
-					Class: q.class, Cause: c, Site: site, Holder: holder,
-					All: d,
-				})
+				q.parts = append(q.parts, reqtrace.Blame{Cause: c, Site: site, Holder: holder, Time: d})
 				q.took += d
 			}
 		}
@@ -87,7 +84,7 @@ func (s synthetic) report(rng *rand.Rand) *reqtrace.Report {
 type syntheticRequest struct {
 	at, took time.Duration
 	class    string
-	parts    []reqtrace.BlockPart
+	parts    []reqtrace.Blame
 }
 
 // reportOf sums requests up as reqtrace does.
@@ -103,17 +100,14 @@ func reportOf(trace time.Duration, all []syntheticRequest) *reqtrace.Report {
 			k = len(b.Classes)
 			b.Classes = append(b.Classes, reqtrace.BlockClass{Class: q.class})
 		}
-		slow, kept := i >= int(.99*float64(n)), reqtrace.Request{Class: q.class, End: q.took}
+		slow, kept := i >= int(.99*float64(n)), reqtrace.Request{Class: q.class, End: q.took, Sites: q.parts}
 		b.Classes[k].Requests++
 		b.Classes[k].Slow += one(slow)
 		for _, p := range q.parts {
-			r.Total.Add(p.Cause, p.All)
+			r.Total.Add(p.Cause, p.Time)
 			if slow {
-				p.Slow = p.All
-				r.Tail.Parts.Add(p.Cause, p.All)
+				r.Tail.Parts.Add(p.Cause, p.Time)
 			}
-			b.Parts = append(b.Parts, p)
-			kept.Sites = append(kept.Sites, reqtrace.Blame{Cause: p.Cause, Site: p.Site, Holder: p.Holder, Time: p.All})
 		}
 		if i >= int(.97*float64(n)) {
 			b.Slow, b.Weight = append(b.Slow, kept), 1
@@ -310,11 +304,6 @@ func TestChangeOtherClasses(t *testing.T) {
 				c.Class = reqtrace.OtherClasses
 			}
 		}
-		for k := range b.Parts {
-			if p := &b.Parts[k]; p.Class == "GET /search" {
-				p.Class = reqtrace.OtherClasses
-			}
-		}
 		for k := range b.Slow {
 			if q := &b.Slow[k]; q.Class == "GET /search" {
 				q.Class = reqtrace.OtherClasses
@@ -430,13 +419,13 @@ func TestRequestsOfOneMoment(t *testing.T) {
 	moment := func(d time.Duration) *reqtrace.Report {
 		var all []syntheticRequest
 		for i := range 50 {
-			parts := []reqtrace.BlockPart{
-				{Cause: reqtrace.CauseRunning, All: time.Millisecond + time.Duration(i*i)*7*time.Microsecond},
-				{Cause: reqtrace.CauseLock, Site: "main.get (a.go:1)", All: d * time.Duration(1+i%7)},
+			parts := []reqtrace.Blame{
+				{Cause: reqtrace.CauseRunning, Time: time.Millisecond + time.Duration(i*i)*7*time.Microsecond},
+				{Cause: reqtrace.CauseLock, Site: "main.get (a.go:1)", Time: d * time.Duration(1+i%7)},
 			}
 			all = append(all, syntheticRequest{
 				at:   time.Duration(100+i) * time.Microsecond,
-				took: parts[0].All + parts[1].All, parts: parts,
+				took: parts[0].Time + parts[1].Time, parts: parts,
 			})
 		}
 		return reportOf(5*time.Second, all)

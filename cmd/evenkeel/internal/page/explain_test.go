@@ -268,26 +268,22 @@ func changeReports(seed uint64, locked time.Duration, line int) (list []*reqtrac
 		for i := range n {
 			class := []string{"GET /", "GET /search"}[one(i%10 == 0)]
 			b := &r.Blocks[i%blocks]
-			parts := []reqtrace.BlockPart{{
-				Class: class, Cause: reqtrace.CauseRunning,
-				All: time.Duration(900+rng.IntN(200)) * time.Microsecond,
-			}}
+			q := reqtrace.Request{Class: class, Sites: []reqtrace.Blame{{
+				Cause: reqtrace.CauseRunning, Time: time.Duration(900+rng.IntN(200)) * time.Microsecond,
+			}}}
 			if i%40 == 0 {
-				parts = append(parts, reqtrace.BlockPart{
-					Class: class, Cause: reqtrace.CauseLock, Site: fmt.Sprintf("main.(*cache).get (cache.go:%d)", line),
+				q.Sites = append(q.Sites, reqtrace.Blame{
+					Cause: reqtrace.CauseLock, Site: fmt.Sprintf("main.(*cache).get (cache.go:%d)", line),
 					Holder: "main.refresh (cache.go:7)",
-					All:    locked + time.Duration(rng.IntN(1000))*time.Microsecond,
+					Time:   locked + time.Duration(rng.IntN(1000))*time.Microsecond,
 				})
 			}
-			q := reqtrace.Request{Class: class}
-			for _, p := range parts {
-				r.Total.Add(p.Cause, p.All)
-				q.End += p.All
-				q.Sites = append(q.Sites, reqtrace.Blame{Cause: p.Cause, Site: p.Site, Holder: p.Holder, Time: p.All})
+			for _, p := range q.Sites {
+				r.Total.Add(p.Cause, p.Time)
+				q.End += p.Time
 			}
-			b.Parts = append(b.Parts, parts...)
 			b.Classes = append(b.Classes, reqtrace.BlockClass{Class: class, Requests: 1})
-			if len(parts) > 1 {
+			if len(q.Sites) > 1 {
 				b.Slow, b.Weight = append(b.Slow, q), 1
 			}
 		}
