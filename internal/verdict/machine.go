@@ -245,34 +245,3 @@ func cpus(n float64) string {
 	}
 	return t + " CPUs"
 }
-
-func (v *Verdict) procs() string {
-	r := v.report
-	if v.Causes[0].Cause != reqtrace.CauseThrottled || r.Quota == nil || r.Quota.CPUs == 0 {
-		return ""
-	}
-	if most := int(max(math.Ceil(r.Quota.CPUs), 1)); r.Procs > most {
-		return fmt.Sprintf(" Set GOMAXPROCS to %d, because %d exceeds the quota of %s.", most, r.Procs,
-			cpus(r.Quota.CPUs))
-	}
-	return ""
-}
-
-func (v *Verdict) knows() (list []string) {
-	r := v.report
-	if q := quotaLine(r.Quota); q != "" && (!v.Named || v.Causes[0].Cause != reqtrace.CauseThrottled) {
-		list = append(list, q+fmt.Sprintf(" That is %s of the extra time.",
-			textfmt.Share(r.Tail.Share(reqtrace.CauseThrottled))))
-	}
-	if v.Named || len(v.Causes) == 0 || !worth(r) || v.Causes[0].Cause != reqtrace.CauseRunqueueBusy ||
-		v.Causes[0].Holder != "" {
-		return list
-	}
-	for _, p := range places(r) {
-		if p.Cause == reqtrace.CauseRunqueueBusy && p.Holder != "" {
-			return append(list, fmt.Sprintf("Most often, %s ran before them, up to %s at a time.", p.Holder,
-				textfmt.Duration(p.Longest)))
-		}
-	}
-	return list
-}

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -183,26 +182,19 @@ type SlowClass struct {
 	All  float64 `json:"all"`
 }
 
-// slowClass returns the class, or a caveat if the requests without a class may be of that class too.
-// Only requests that waited have a class.
-func slowClass(r *reqtrace.Report) (class *SlowClass, caveat string) {
+// slowClass counts the requests without a class to it, because only those that waited have a class.
+func slowClass(r *reqtrace.Report) *SlowClass {
 	if r.Class != "" || len(r.Classes) < 2 || !worth(r) {
-		return nil, ""
+		return nil
 	}
 	top := r.Classes[0]
 	all, slow, unknown := countClasses(r)
 	s := &SlowClass{top.Name, float64(top.Slow) / float64(slow), float64(top.Requests) / float64(all)}
-	switch {
-	case top.Name == "", top.Slow < leastSlow, s.Slow < leastSlowShare:
-		return nil, ""
-	case float64(top.Requests+unknown)/float64(all) <= mostOfAll*s.Slow:
-		return s, ""
-	case len(r.Classes) < 3, s.All > mostOfAll, 2*unknown < all:
-		return nil, ""
+	if top.Name == "" || top.Slow < leastSlow || s.Slow < leastSlowShare ||
+		float64(top.Requests+unknown)/float64(all) > mostOfAll*s.Slow {
+		return nil
 	}
-	return nil, fmt.Sprintf("%s of the slowest 1%% are %s. The class of %s of all requests is unknown, because they "+
-		"left no stack in a handler; wrap handlers with region.Middleware.", textfmt.Share(s.Slow), s.Name,
-		textfmt.Share(float64(unknown)/float64(all)))
+	return s
 }
 
 func countClasses(r *reqtrace.Report) (all, slow, unknown int) {

@@ -82,9 +82,9 @@ func Of(r *reqtrace.Report) *Verdict {
 	doubt := v.doubt()
 	v.Named = worth(r) && len(v.Causes) > 0 && doubt == ""
 	v.Sentence = v.sentence(doubt)
-	v.Class, _ = slowClass(r)
+	v.Class = slowClass(r)
 	if v.Named {
-		v.Fix = v.Causes[0].fix() + v.procs()
+		v.Fix = v.Causes[0].fix()
 	}
 	v.Figures = v.figures()
 	return v
@@ -99,9 +99,6 @@ func worth(r *reqtrace.Report) bool {
 func (v *Verdict) sentence(doubt string) string {
 	switch {
 	case v.Named:
-		if same := v.sameLine(); len(same) > 1 {
-			return lineHeadline(same)
-		}
 		return v.Causes[0].headline() + v.throttled()
 	case doubt != "":
 		c := &v.Causes[0]
@@ -212,9 +209,6 @@ func caveats(r *reqtrace.Report, causes []NamedCause) []string {
 	if r.Sampled > 0 {
 		add("The figures are of one in %d of the %s requests, chosen by chance. More do not fit.", r.Sampled,
 			textfmt.Count(float64(r.Requests)))
-	}
-	if _, c := slowClass(r); c != "" {
-		list = append(list, c)
 	}
 	for _, p := range r.Missing {
 		add("No function of the trace matches %q, so it found no request.", p)
