@@ -29,8 +29,7 @@ const (
 	maxKnown  = 512
 	maxBuilds = 32
 	maxRecent = 1 << 14 // ids that are remembered, or up to twice as many
-	maxHours  = 7 * 24
-	fineHours = 48
+	maxHours  = 3 * 24
 	newFor    = time.Hour
 	newLeast  = time.Hour // of watching, before a cause can be new
 	newShare  = .05       // of that time, which must be recorded
@@ -179,24 +178,18 @@ func (h *History) hour(at int64) *hour {
 	x := h.hours[at]
 	if x == nil {
 		x = entry(&h.hours, at)
-		h.prune(maxHours, fineHours, at)
+		h.prune(maxHours, at)
 	}
 	return x
 }
 
-// prune drops the oldest hours beyond so many, except the one added last, and keeps the minutes of
-// so many. It counts hours, because a clock may be set wrong.
-func (h *History) prune(hours, fine int, added int64) {
-	order := h.order()
-	for len(h.hours) > hours {
-		oldest := order[0]
-		order = order[1:]
-		if oldest != added {
-			delete(h.hours, oldest)
+// prune drops the oldest hours beyond so many, except the one added last. It counts hours, because a
+// clock may be set wrong.
+func (h *History) prune(hours int, added int64) {
+	for _, at := range h.order() {
+		if len(h.hours) > hours && at != added {
+			delete(h.hours, at)
 		}
-	}
-	for _, at := range order[:max(len(order)-fine, 0)] {
-		h.hours[at].coarsen()
 	}
 }
 

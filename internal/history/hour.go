@@ -18,10 +18,7 @@ type perMinute[T minuteSum[T]] []T
 type minuteSum[T any] interface {
 	minute() uint8
 	plus(T) T
-	ofHour() T // the same, as that of the whole hour
 }
-
-const wholeHour = 60
 
 func (p *perMinute[T]) add(minutes ...T) {
 	for _, m := range minutes {
@@ -35,19 +32,9 @@ func (p *perMinute[T]) add(minutes ...T) {
 	}
 }
 
-func (p *perMinute[T]) coarsen() {
-	minutes := *p
-	*p = nil
-	for _, m := range minutes {
-		p.add(m.ofHour())
-	}
-}
-
-// within reports whether a minute of an hour ends after since. If minutes are not kept apart, the
-// hour counts.
+// within reports whether a minute of an hour ends after since.
 func within(hour int64, minute uint8, since time.Time) bool {
-	end := time.Unix(hour*3600, 0).Add(time.Duration(min(minute, wholeHour-1)+1) * time.Minute)
-	return end.After(since)
+	return time.Unix(hour*3600+60*int64(minute+1), 0).After(since)
 }
 
 type hour struct {
@@ -81,8 +68,6 @@ func (l lost) plus(m lost) lost {
 	l.Time = min(l.Time+m.Time, maxTime)
 	return l
 }
-
-func (l lost) ofHour() lost { return lost{wholeHour, l.Requests, l.Time} }
 
 // addTo adds to a sum, which cannot overflow, whatever was read.
 func addTo(sum *uint64, n uint64) { *sum = min(*sum+min(n, maxNumber), maxNumber) }
@@ -165,15 +150,6 @@ func (h *hour) foldAll() {
 	}
 }
 
-func (h *hour) coarsen() {
-	for _, c := range h.cells {
-		c.Minutes.coarsen()
-	}
-	for _, t := range h.classes {
-		t.Minutes.coarsen()
-	}
-}
-
 func (h *hour) merge(g *hour) {
 	for name, t := range g.classes {
 		entry(&h.classes, name).merge(t)
@@ -209,8 +185,6 @@ func (c covered) plus(d covered) covered {
 	c.add(d.Coverage)
 	return c
 }
-
-func (c covered) ofHour() covered { return covered{wholeHour, c.Coverage} }
 
 func (c *Coverage) add(d Coverage) {
 	addTo(&c.Slow, d.Slow)

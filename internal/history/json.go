@@ -198,11 +198,11 @@ func (h *History) addHour(j *jsonHour) {
 }
 
 func (c covered) bounded() covered {
-	b := covered{Minute: min(c.Minute, wholeHour)}
+	b := covered{Minute: min(c.Minute, 59)}
 	b.add(c.Coverage)
 	return b
 }
 
 func (l lost) bounded() lost {
-	return lost{min(l.Minute, wholeHour), min(l.Requests, maxNumber), boundedTime(l.Time)}
+	return lost{min(l.Minute, 59), min(l.Requests, maxNumber), boundedTime(l.Time)}
 }

@@ -124,8 +124,8 @@ func (h *History) AddFound(found *History) {
 	}
 }
 
-// unkeep takes off n slow and n kept requests of a class and a minute, or of the sums that have
-// them.
+// unkeep takes off n slow and n kept requests of a class and a minute, or of those of all classes
+// together.
 func (h *hour) unkeep(class string, minute uint8, n uint64) {
 	slow, kept := n, 2*n
 	for _, name := range []string{class, Others} {
@@ -134,7 +134,7 @@ func (h *hour) unkeep(class string, minute uint8, n uint64) {
 			continue
 		}
 		for i := range t.Minutes {
-			if m := &t.Minutes[i]; m.Minute == minute || m.Minute == wholeHour {
+			if m := &t.Minutes[i]; m.Minute == minute {
 				kept -= takeFrom(&m.Kept, kept)
 				slow -= takeFrom(&m.Slow, slow)
 			}

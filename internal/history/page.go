@@ -325,7 +325,7 @@ func (h *History) requests(since time.Time, f func(at int64, c reqtrace.Cause, n
 		for k, c := range x.cells {
 			for _, m := range c.Minutes {
 				if within(at, m.Minute, since) {
-					f(at*3600+60*int64(m.Minute%wholeHour), k.Cause, m.Requests)
+					f(at*3600+60*int64(m.Minute), k.Cause, m.Requests)
 				}
 			}
 		}

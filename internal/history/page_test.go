@@ -176,14 +176,4 @@ func TestAddFound(t *testing.T) {
 	if len(served.sources) != 1 {
 		t.Errorf("sources: %v", served.sources)
 	}
-	other := &History{} // as of days ago, when minutes were last known
-	other.count(night, "GET /", Count{Slow: 4, Kept: 4})
-	other.count(night, "", Count{Slow: 1, Kept: 1})
-	for _, x := range other.hours {
-		x.coarsen()
-	}
-	other.AddFound(found.Snapshot())
-	if c := other.Coverage(time.Time{}); c.Kept != 0 || c.Slow != 6 {
-		t.Errorf("%+v", c)
-	}
 }

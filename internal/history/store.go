@@ -245,26 +245,22 @@ func (s *Store) rewrite() error {
 	return s.file.replace(line)
 }
 
-// whole returns the history as a line that leaves room for more. It drops minutes of older hours
-// first, then the oldest hours. One hour always fits.
+// whole returns the history as a line that leaves room for more. It drops the oldest hours for that.
+// One hour always fits.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
 	for _, x := range h.hours {
 		x.foldAll()
 	}
-	for hours, fine, limit := maxHours, fineHours, int(s.o.maxBytes*3/4); ; {
+	for hours, limit := maxHours, int(s.o.maxBytes*3/4); ; {
 		if order := h.order(); len(order) > 0 {
-			h.prune(hours, fine, order[len(order)-1])
+			h.prune(hours, order[len(order)-1])
 		}
 		line, err := h.line()
-		switch {
-		case err != nil || len(line) <= limit || len(h.hours) <= 1:
+		if err != nil || len(line) <= limit || len(h.hours) <= 1 {
 			return line, err
-		case fine > 1:
-			fine /= 4
-		default:
-			hours = max(min(len(h.hours)-1, len(h.hours)*limit/len(line)), 1)
 		}
+		hours = max(min(len(h.hours)-1, len(h.hours)*limit/len(line)), 1)
 	}
 }
 

@@ -338,33 +338,6 @@ func TestStoreKeepsWhatIsNone(t *testing.T) {
 	}
 }
 
-// TestStoreCoarsens: before hours go for the limit, their minutes do.
-func TestStoreCoarsens(t *testing.T) {
-	s := open(t, Options{Dir: t.TempDir(), maxBytes: 1 << 20})
-	const hours = 50
-	id := 0
-	for minute := range hours * 60 {
-		for i := range 6 {
-			id++
-			k := lockKey
-			k.Function, k.Class = fmt.Sprint("main.f", i), fmt.Sprint("GET /", i)
-			s.addOne(slow(id, night.Add(time.Duration(minute)*time.Minute), k, ms))
-		}
-	}
-	if err := s.flush(); err != nil {
-		t.Fatal(err)
-	}
-	h, fine := s.Snapshot(), 0
-	for _, x := range h.hours {
-		if len(x.classes["GET /0"].Minutes) > 1 {
-			fine++
-		}
-	}
-	if len(h.hours) != hours || fine == 0 || fine >= fineHours || h.Coverage(time.Time{}).Seen != uint64(id) {
-		t.Errorf("%d hours, %d of them by minutes, %v", len(h.hours), fine, h.Coverage(time.Time{}))
-	}
-}
-
 // TestStoreConcurrent is for the race detector, and none of what goroutines add is lost.
 func TestStoreConcurrent(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir()})

@@ -33,7 +33,7 @@ type Summary struct {
 }
 
 // Summaries returns the causes since a time, those with the largest share first. The machine's
-// stalls come last. Hours that do not keep minutes apart count as a whole.
+// stalls come last.
 func (h *History) Summaries(since time.Time) []Summary {
 	sums := map[Key]*Summary{}
 	requests := map[Key]uint64{} // of a cause in a class

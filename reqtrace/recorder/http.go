@@ -54,15 +54,8 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// below returns the path below the mount, which the pattern of a ServeMux has. Without one it is
-// the last part of the path.
+// below returns the path below the mount, which is the last part of the path, wherever the mount is.
 func below(q *http.Request) string {
-	if _, mount, ok := strings.Cut(q.Pattern, "/"); ok && mount != "" {
-		// "/" is everything: another router may be below it
-		if rest, ok := strings.CutPrefix(q.URL.Path, "/"+mount); ok {
-			return rest
-		}
-	}
 	dir, name := path.Split(q.URL.Path)
 	if strings.HasSuffix(dir, "/snapshot/") {
 		return "snapshot/" + name

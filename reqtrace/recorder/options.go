@@ -59,7 +59,7 @@ type Options struct {
 	TraceID func(context.Context) string
 
 	// Build names what this process runs, to tell new causes from old ones. Default: "", the
-	// version and the commit in the executable, with a hash if these do not identify it.
+	// version in the executable, with a hash if it does not identify it.
 	Build string
 
 	// Logger gets Warn for what needs an operator, and Info for a new cause. Default:
@@ -77,8 +77,11 @@ func (o Options) withDefaults() (Options, error) {
 	o.KeepBytes = cmp.Or(o.KeepBytes, 64<<20)
 	o.CPU = cmp.Or(o.CPU, .02)
 	if o.Build == "" {
-		info, _ := debug.ReadBuildInfo()
-		o.Build = buildName(info, executableHash)
+		version := ""
+		if info, ok := debug.ReadBuildInfo(); ok {
+			version = info.Main.Version
+		}
+		o.Build = buildName(version, executableHash)
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.process == nil {

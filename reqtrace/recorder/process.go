@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -128,28 +129,22 @@ func (p *runtimeProcess) memory() int64 {
 	return min(left, groupLeft("/sys/fs/cgroup"))
 }
 
-// groupLeft reads a cgroup of version 2 or 1. The kernel drops inactive pages of files first.
+// groupLeft reads a cgroup. The kernel drops inactive pages of files first.
 func groupLeft(folder string) int64 {
-	for _, g := range []struct{ limit, used, stat, dropped string }{
-		{"memory.max", "memory.current", "memory.stat", "inactive_file "},
-		{"memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file "},
-	} {
-		limit, ok := number(filepath.Join(folder, g.limit))
-		used, known := number(filepath.Join(folder, g.used))
-		if !ok || !known {
-			continue
-		}
-		stat, _ := os.ReadFile(filepath.Join(folder, g.stat))
-		for line := range strings.Lines(string(stat)) {
-			if text, ok := strings.CutPrefix(line, g.dropped); ok {
-				if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
-					used -= n
-				}
+	limit, ok := number(filepath.Join(folder, "memory.max"))
+	used, known := number(filepath.Join(folder, "memory.current"))
+	if !ok || !known {
+		return math.MaxInt64
+	}
+	stat, _ := os.ReadFile(filepath.Join(folder, "memory.stat"))
+	for line := range strings.Lines(string(stat)) {
+		if text, ok := strings.CutPrefix(line, "inactive_file "); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+				used -= n
 			}
 		}
-		return limit - used
 	}
-	return math.MaxInt64
+	return limit - used
 }
 
 func number(file string) (n int64, ok bool) {
@@ -163,41 +158,19 @@ func number(file string) (n int64, ok bool) {
 
 const hashDigits = 12
 
-// buildName names a build. info may be nil. A hash is for builds without a commit, or with
+// buildName names a build. A version has the commit. A hash is for builds without one, or with
 // uncommitted changes.
-func buildName(info *debug.BuildInfo, hash func() string) string {
-	var parts []string
-	known := false
-	if info != nil {
-		parts, known = append(parts, info.Main.Version), info.Main.Version != "" && info.Main.Version != "(devel)"
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				parts, known = append(parts, s.Value[:min(len(s.Value), hashDigits)]), true
-			case "vcs.modified":
-				known = known && s.Value != "true"
-			}
-		}
+func buildName(version string, hash func() string) string {
+	if version != "" && version != "(devel)" && !strings.HasSuffix(version, "+dirty") {
+		return version
 	}
-	if !known {
-		if h := hash(); h != "" {
-			parts = append(parts, "executable "+h)
-		}
-	}
-	name := strings.TrimSpace(strings.Join(parts, " "))
-	if name == "" {
-		return "unknown"
-	}
-	return name
+	return strings.TrimSpace(version + " executable " + cmp.Or(hash(), "unknown"))
 }
 
 func executableHash() string {
-	path := "/proc/self/exe" // the running file, even if its path now names another
-	if runtime.GOOS != "linux" {
-		var err error
-		if path, err = os.Executable(); err != nil {
-			return ""
-		}
+	path, err := os.Executable()
+	if err != nil {
+		return ""
 	}
 	f, err := os.Open(path)
 	if err != nil {
