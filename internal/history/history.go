@@ -102,13 +102,13 @@ func (h *History) insert(r Request) {
 	if r.Cut {
 		count = Coverage{Cut: 1}
 	}
-	x.tallyOf(r.Key.Class).Minutes.add(covered{minute, count})
+	entry(&x.tallyOf(r.Key.Class).Minutes, minute).add(count)
 	if r.Cut {
 		return
 	}
 	h.know(r.Key, r.Start, r.Build)
 	r.Caller, r.Calls = "", nil
-	entry(&x.cells, r.Key).merge(&cell{perMinute[lost]{{minute, 1, r.Lost}}, r.Start, r.Start, r})
+	entry(&x.cells, r.Key).merge(&cell{map[uint8]*lost{minute: {1, r.Lost}}, r.Start, r.Start, r})
 	x.fold(r.Key)
 }
 
@@ -148,7 +148,7 @@ func (h *History) buildNames() []string {
 
 func (h *History) count(at time.Time, class string, c Count) {
 	hour, minute := hourOf(at)
-	h.hour(hour).tallyOf(shorten(class)).Minutes.add(covered{minute, Coverage{Count: c}})
+	entry(&h.hour(hour).tallyOf(shorten(class)).Minutes, minute).add(Coverage{Count: c})
 }
 
 func (h *History) addUsual(at time.Time, u Usual) {

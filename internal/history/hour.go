@@ -11,30 +11,9 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// perMinute has the minutes of an hour that are not empty, in order.
-type perMinute[T minuteSum[T]] []T
-
-// minuteSum is what a minute has of something. plus keeps the minute of the receiver.
-type minuteSum[T any] interface {
-	minute() uint8
-	plus(T) T
-}
-
-func (p *perMinute[T]) add(minutes ...T) {
-	for _, m := range minutes {
-		i, found := slices.BinarySearchFunc(*p, m.minute(),
-			func(x T, minute uint8) int { return cmp.Compare(x.minute(), minute) })
-		if found {
-			(*p)[i] = (*p)[i].plus(m)
-		} else {
-			*p = slices.Insert(*p, i, m)
-		}
-	}
-}
-
 // within reports whether a minute of an hour ends after since.
 func within(hour int64, minute uint8, since time.Time) bool {
-	return time.Unix(hour*3600+60*int64(minute+1), 0).After(since)
+	return time.Unix(hour*3600+60*(int64(minute)+1), 0).After(since)
 }
 
 type hour struct {
@@ -43,30 +22,26 @@ type hour struct {
 }
 
 type tally struct {
-	Minutes perMinute[covered] `json:"minutes,omitempty"`
-	Usual   usualRequest       `json:"usual,omitzero"`
+	Minutes map[uint8]*Coverage `json:"minutes,omitempty"`
+	Usual   usualRequest        `json:"usual,omitzero"`
 }
 
 // cell is what an hour has of a cause, one request at least.
 type cell struct {
-	Minutes perMinute[lost] `json:"minutes"`
+	Minutes map[uint8]*lost `json:"minutes"`
 	First   time.Time       `json:"first"`
 	Last    time.Time       `json:"last"`
 	Worst   Request         `json:"worst"`
 }
 
 type lost struct {
-	Minute   uint8         `json:"minute"`
 	Requests uint64        `json:"requests"`
 	Time     time.Duration `json:"lost_ns"`
 }
 
-func (l lost) minute() uint8 { return l.Minute }
-
-func (l lost) plus(m lost) lost {
+func (l *lost) add(m lost) {
 	addTo(&l.Requests, m.Requests)
-	l.Time = min(l.Time+m.Time, maxTime)
-	return l
+	l.Time = min(l.Time+boundedTime(m.Time), maxTime)
 }
 
 // addTo adds to a sum, which cannot overflow, whatever was read.
@@ -80,7 +55,9 @@ func (c *cell) requests() (n uint64) {
 }
 
 func (c *cell) merge(d *cell) {
-	c.Minutes.add(d.Minutes...)
+	for minute, m := range d.Minutes {
+		entry(&c.Minutes, minute).add(*m)
+	}
 	c.First, c.Last = earlier(c.First, d.First), later(c.Last, d.Last)
 	if compareWorst(&d.Worst, &c.Worst) < 0 {
 		c.Worst = d.Worst
@@ -88,7 +65,9 @@ func (c *cell) merge(d *cell) {
 }
 
 func (t *tally) merge(u *tally) {
-	t.Minutes.add(u.Minutes...)
+	for minute, m := range u.Minutes {
+		entry(&t.Minutes, minute).add(*m)
+	}
 	t.Usual.add(u.Usual)
 }
 
@@ -172,18 +151,6 @@ type Coverage struct {
 	Count
 	Seen uint64 `json:"seen,omitempty"`
 	Cut  uint64 `json:"cut,omitempty"`
-}
-
-type covered struct {
-	Minute uint8 `json:"minute"`
-	Coverage
-}
-
-func (c covered) minute() uint8 { return c.Minute }
-
-func (c covered) plus(d covered) covered {
-	c.add(d.Coverage)
-	return c
 }
 
 func (c *Coverage) add(d Coverage) {

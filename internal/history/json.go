@@ -177,32 +177,18 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// addHour adds an hour that was read. In JSON a minute may be null.
 func (h *History) addHour(j *jsonHour) {
 	at, _ := hourOf(j.Start)
 	x := entry(&h.hours, at)
 	for _, c := range j.Classes {
-		t := entry(&x.classes, shorten(c.Class))
-		for _, m := range c.Minutes {
-			t.Minutes.add(m.bounded())
-		}
-		t.Usual.add(c.Usual)
+		maps.DeleteFunc(c.Minutes, func(_ uint8, m *Coverage) bool { return m == nil })
+		entry(&x.classes, shorten(c.Class)).merge(&c.tally)
 	}
 	for _, c := range j.Causes {
-		read := cell{First: wallClock(c.First), Worst: c.Worst.bounded()}
-		read.Last = later(read.First, wallClock(c.Last))
-		for _, m := range c.Minutes {
-			read.Minutes.add(m.bounded())
-		}
-		entry(&x.cells, c.Key.bounded()).merge(&read)
+		maps.DeleteFunc(c.Minutes, func(_ uint8, m *lost) bool { return m == nil })
+		c.First, c.Worst = wallClock(c.First), c.Worst.bounded()
+		c.Last = later(c.First, wallClock(c.Last))
+		entry(&x.cells, c.Key.bounded()).merge(&c.cell)
 	}
-}
-
-func (c covered) bounded() covered {
-	b := covered{Minute: min(c.Minute, 59)}
-	b.add(c.Coverage)
-	return b
-}
-
-func (l lost) bounded() lost {
-	return lost{min(l.Minute, 59), min(l.Requests, maxNumber), boundedTime(l.Time)}
 }

@@ -116,7 +116,8 @@ func TestImpossibleJSON(t *testing.T) {
 	for name, tt := range map[string]struct{ old, new string }{
 		"no hour":             {`"start":"2026-11-21T23:00:00Z"`, `"start":"2026-11-21T23:07:00Z"`},
 		"twice":               {`"start":"2026-11-22T00:00:00Z"`, `"start":"2026-11-21T23:00:00Z"`},
-		"a minute too many":   {`"minute":0`, `"minute":61`},
+		"a minute too many":   {`"minutes":{"0":`, `"minutes":{"61":`},
+		"no minute":           {`"minutes":{"0":`, `"minutes":{"1":null,"0":`},
 		"no request":          {`"requests":1,`, `"requests":0,`},
 		"less than no time":   {`"lost_ns":`, `"lost_ns":-`},
 		"usual less than 0":   {`"running":40000000`, `"running":-4`},
@@ -159,10 +160,10 @@ func TestImpossibleJSON(t *testing.T) {
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(text(f, little())))
 	f.Add([]byte(`{"version":1,"hours":[{"start":"2026-11-22T00:00:00Z","causes":[{"key":{"cause":"x"},` +
-		`"minutes":[{"minute":60,"requests":1,"lost_ns":1}],"first":"2026-11-22T00:00:00Z",` +
+		`"minutes":{"59":{"requests":1,"lost_ns":1}},"first":"2026-11-22T00:00:00Z",` +
 		`"last":"2026-11-22T00:00:00Z","worst":{}}]}]}`))
 	f.Add([]byte(`{"version":1,"hours":[{"start":"2026-11-22T00:00:00Z","classes":[{"class":"a",` +
-		`"minutes":[{"minute":0,"slow":2,"seen":1}]}]}]}`))
+		`"minutes":{"0":{"slow":2,"seen":1}}}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h, back, twice History
 		if json.Unmarshal(b, &h) != nil {

@@ -117,8 +117,8 @@ func (h *History) AddFound(found *History) {
 	h.merge(&History{hours: found.hours, known: found.known, builds: found.builds})
 	for at, x := range found.hours {
 		for class, t := range x.classes {
-			for _, m := range t.Minutes {
-				h.hours[at].unkeep(class, m.Minute, m.Kept)
+			for minute, m := range t.Minutes {
+				h.hours[at].unkeep(class, minute, m.Kept)
 			}
 		}
 	}
@@ -129,15 +129,10 @@ func (h *History) AddFound(found *History) {
 func (h *hour) unkeep(class string, minute uint8, n uint64) {
 	slow, kept := n, 2*n
 	for _, name := range []string{class, Others} {
-		t := h.classes[name]
-		if t == nil {
-			continue
-		}
-		for i := range t.Minutes {
-			if m := &t.Minutes[i]; m.Minute == minute {
-				kept -= takeFrom(&m.Kept, kept)
-				slow -= takeFrom(&m.Slow, slow)
-			}
+		if t := h.classes[name]; t != nil && t.Minutes[minute] != nil {
+			m := t.Minutes[minute]
+			kept -= takeFrom(&m.Kept, kept)
+			slow -= takeFrom(&m.Slow, slow)
 		}
 	}
 }

@@ -323,9 +323,9 @@ func floor(t, step int64) int64 { return t - ((t%step)+step)%step }
 func (h *History) requests(since time.Time, f func(at int64, c reqtrace.Cause, n uint64)) {
 	for at, x := range h.hours {
 		for k, c := range x.cells {
-			for _, m := range c.Minutes {
-				if within(at, m.Minute, since) {
-					f(at*3600+60*int64(m.Minute), k.Cause, m.Requests)
+			for minute, m := range c.Minutes {
+				if within(at, minute, since) {
+					f(at*3600+60*int64(minute), k.Cause, m.Requests)
 				}
 			}
 		}

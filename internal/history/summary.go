@@ -40,9 +40,9 @@ func (h *History) Summaries(since time.Time) []Summary {
 	for at, x := range h.hours {
 		for k, c := range x.cells {
 			var n lost
-			for _, m := range c.Minutes {
-				if within(at, m.Minute, since) {
-					n = n.plus(m)
+			for minute, m := range c.Minutes {
+				if within(at, minute, since) {
+					n.add(*m)
 				}
 			}
 			if n.Requests == 0 {
@@ -135,9 +135,9 @@ func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 	for at, x := range h.hours {
 		for class, t := range x.classes {
 			c := sums[class]
-			for _, m := range t.Minutes {
-				if within(at, m.Minute, since) {
-					c.add(m.Coverage)
+			for minute, m := range t.Minutes {
+				if within(at, minute, since) {
+					c.add(*m)
 				}
 			}
 			if c != (Coverage{}) {
