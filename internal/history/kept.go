@@ -9,12 +9,15 @@ import (
 	"evenkeel.dev/internal/cpuwatch"
 )
 
-// Kept is a snapshot that is not analysed.
-type Kept struct {
-	Snapshot string    `json:"snapshot"`
-	Taken    time.Time `json:"taken"`
-	Slow     int       `json:"slow"`
-	Bytes    int64     `json:"bytes"`
+const idTime = "20060102-150405.000"
+
+// SnapshotID names a snapshot, so that names are in the order of times.
+func SnapshotID(taken time.Time, why string) string { return taken.UTC().Format(idTime) + "-" + why }
+
+// TakenAt returns when a snapshot was taken, or zero for another name.
+func TakenAt(id string) time.Time {
+	t, _ := time.Parse(idTime, id[:min(len(id), len(idTime))])
+	return t
 }
 
 // Head is what the analysis of a snapshot needs in addition to its trace. A Threshold of 0 means

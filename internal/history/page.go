@@ -39,6 +39,7 @@ var words = template.FuncMap{
 	"duration": textfmt.Duration,
 	"facts":    facts,
 	"in":       func(s Summary) string { return strings.TrimPrefix(s.in(), ", in ") },
+	"plural":   textfmt.Plural,
 	"requests": func(n uint64) string { return textfmt.Plural(int(n), "request") },
 	"share":    textfmt.Share,
 	"width":    func(share float64) string { return chart.LabelNumber(chart.Significant(100*share, 3)) },
@@ -55,8 +56,8 @@ type PageOptions struct {
 	Status  []string
 	Sources []string // what was merged, or why it was not
 
-	// snapshots, and what analyses them
-	Kept    []Kept
+	// how many snapshots are not analysed, and what analyses them
+	Kept    int
 	Command string
 
 	// the address of a snapshot, or ""; nil: there are none
@@ -69,14 +70,13 @@ type pageData struct {
 	Title string
 	Scope string
 	PageOptions
-	New      []Summary
-	Band     chart.Chart
-	Legend   []legendRow
-	Builds   []string
-	Causes   []Summary
-	More     string
-	Classes  []classRow
-	KeptText string
+	New     []Summary
+	Band    chart.Chart
+	Legend  []legendRow
+	Builds  []string
+	Causes  []Summary
+	More    string
+	Classes []classRow
 }
 
 type legendRow struct{ Class, Text string }
@@ -125,14 +125,6 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 			textfmt.Count(float64(n)))
 	}
 	p.Classes = classRows(h, o.Since)
-	if len(o.Kept) > 0 {
-		requests := 0
-		for _, k := range o.Kept {
-			requests += k.Slow
-		}
-		p.KeptText = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
-			textfmt.Plural(len(o.Kept), "snapshot"), textfmt.Plural(requests, "slow request"))
-	}
 	return page.Execute(w, &p)
 }
 

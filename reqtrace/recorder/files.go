@@ -25,13 +25,12 @@ type files struct {
 
 	mu        sync.Mutex
 	temporary []temporary
-	known     map[string]history.Kept // in dir; empty: without a head
 }
 
 type temporary struct {
-	history.Kept
-	file *snapshotFile
-	head []byte
+	file  *snapshotFile
+	bytes int64
+	head  []byte
 }
 
 const (
@@ -44,7 +43,6 @@ const (
 	maxSame      = 100  // of a millisecond
 	maxTemporary = 64
 	mostTogether = 16 << 20 // bytes of temporaries
-	maxHead      = 16 << 20
 )
 
 // snapshotFile is a trace. The owner keeps or drops it.
@@ -55,7 +53,7 @@ type snapshotFile struct {
 }
 
 func (s *files) create(now time.Time, why string) (*snapshotFile, error) {
-	name := now.UTC().Format("20060102-150405.000") + "-" + why
+	name := history.SnapshotID(now, why)
 	id := name
 	for i := 1; i <= maxSame && s.has(id); i++ { // the clock was set back
 		id = name + "-" + strconv.Itoa(i)
@@ -125,7 +123,7 @@ func (s *files) keepHead(f *snapshotFile, h *history.Head) error {
 		if err != nil {
 			return err
 		}
-		s.keepTemporary(temporary{keptOf(h, info.Size()), f, head})
+		s.keepTemporary(temporary{f, info.Size(), head})
 		return nil
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, f.id+headSuffix), head, 0o600); err != nil {
@@ -136,21 +134,17 @@ func (s *files) keepHead(f *snapshotFile, h *history.Head) error {
 	return nil
 }
 
-func keptOf(h *history.Head, bytes int64) history.Kept {
-	return history.Kept{Snapshot: h.Snapshot, Taken: h.Taken, Slow: len(h.Noted), Bytes: bytes}
-}
-
 func (s *files) keepTemporary(t temporary) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.temporary = append(s.temporary, t)
 	sum := int64(0)
 	for _, t := range s.temporary {
-		sum += t.Bytes + int64(len(t.head))
+		sum += t.bytes + int64(len(t.head))
 	}
 	for len(s.temporary) > maxTemporary || sum > mostTogether && len(s.temporary) > 1 {
 		oldest := s.temporary[0]
-		sum -= oldest.Bytes + int64(len(oldest.head))
+		sum -= oldest.bytes + int64(len(oldest.head))
 		oldest.file.drop()
 		s.temporary = slices.Delete(s.temporary, 0, 1)
 	}
@@ -210,51 +204,34 @@ func (s *files) list() (list []stored, sum int64) {
 	return list, sum
 }
 
-func (s *files) kept() []history.Kept {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := []history.Kept{}
+// kept returns the snapshots that are not analysed, the oldest first.
+func (s *files) kept() []string {
+	ids := []string{}
 	if s.dir != "" && s.mine() {
 		there, _ := s.list()
-		known := make(map[string]history.Kept, len(there))
 		for _, l := range there {
-			k, ok := s.known[l.id]
-			if !ok {
-				k = s.read(l)
-			}
-			if known[l.id] = k; k.Snapshot != "" {
-				list = append(list, k)
+			if l.head > 0 {
+				ids = append(ids, l.id)
 			}
 		}
-		s.known = known
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, t := range s.temporary {
-		list = append(list, t.Kept)
+		ids = append(ids, t.file.id)
 	}
-	return list
-}
-
-func (s *files) read(l stored) (k history.Kept) {
-	var h history.Head
-	if l.head == 0 || l.head > maxHead {
-		return k
-	}
-	text, err := os.ReadFile(filepath.Join(s.dir, l.id+headSuffix))
-	if err != nil || json.Unmarshal(text, &h) != nil || h.Snapshot != l.id {
-		return k
-	}
-	return keptOf(&h, l.trace)
+	return ids
 }
 
 // open opens a snapshot, or its head if name ends in headSuffix.
 func (s *files) open(name string) (io.ReadSeekCloser, error) {
 	id, head := strings.CutSuffix(name, headSuffix)
 	s.mu.Lock()
-	i := slices.IndexFunc(s.temporary, func(t temporary) bool { return t.Snapshot == id })
+	i := slices.IndexFunc(s.temporary, func(t temporary) bool { return t.file.id == id })
 	if i >= 0 {
 		t := s.temporary[i]
 		s.mu.Unlock()
-		var text io.ReadSeeker = io.NewSectionReader(t.file, 0, t.Bytes)
+		var text io.ReadSeeker = io.NewSectionReader(t.file, 0, t.bytes)
 		if head {
 			text = bytes.NewReader(t.head)
 		}
@@ -277,7 +254,7 @@ func (s *files) open(name string) (io.ReadSeekCloser, error) {
 func (s *files) has(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.temporary, func(t temporary) bool { return t.Snapshot == id }) || s.inDir(id)
+	return slices.ContainsFunc(s.temporary, func(t temporary) bool { return t.file.id == id }) || s.inDir(id)
 }
 
 func (s *files) inDir(id string) bool {

@@ -20,7 +20,7 @@ import (
 //	./json[?since=1h]   the history, as JSON
 //	./stats             [Stats], as JSON
 //	./snapshot          an execution trace of the last seconds, taken now
-//	./snapshots         those that wait for an analysis, as JSON
+//	./snapshots         names of those that wait for an analysis, as JSON
 //	./snapshot/ID       one that was kept
 //	./snapshot/ID.json  what its analysis needs
 //
@@ -72,7 +72,7 @@ func (r *Recorder) servePage(w http.ResponseWriter, q *http.Request) {
 		return "snapshot/" + id
 	}}
 	if !r.o.InProcess {
-		o.Now, o.Kept, o.Command = time.Now(), r.files.kept(), "evenkeel report "+pageURL(q)
+		o.Now, o.Kept, o.Command = time.Now(), len(r.files.kept()), "evenkeel report "+pageURL(q)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if err := history.WritePage(w, r.store.Snapshot(), o); err != nil {

@@ -66,7 +66,7 @@ func (f *findings) addAgain() {
 
 type keeper interface {
 	history(ctx context.Context) (h *history.History, source string, err error)
-	list(ctx context.Context) ([]history.Kept, error) // oldest first
+	list(ctx context.Context) ([]string, error) // snapshots, oldest first
 	read(ctx context.Context, name string, most int64) ([]byte, error)
 }
 
@@ -100,22 +100,22 @@ func (f *findings) explain(ctx context.Context, k keeper, since time.Time, n *co
 	if err != nil {
 		return false, err
 	}
-	list = slices.DeleteFunc(list, func(k history.Kept) bool {
-		return f.done[k.Snapshot] || k.Taken.Before(since)
+	list = slices.DeleteFunc(list, func(id string) bool {
+		return f.done[id] || history.TakenAt(id).Before(since)
 	})
 	n.all.Add(int64(len(list)))
 	ctx, cancel := context.WithTimeout(ctx, analysisLimit)
 	defer cancel()
-	for _, s := range slices.Backward(list) {
-		err := f.explainOne(ctx, k, s.Snapshot)
+	for _, id := range slices.Backward(list) {
+		err := f.explainOne(ctx, k, id)
 		n.add()
 		switch {
 		case ctx.Err() != nil || errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			f.failed = append(f.failed, fmt.Sprintf("snapshot %s: %v", s.Snapshot, err))
+			f.failed = append(f.failed, fmt.Sprintf("snapshot %s: %v", id, err))
 		}
-		f.done[s.Snapshot], fresh = true, true
+		f.done[id], fresh = true, true
 	}
 	return fresh, nil
 }
@@ -183,7 +183,7 @@ func (s served) history(ctx context.Context) (*history.History, string, error) {
 	return h, source, nil
 }
 
-func (s served) list(ctx context.Context) (list []history.Kept, err error) {
+func (s served) list(ctx context.Context) (list []string, err error) {
 	at := s.json.JoinPath("..", "snapshots")
 	text, err := fetch.Page(ctx, s.client, at.String(), maxHeadBytes, recorderWanted)
 	if err == nil {
@@ -204,17 +204,10 @@ func (d folder) history(context.Context) (*history.History, string, error) {
 	return readHistory(filepath.Join(string(d), "history.log"))
 }
 
-func (d folder) list(context.Context) (list []history.Kept, err error) {
+func (d folder) list(context.Context) (list []string, err error) {
 	heads, err := filepath.Glob(filepath.Join(string(d), "snapshots", "*.json"))
 	for _, name := range heads {
-		k := history.Kept{Snapshot: strings.TrimSuffix(filepath.Base(name), ".json")}
-		var h history.Head
-		if text, err := os.ReadFile(name); err != nil || json.Unmarshal(text, &h) != nil {
-			k.Taken = time.Now() // so that the report names it
-		} else {
-			k.Taken = h.Taken
-		}
-		list = append(list, k)
+		list = append(list, strings.TrimSuffix(filepath.Base(name), ".json"))
 	}
 	return list, err
 }
