@@ -84,27 +84,17 @@ const (
 )
 
 type jsonHistory struct {
-	Version int         `json:"version"`
-	Sources []string    `json:"sources,omitempty"`
-	Builds  []jsonBuild `json:"builds,omitempty"`
-	Hours   []jsonHour  `json:"hours"`
-	Known   []jsonKnown `json:"known,omitempty"`
-}
-
-type jsonBuild struct {
-	Build string `json:"build"`
-	watch
+	Version int               `json:"version"`
+	Sources []string          `json:"sources,omitempty"`
+	Builds  map[string]*watch `json:"builds,omitempty"`
+	Hours   []jsonHour        `json:"hours"`
+	Known   []jsonKnown       `json:"known,omitempty"`
 }
 
 type jsonHour struct {
-	Start   time.Time   `json:"start"`
-	Classes []jsonTally `json:"classes,omitempty"`
-	Causes  []jsonCell  `json:"causes,omitempty"`
-}
-
-type jsonTally struct {
-	Class string `json:"class,omitempty"`
-	tally
+	Start   time.Time         `json:"start"`
+	Classes map[string]*tally `json:"classes,omitempty"`
+	Causes  []jsonCell        `json:"causes,omitempty"`
 }
 
 type jsonCell struct {
@@ -120,16 +110,12 @@ type jsonKnown struct {
 
 // MarshalJSON writes h without the ids that it remembers. The same history gives the same text.
 func (h *History) MarshalJSON() ([]byte, error) {
-	j := jsonHistory{Version: jsonVersion, Sources: slices.Sorted(maps.Keys(h.sources)), Hours: []jsonHour{}}
-	for _, b := range h.buildNames() {
-		j.Builds = append(j.Builds, jsonBuild{b, *h.builds[b]})
+	j := jsonHistory{
+		Version: jsonVersion, Sources: slices.Sorted(maps.Keys(h.sources)), Builds: h.builds, Hours: []jsonHour{},
 	}
 	for _, at := range h.order() {
 		x := h.hours[at]
-		hour := jsonHour{Start: time.Unix(at*3600, 0).UTC()}
-		for _, class := range slices.Sorted(maps.Keys(x.classes)) {
-			hour.Classes = append(hour.Classes, jsonTally{class, *x.classes[class]})
-		}
+		hour := jsonHour{Start: time.Unix(at*3600, 0).UTC(), Classes: x.classes}
 		for _, k := range slices.SortedFunc(maps.Keys(x.cells), compareKeys) {
 			hour.Causes = append(hour.Causes, jsonCell{k, *x.cells[k]})
 		}
@@ -166,9 +152,10 @@ func (h *History) UnmarshalJSON(b []byte) error {
 		}
 		entry(&read.known, k.Key.bounded()).merge(&x)
 	}
-	for _, b := range j.Builds {
-		b.First = wallClock(b.First)
-		entry(&read.builds, shorten(b.Build)).add(b.watch)
+	maps.DeleteFunc(j.Builds, func(_ string, w *watch) bool { return w == nil })
+	for name, w := range j.Builds {
+		w.First = wallClock(w.First)
+		entry(&read.builds, shorten(name)).add(*w)
 	}
 	for _, s := range j.Sources {
 		read.addSource(shorten(s))
@@ -177,13 +164,14 @@ func (h *History) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// addHour adds an hour that was read. In JSON a minute may be null.
+// addHour adds an hour that was read. In JSON any of it may be null.
 func (h *History) addHour(j *jsonHour) {
 	at, _ := hourOf(j.Start)
 	x := entry(&h.hours, at)
-	for _, c := range j.Classes {
-		maps.DeleteFunc(c.Minutes, func(_ uint8, m *Coverage) bool { return m == nil })
-		entry(&x.classes, shorten(c.Class)).merge(&c.tally)
+	maps.DeleteFunc(j.Classes, func(_ string, t *tally) bool { return t == nil })
+	for class, t := range j.Classes {
+		maps.DeleteFunc(t.Minutes, func(_ uint8, m *Coverage) bool { return m == nil })
+		entry(&x.classes, shorten(class)).merge(t)
 	}
 	for _, c := range j.Causes {
 		maps.DeleteFunc(c.Minutes, func(_ uint8, m *lost) bool { return m == nil })

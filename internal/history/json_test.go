@@ -117,6 +117,8 @@ func TestImpossibleJSON(t *testing.T) {
 		"no hour":             {`"start":"2026-11-21T23:00:00Z"`, `"start":"2026-11-21T23:07:00Z"`},
 		"twice":               {`"start":"2026-11-22T00:00:00Z"`, `"start":"2026-11-21T23:00:00Z"`},
 		"a minute too many":   {`"minutes":{"0":`, `"minutes":{"61":`},
+		"no class":            {`"classes":{"GET`, `"classes":{"x":null,"GET`},
+		"no build":            {`"builds":{`, `"builds":{"x":null,`},
 		"no minute":           {`"minutes":{"0":`, `"minutes":{"1":null,"0":`},
 		"no request":          {`"requests":1,`, `"requests":0,`},
 		"less than no time":   {`"lost_ns":`, `"lost_ns":-`},
@@ -162,8 +164,8 @@ func FuzzJSON(f *testing.F) {
 	f.Add([]byte(`{"version":1,"hours":[{"start":"2026-11-22T00:00:00Z","causes":[{"key":{"cause":"x"},` +
 		`"minutes":{"59":{"requests":1,"lost_ns":1}},"first":"2026-11-22T00:00:00Z",` +
 		`"last":"2026-11-22T00:00:00Z","worst":{}}]}]}`))
-	f.Add([]byte(`{"version":1,"hours":[{"start":"2026-11-22T00:00:00Z","classes":[{"class":"a",` +
-		`"minutes":{"0":{"slow":2,"seen":1}}}]}]}`))
+	f.Add([]byte(`{"version":1,"hours":[{"start":"2026-11-22T00:00:00Z","classes":{"a":{` +
+		`"minutes":{"0":{"slow":2,"seen":1}}}}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h, back, twice History
 		if json.Unmarshal(b, &h) != nil {
