@@ -106,7 +106,15 @@ func (f *Fleet) Join() *Story {
 	for _, x := range services {
 		s.Calls += len(x.calls)
 	}
-	s.Calls, s.Ordered, s.Unsure = s.Calls+j.unmarked, j.ordered, j.unsure
+	s.Calls += j.unmarked
+	for i := range j.links {
+		if j.links[i].ordered {
+			s.Ordered++
+		}
+		if j.links[i].likely {
+			s.Unsure++
+		}
+	}
 	n := len(front.requests)
 	for i := n - 1; i >= max(n-pathsKept, front.medians); i-- {
 		s.Slowest = append(s.Slowest, j.path(ref{0, i}, front.requests[i].begin(), 0, 0))

@@ -62,8 +62,8 @@ type match struct {
 // order joins calls by their order.
 type order struct {
 	*joiner
-	callers, callees [][]*conn // by service
-	queues           [][]queued
+	callers, callees [][]*conn  // by service
+	calls, requests  [][]queued // of those that are not paired
 	views            map[[2]int]*view
 	wrong            map[pairOf]bool
 	matches          []match
@@ -106,12 +106,14 @@ func (j *joiner) connections() {
 			}
 		}
 	}
+	votes := x.vote()
 	for _, ratio := range []float64{8, 4, enoughRatio, 1.3} {
-		for n := 0; n < maxRounds && x.round(ratio); n++ {
+		for n := 0; n < maxRounds && x.round(votes, ratio); n++ {
+			votes = x.vote()
 		}
 	}
 	x.rest()
-	x.reach(x.link())
+	x.link()
 }
 
 // collect finds the ends of connections of which an id joined no call.
@@ -134,7 +136,7 @@ func (x *order) collect() {
 			}
 		}
 		x.callers, x.callees = append(x.callers, connsOf(s.callers)), append(x.callees, connsOf(s.callees))
-		x.queues = append(x.queues, queueOf(x.callees[k]))
+		x.calls, x.requests = append(x.calls, queueOf(x.callers[k])), append(x.requests, queueOf(x.callees[k]))
 	}
 }
 
@@ -257,40 +259,37 @@ func (x *order) look(p, q int) *view {
 // here returns a time of the callee by the caller's clock, by which offset goes.
 func (v *view) here(at int64) int64 { return at + v.offset(at+v.offset(at)) }
 
-// choice is what a call or a request votes for.
-type choice struct {
-	other *conn
-	gap   int64 // how much of the call the request does not fill
-}
-
-func (c *choice) offer(other *conn, gap int64) {
-	if c.other == nil || gap < c.gap {
-		*c = choice{other, gap}
-	}
-}
-
-// queued is a request of a service. Those that have not been joined are a queue by a.
+// queued is a use that votes for one of the other side.
 type queued struct {
 	*use
 
-	end  *conn
-	vote choice
+	end   *conn
+	other *conn // of the vote; nil: none yet
+	gap   int64 // how much of the call the request does not fill
 }
 
+// queueOf returns the uses of ends by a.
 func queueOf(ends []*conn) (list []queued) {
 	for _, e := range ends {
 		for i := range e.uses {
 			list = append(list, queued{use: &e.uses[i], end: e})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b queued) int { return cmp.Compare(a.a, b.a) })
+	slices.SortFunc(list, func(a, b queued) int { return cmp.Compare(a.a, b.a) })
 	return list
 }
 
+func (u *queued) wants(gap int64) bool { return u.other == nil || gap < u.gap }
+
+func (u *queued) offer(other *conn, gap int64) {
+	if u.wants(gap) {
+		u.other, u.gap = other, gap
+	}
+}
+
 // round pairs the ends that have ratio times the votes of the next best. It reports whether another
-// round may find more.
-func (x *order) round(ratio float64) bool {
-	votes := x.vote()
+// vote may find more.
+func (x *order) round(votes map[pairOf]float64, ratio float64) bool {
 	type top struct{ first, second float64 }
 	tops := map[*conn]*top{}
 	for p, n := range votes {
@@ -303,15 +302,17 @@ func (x *order) round(ratio float64) bool {
 			t.first, t.second = max(t.first, n), max(t.second, min(t.first, n))
 		}
 	}
-	maps.DeleteFunc(votes, func(p pairOf, n float64) bool {
+	var clear []pairOf
+	for p, n := range votes {
 		a, b := tops[p.caller], tops[p.callee]
-		return n < a.first || n < b.first || n < ratio*max(a.second, b.second, 1) ||
-			min(len(p.caller.uses), len(p.callee.uses)) < enoughCalls
-	})
+		if n >= max(a.first, b.first, ratio*max(a.second, b.second, 1)) &&
+			min(len(p.caller.uses), len(p.callee.uses)) >= enoughCalls {
+			clear = append(clear, p)
+		}
+	}
+	slices.SortFunc(clear, func(a, b pairOf) int { return cmp.Or(cmp.Compare(votes[b], votes[a]), a.compare(b)) })
 	more := false
-	for _, p := range slices.SortedFunc(maps.Keys(votes), func(a, b pairOf) int {
-		return cmp.Or(cmp.Compare(votes[b], votes[a]), a.compare(b))
-	}) {
+	for _, p := range clear {
 		if p.caller.paired || p.callee.paired {
 			continue
 		}
@@ -342,65 +343,68 @@ func (x *order) pair(m match) {
 
 // vote counts votes by calls and by requests.
 func (x *order) vote() map[pairOf]float64 {
-	for q, l := range x.queues {
-		l = slices.DeleteFunc(l, func(r queued) bool { return r.end.paired })
-		for i := range l {
-			l[i].vote = choice{}
-		}
-		x.queues[q] = l
-	}
-	votes := map[pairOf]float64{}
-	for p, callers := range x.callers {
-		for _, e := range callers {
-			for i := range e.uses {
-				if e.paired {
-					break
-				}
-				best := choice{}
-				for q, l := range x.queues {
-					if v := x.views[[2]int{p, q}]; v != nil {
-						x.ask(e, &e.uses[i], l, v, &best)
-					}
-				}
-				if best.other != nil {
-					votes[pairOf{e, best.other}]++
-				}
+	for k := range x.services {
+		for _, l := range []*[]queued{&x.calls[k], &x.requests[k]} {
+			*l = slices.DeleteFunc(*l, func(u queued) bool { return u.end.paired })
+			for i := range *l {
+				(*l)[i].other = nil
 			}
 		}
 	}
-	for _, l := range x.queues {
-		for i := range l {
-			if other := l[i].vote.other; other != nil {
-				votes[pairOf{other, l[i].end}]++
+	for p := range x.services {
+		for q := range x.services {
+			if v := x.views[[2]int{p, q}]; v != nil {
+				x.ask(v, x.calls[p], x.requests[q])
+			}
+		}
+	}
+	votes := map[pairOf]float64{}
+	for k := range x.services {
+		for i := range x.calls[k] {
+			if u := &x.calls[k][i]; u.other != nil {
+				votes[pairOf{u.end, u.other}]++
+			}
+		}
+		for i := range x.requests[k] {
+			if u := &x.requests[k][i]; u.other != nil {
+				votes[pairOf{u.other, u.end}]++
 			}
 		}
 	}
 	return votes
 }
 
-// ask compares a call with the requests in it.
-func (x *order) ask(e *conn, call *use, l []queued, v *view, best *choice) {
-	off := v.offset(call.a)
-	from, to := call.a-off-v.slack, call.b-off+v.slack
-	i, _ := slices.BinarySearchFunc(l, from, func(r queued, t int64) int { return cmp.Compare(r.a, t) })
-	for n := 0; n < maxChoice && i < len(l) && l[i].a <= to; n, i = n+1, i+1 {
-		u := &l[i]
-		if u.b > to && !u.open {
-			continue
+// ask compares each call with the requests in it.
+func (x *order) ask(v *view, calls, requests []queued) {
+	first := 0
+	for k := range calls {
+		call := &calls[k]
+		off := v.offset(call.a)
+		from, to := call.a-off-v.slack, call.b-off+v.slack
+		for first < len(requests) && requests[first].a < from {
+			first++
 		}
-		gap := max(u.a-(call.a-off), 0) + abs(call.b-off-u.b)
-		if (best.other == nil || gap < best.gap || u.vote.other == nil || gap < u.vote.gap) &&
-			!x.wrong[pairOf{e, u.end}] && v.maybe(e, u.end) {
-			best.offer(u.end, gap)
-			u.vote.offer(e, gap)
+		for first > 0 && requests[first-1].a >= from { // the offset may go down
+			first--
+		}
+		for i := first; i < min(len(requests), first+maxChoice) && requests[i].a <= to; i++ {
+			u := &requests[i]
+			if u.b > to && !u.open {
+				continue
+			}
+			gap := max(u.a-(call.a-off), 0) + abs(call.b-off-u.b)
+			if (call.wants(gap) || u.wants(gap)) && !x.wrong[pairOf{call.end, u.end}] && v.maybe(call.end, u.end) {
+				call.offer(u.end, gap)
+				u.offer(call.end, gap)
+			}
 		}
 	}
 }
 
 func abs(n int64) int64 { return max(n, -n) }
 
-// link returns the calls of pairs.
-func (x *order) link() []link {
+// link adds the calls of pairs, if the first service's requests led to them.
+func (x *order) link() {
 	for i := range x.matches {
 		m := &x.matches[i]
 		v, c := x.viewOf(m.pairOf), x.clock(m.caller.service, m.callee.service)
@@ -415,7 +419,6 @@ func (x *order) link() []link {
 			c.same = v.same
 		}
 	}
-	var list []link
 	for i := range x.matches {
 		m := &x.matches[i]
 		c := x.clock(m.caller.service, m.callee.service)
@@ -425,30 +428,28 @@ func (x *order) link() []link {
 				continue
 			}
 			l := link{caller: a.of(m.caller.service), callee: b.of(m.callee.service), at: a.at}
-			l.likely = !m.sure
+			l.ordered, l.likely = true, !m.sure
 			q, off := x.request(l.callee), c.offset(a.a)
 			l.from, l.to = max(q.begin()+off, a.at), max(q.sent+off, a.at)
-			list = append(list, l)
+			x.links = append(x.links, l)
 		}
 	}
-	return list
-}
-
-// reach adds the links of the first service's requests, and of those that they led to.
-func (x *order) reach(list []link) {
-	links, calls := map[ref][]link{}, map[ref]int{}
-	for _, l := range list {
-		links[l.caller] = append(links[l.caller], l)
-	}
+	x.sortLinks()
+	reached := x.reach()
+	x.links = slices.DeleteFunc(x.links, func(l link) bool { return l.ordered && !reached[l.caller] })
 	for k, s := range x.services {
 		for _, e := range s.callers {
 			for _, u := range e.uses {
-				if u.request >= 0 && !u.marked {
-					calls[u.of(k)]++
+				if u.request >= 0 && !u.marked && reached[u.of(k)] {
+					x.unmarked++
 				}
 			}
 		}
 	}
+}
+
+// reach returns the first service's requests, and those that they led to.
+func (x *order) reach() map[ref]bool {
 	var todo []ref
 	seen := map[ref]bool{}
 	visit := func(r ref) {
@@ -460,21 +461,12 @@ func (x *order) reach(list []link) {
 	for i := range x.services[0].requests {
 		visit(ref{0, i})
 	}
-	var found []link
 	for len(todo) > 0 {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		x.unmarked += calls[r]
-		found = append(found, links[r]...)
-		for _, l := range links[r] {
-			if l.likely {
-				x.unsure++
-			}
-		}
-		for _, l := range slices.Concat(x.of(r), links[r]) {
+		for _, l := range x.of(r) {
 			visit(l.callee)
 		}
 	}
-	x.ordered = len(found)
-	x.links = append(x.links, found...)
+	return seen
 }

@@ -202,7 +202,12 @@ func compareJoins(requests [][]reqtrace.Request) (Compared, *joiner) {
 	}
 	ids, j := joinerOf(requests, true), joinerOf(requests, false)
 	truth, found := callees(ids), callees(j)
-	c := Compared{ids: len(truth), ordered: len(found), unsure: j.unsure}
+	c := Compared{ids: len(truth), ordered: len(found)}
+	for _, l := range j.links {
+		if l.likely {
+			c.unsure++
+		}
+	}
 	edges := map[[2]int]bool{}
 	for k, r := range truth {
 		edges[[2]int{k.service, r.service}] = true

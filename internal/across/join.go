@@ -34,6 +34,7 @@ type call struct {
 type link struct {
 	caller, callee ref
 	at, from, to   int64
+	ordered        bool // connections joined it
 	likely         bool // the evidence is thin
 }
 
@@ -42,8 +43,6 @@ type joiner struct {
 	clocks   map[[2]int]*clock // of caller and callee
 	links    []link            // by the caller and time
 	unmarked int               // calls
-	ordered  int               // calls that connections joined
-	unsure   int               // likely ones of all links
 }
 
 type end struct {
@@ -80,11 +79,13 @@ func newJoiner(services []*Service) *joiner {
 		c.decide(j.wallOffset(key[0], key[1]))
 	}
 	eachID(calls, callees, j.pair)
-	order := func(a, b link) int { return cmp.Or(a.caller.compare(b.caller), cmp.Compare(a.at, b.at)) }
-	slices.SortFunc(j.links, order)
+	j.sortLinks()
 	j.connections()
-	slices.SortFunc(j.links, order)
 	return j
+}
+
+func (j *joiner) sortLinks() {
+	slices.SortFunc(j.links, func(a, b link) int { return cmp.Or(a.caller.compare(b.caller), cmp.Compare(a.at, b.at)) })
 }
 
 // eachID calls f with the calls and the requests of each id, by time.
@@ -163,14 +164,11 @@ func (j *joiner) pair(calls, callees []end) {
 			if from < c.at-slack || best >= 0 && from >= at.from {
 				continue
 			}
-			best, at = i, link{c.ref, r.ref, c.at, max(from, c.at), max(to, c.at), crossed}
+			best, at = i, link{c.ref, r.ref, c.at, max(from, c.at), max(to, c.at), false, crossed}
 		}
 		if best >= 0 {
 			taken[best] = true
 			j.links = append(j.links, at)
-			if crossed {
-				j.unsure++
-			}
 		}
 	}
 }

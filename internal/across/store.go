@@ -12,15 +12,18 @@ import (
 // A trace of 30 MB has some 30,000 requests. What is kept of each is packed, because the traces of all
 // services are joined at once:
 //
-//	spot ──> length │ tiles: start after the last, length, cause, site │ entries: blame, time, longest
-//	                                                               │              │
-//	                                                             sites          blames
+//	spot ──> length │ tiles: start after the last, length, cause, site │ entries: time, longest, blame
+//	                                                               │                             │
+//	                                                             sites                         blames
+//
+// A list ends with a 0. So its first numbers are one more.
 type store struct {
 	chunks  [][]byte
 	sites   []string
 	bySite  map[string]uint64
-	blames  []reqtrace.Blame // without times; a cause without a place is one, too
+	blames  []reqtrace.Blame // without times; the first are causes without a place
 	byBlame map[reqtrace.Blame]uint64
+	scratch []byte
 }
 
 // request is a request. Its times are of the service's clock.
@@ -51,44 +54,39 @@ const chunkSize = 1 << 16
 func (s *store) put(q *reqtrace.Request) spot {
 	if s.bySite == nil {
 		s.bySite, s.byBlame = map[string]uint64{}, map[reqtrace.Blame]uint64{}
+		for _, c := range reqtrace.Causes() {
+			s.blames = append(s.blames, reqtrace.Blame{Cause: c})
+		}
 	}
-	rest := q.Parts
-	var b []byte
-	n := 0
+	b, at, rest := s.scratch[:0], q.Start, q.Parts
+	add := func(n uint64) { b = binary.AppendUvarint(b, n) }
 	for _, t := range q.Path {
 		if t.Cause != reqtrace.CauseRunning {
-			n++
+			add(uint64(max(t.Start-at, 0)) + 1)
+			add(uint64(t.End - t.Start))
+			add(uint64(t.Cause))
+			add(intern(&s.sites, s.bySite, t.Site))
+			at = t.End
 		}
 	}
-	b = binary.AppendUvarint(b, uint64(n))
-	at := q.Start
-	for _, t := range q.Path {
-		if t.Cause == reqtrace.CauseRunning {
-			continue
-		}
-		b = binary.AppendUvarint(b, uint64(max(t.Start-at, 0)))
-		b = binary.AppendUvarint(b, uint64(t.End-t.Start))
-		b = binary.AppendUvarint(b, uint64(t.Cause))
-		b = binary.AppendUvarint(b, intern(&s.sites, s.bySite, t.Site))
-		at = t.End
-	}
-	put := func(x reqtrace.Blame) {
-		ns, longest := x.Time, x.Longest
-		x.Time, x.Longest = 0, 0
-		b = binary.AppendUvarint(b, intern(&s.blames, s.byBlame, x)+1)
-		b = binary.AppendUvarint(b, uint64(max(ns, 0)))
-		b = binary.AppendUvarint(b, uint64(max(longest, 0)))
-		rest.Add(x.Cause, -ns)
-	}
+	add(0)
 	for _, x := range q.Sites {
-		put(x)
+		add(uint64(max(x.Time, 0)) + 1)
+		add(uint64(max(x.Longest, 0)))
+		rest.Add(x.Cause, -x.Time)
+		x.Time, x.Longest = 0, 0
+		add(intern(&s.blames, s.byBlame, x))
 	}
 	for c, ns := range rest.All() {
 		if ns > 0 && c != reqtrace.CauseMachine {
-			put(reqtrace.Blame{Cause: c, Time: ns})
+			add(uint64(ns) + 1)
+			add(0)
+			add(uint64(c))
 		}
 	}
-	return s.copy(append(b, 0))
+	add(0)
+	s.scratch = b
+	return s.copy(b)
 }
 
 // copy keeps a record.
@@ -135,15 +133,15 @@ func (s *store) get(q *request) (path []reqtrace.Tile, entries []entry) {
 			path = append(path, reqtrace.Tile{Start: at, End: until, Cause: reqtrace.CauseRunning})
 		}
 	}
-	for n := next(); n > 0; n-- {
-		start := at + time.Duration(next())
+	for after := next(); after > 0; after = next() {
+		start := at + time.Duration(after-1)
 		runs(start)
 		at = start + time.Duration(next())
 		path = append(path, reqtrace.Tile{Start: start, End: at, Cause: reqtrace.Cause(next()), Site: s.sites[next()]})
 	}
 	runs(time.Duration(q.took))
-	for id := next(); id > 0; id = next() {
-		entries = append(entries, entry{id - 1, int64(next()), int64(next())})
+	for ns := next(); ns > 0; ns = next() {
+		entries = append(entries, entry{time: int64(ns - 1), longest: int64(next()), blame: next()})
 	}
 	return path, entries
 }
