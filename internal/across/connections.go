@@ -40,6 +40,7 @@ type conn struct {
 	opened  int64 // 0: before the trace
 	uses    []use // by a
 	paired  bool
+	number  int // in the order of opened, of those that no vote paired
 }
 
 // join takes an end out, because ids join its calls.

@@ -400,47 +400,48 @@ func TestPeriodic(t *testing.T) {
 	}
 }
 
-// TestInOrder: of picks that cross, the heaviest are kept.
+// TestInOrder: of candidates that cross, the heaviest are kept.
 func TestInOrder(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		var picks []pick
+		var list []candidate
 		for range rng.IntN(10) {
-			picks = append(picks, pick{rng.IntN(5), rng.IntN(5), float64(1 + rng.IntN(9))})
+			ends := pairOf{&conn{number: rng.IntN(5)}, &conn{number: rng.IntN(5)}}
+			list = append(list, candidate{match{ends, make([][2]int, 1), false}, float64(rng.IntN(9))})
 		}
 		best := 0.
-		for set := range 1 << len(picks) { // each subset
-			var some []pick
-			for i, p := range picks {
+		for set := range 1 << len(list) { // each subset
+			var some []candidate
+			for i, c := range list {
 				if set>>i&1 == 1 {
-					some = append(some, p)
+					some = append(some, c)
 				}
 			}
 			if goesUp(some) {
 				best = max(best, weigh(some))
 			}
 		}
-		if got := inOrder(slices.Clone(picks), 5); !goesUp(got) || weigh(got) != best {
-			t.Fatalf("%v of %v: %v, want %v", got, picks, weigh(got), best)
+		if got := inOrder(list); !goesUp(got) || weigh(got) != best {
+			t.Fatalf("%v of %v: %v, want %v", got, list, weigh(got), best)
 		}
 	}
 }
 
-func goesUp(picks []pick) bool {
-	list := slices.Clone(picks)
-	slices.SortFunc(list, func(a, b pick) int { return cmp.Compare(a.i, b.i) })
+func goesUp(list []candidate) bool {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b candidate) int { return cmp.Compare(a.caller.number, b.caller.number) })
 	for n := 1; n < len(list); n++ {
-		if list[n].i == list[n-1].i || list[n].k <= list[n-1].k {
+		if list[n].caller.number == list[n-1].caller.number || list[n].callee.number <= list[n-1].callee.number {
 			return false
 		}
 	}
 	return true
 }
 
-func weigh(picks []pick) (sum float64) {
-	for _, p := range picks {
-		sum += p.weight
+func weigh(list []candidate) (sum float64) {
+	for _, c := range list {
+		sum += 1 + c.fill
 	}
 	return sum
 }

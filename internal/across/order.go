@@ -19,7 +19,11 @@ func (v *view) fits(call, request *use) (fill float64, ok bool) {
 // align pairs the calls of two ends in their order. It returns which share of the calls are paired,
 // of the end with the lower share. A call does not count while one of the traces has none.
 func (v *view) align(caller, callee *conn) (uses [][2]int, share float64) {
-	var picks []pick
+	type fit struct {
+		i, k int
+		fill float64
+	}
+	var fits []fit
 	n := 0
 	for i := range caller.uses {
 		c := &caller.uses[i]
@@ -29,16 +33,16 @@ func (v *view) align(caller, callee *conn) (uses [][2]int, share float64) {
 		}
 		for k := n; k < min(len(callee.uses), n+maxChoice) && callee.uses[k].a+off <= c.b+v.slack; k++ {
 			if fill, ok := v.fits(c, &callee.uses[k]); ok {
-				picks = append(picks, pick{i, k, 1 + fill})
+				fits = append(fits, fit{i, k, fill})
 			}
 		}
 	}
+	slices.SortStableFunc(fits, func(a, b fit) int { return cmp.Compare(b.fill, a.fill) })
 	left, right := make([]bool, len(caller.uses)), make([]bool, len(callee.uses))
-	// Some calls may be sent in another order than it seems.
-	for _, p := range append(inOrder(picks, len(right)), picks...) {
-		if !left[p.i] && !right[p.k] {
-			left[p.i], right[p.k] = true, true
-			uses = append(uses, [2]int{p.i, p.k})
+	for _, f := range fits {
+		if !left[f.i] && !right[f.k] {
+			left[f.i], right[f.k] = true, true
+			uses = append(uses, [2]int{f.i, f.k})
 		}
 	}
 	if n = len(uses); n == 0 {
@@ -81,21 +85,35 @@ func (v *view) alone(uses []use, paired []bool, here func(at int64) int64) (n in
 	return n
 }
 
-// rest pairs the ends that were opened or used too little to vote.
+// candidate is a pair whose ends were opened or used too little to vote.
+type candidate struct {
+	match
+	fill float64 // of a call, on average
+}
+
+// rest pairs the ends that no vote paired.
 func (x *order) rest() {
-	for range maxRounds {
-		var all []candidate
-		for p, callers := range x.callers {
-			for q, callees := range x.callees {
-				if v := x.views[[2]int{p, q}]; v != nil && v.paired {
-					all = append(all, v.opened(free(callers), free(callees))...)
-				}
+	var old []candidate // opened before the trace, in an order that is not known
+	var opened [][]candidate
+	for p, callers := range x.callers {
+		for q, callees := range x.callees {
+			if v := x.views[[2]int{p, q}]; v != nil && v.paired {
+				before, during := v.candidates(free(callers), free(callees))
+				old, opened = append(old, before...), append(opened, during)
 			}
+		}
+	}
+	paired := func(c candidate) bool { return c.caller.paired || c.callee.paired }
+	for range maxRounds {
+		all := slices.Clone(old)
+		for i := range opened {
+			opened[i] = slices.DeleteFunc(opened[i], paired)
+			all = append(all, inOrder(opened[i])...)
 		}
 		slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.fill, a.fill) })
 		found := false
 		for _, c := range all {
-			if !c.caller.paired && !c.callee.paired {
+			if !paired(c) {
 				x.pair(c.match)
 				found = true
 			}
@@ -110,31 +128,25 @@ func free(ends []*conn) []*conn {
 	return slices.DeleteFunc(slices.Clone(ends), func(e *conn) bool { return e.paired })
 }
 
-type candidate struct {
-	match
-	fill float64 // of a call, on average
-}
-
-// opened pairs ends in the order in which they were opened. Those that are older than the trace
-// have no order.
-func (v *view) opened(callers, callees []*conn) []candidate {
-	var all, old []candidate
-	var picks []pick
-	first := slices.Clone(callees)
-	slices.SortStableFunc(first, func(a, b *conn) int { return cmp.Compare(a.uses[0].a, b.uses[0].a) })
-	number, longest := map[*conn]int{}, int64(0)
+// candidates returns the pairs whose calls agree, of ends that were opened before the trace, and during it.
+func (v *view) candidates(callers, callees []*conn) (before, during []candidate) {
 	for k, o := range callees {
-		number[o] = k
+		o.number = k
+	}
+	slices.SortStableFunc(callees, func(a, b *conn) int { return cmp.Compare(a.uses[0].a, b.uses[0].a) })
+	longest := int64(0)
+	for _, o := range callees {
 		longest = max(longest, o.uses[len(o.uses)-1].a-o.uses[0].a)
 	}
 	for i, e := range callers {
+		e.number = i
 		from, to := e.uses[0].a-v.slack, e.uses[len(e.uses)-1].b+v.slack
 		off := v.offset(from)
-		at, _ := slices.BinarySearchFunc(first, from-off-longest, func(o *conn, t int64) int {
+		at, _ := slices.BinarySearchFunc(callees, from-off-longest, func(o *conn, t int64) int {
 			return cmp.Compare(o.uses[0].a, t)
 		})
-		for n := 0; n < maxChoice && at < len(first) && first[at].uses[0].a+off <= to; at++ {
-			o := first[at]
+		for n := 0; n < maxChoice && at < len(callees) && callees[at].uses[0].a+off <= to; at++ {
+			o := callees[at]
 			if o.uses[len(o.uses)-1].a+off < from || !v.maybe(e, o) {
 				continue
 			}
@@ -149,23 +161,13 @@ func (v *view) opened(callers, callees []*conn) []candidate {
 				c.fill += fill / float64(len(uses))
 			}
 			if e.opened == 0 || o.opened == 0 {
-				old = append(old, c)
+				before = append(before, c)
 			} else {
-				picks = append(picks, pick{i, number[o], float64(len(uses)) * (1 + c.fill)})
-				all = append(all, c)
+				during = append(during, c)
 			}
 		}
 	}
-	kept := map[[2]int]bool{}
-	for _, p := range inOrder(slices.Clone(picks), len(callees)) {
-		kept[[2]int{p.i, p.k}] = true
-	}
-	for n, p := range picks {
-		if kept[[2]int{p.i, p.k}] {
-			old = append(old, all[n])
-		}
-	}
-	return old
+	return before, during
 }
 
 // maybe compares when two ends were opened. The callee accepts after the caller has connected.
@@ -182,28 +184,29 @@ func (v *view) maybe(caller, callee *conn) bool {
 	return at >= caller.opened-v.slack && at <= caller.opened+accepts
 }
 
-// pick is a pair of two lists, by their indexes.
-type pick struct {
-	i, k   int
-	weight float64
-}
-
-// inOrder returns the heaviest picks that go up in both lists. The second one has n. It sorts picks.
-func inOrder(picks []pick, n int) []pick {
-	slices.SortFunc(picks, func(a, b pick) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(b.k, a.k)) })
-	// A Fenwick tree has the last pick of the heaviest way that ends below an index, or 0.
-	tree, before, sum := make([]int, n+1), make([]int, len(picks)+1), make([]float64, len(picks)+1)
+// inOrder returns the heaviest candidates of two services whose ends were opened in the same order.
+func inOrder(list []candidate) []candidate {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.caller.number, b.caller.number), cmp.Compare(b.callee.number, a.callee.number))
+	})
+	n := 0
+	for _, c := range list {
+		n = max(n, c.callee.number+1)
+	}
+	// A Fenwick tree has the last candidate of the heaviest way that ends below a number, or 0.
+	tree, before, sum := make([]int, n+1), make([]int, len(list)+1), make([]float64, len(list)+1)
 	last := 0
-	for at, p := range picks {
+	for at, c := range list {
 		best := 0
-		for k := p.k; k > 0; k &= k - 1 {
+		for k := c.callee.number; k > 0; k &= k - 1 {
 			if sum[tree[k]] > sum[best] {
 				best = tree[k]
 			}
 		}
 		at++
-		before[at], sum[at] = best, sum[best]+p.weight
-		for k := p.k + 1; k <= n; k += k & -k {
+		before[at], sum[at] = best, sum[best]+float64(len(c.uses))*(1+c.fill)
+		for k := c.callee.number + 1; k <= n; k += k & -k {
 			if sum[at] > sum[tree[k]] {
 				tree[k] = at
 			}
@@ -212,9 +215,9 @@ func inOrder(picks []pick, n int) []pick {
 			last = at
 		}
 	}
-	var way []pick
+	var way []candidate
 	for ; last > 0; last = before[last] {
-		way = append(way, picks[last-1])
+		way = append(way, list[last-1])
 	}
 	slices.Reverse(way)
 	return way
