@@ -17,7 +17,7 @@ const convertHelp = `
 evenkeel convert [flags] FILE
 
 Makes a run.json of what another tool wrote, or writes a run's histogram for other tools. It finds
-the format of FILE by its contents: vegeta, wrk2, k6, hey, HdrHistogram, a list.
+the format of FILE by its contents: vegeta, k6, hey, an HdrHistogram log, a list.
 
   evenkeel convert -o vegeta.json results.gob       results of vegeta, for evenkeel compare
   evenkeel convert -unit 1ms latencies.txt          a list with a latency per line
@@ -33,7 +33,7 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	to := fs.String("to", "",
 		"write this `format`: hgrm or hlog (default: run)")
 	output := fs.String("o", "", "write to this `file` (default: standard output)")
-	unit := "values are multiples of this `duration` (default 1ms in a .hgrm, 1ns in an .hlog)"
+	unit := "values are multiples of this `duration` (default 1ns in an .hlog)"
 	fs.Func("unit", unit, func(s string) (err error) {
 		if o.Unit, err = time.ParseDuration(s); err != nil || o.Unit <= 0 || o.Unit > time.Hour {
 			return errors.New("write a duration from 1ns to 1h, such as 1us or 1ms")
@@ -64,7 +64,7 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	format := exchange.Format(*to)
 	if format == "" {
 		format = exchange.FormatRun
-		if f.Runs[0].Import == nil {
+		if f.Runs[0].Import == "" {
 			return a.Wrong(fs, "%s is a run.json already; say with -to what to write", names[0])
 		}
 	}
@@ -83,7 +83,7 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	sayNotes(a, f, run, format)
+	sayNotes(a, f, format)
 	return nil
 }
 
@@ -105,9 +105,9 @@ func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 	return found[0], nil
 }
 
-func sayNotes(a *cli.App, f *runfile.File, run *runfile.Run, format exchange.Format) {
+func sayNotes(a *cli.App, f *runfile.File, format exchange.Format) {
 	if format != exchange.FormatRun {
-		a.Say("convert", exchange.LeftOut(run, format))
+		a.Say("convert", exchange.LeftOut(format))
 		return
 	}
 	said := map[string]bool{}

@@ -99,7 +99,7 @@ var Figures = []Figure{
 	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999), slowest(.01),
 	slowest(.001),
 	{"max", "longest latency", seconds, func(r *runfile.Run) (float64, bool) {
-		return r.Load.Latency.Max().Seconds(), r.Knows(1)
+		return r.Load.Latency.Max().Seconds(), r.Load.Latency.Count() > 0
 	}},
 	{
 		"p99 from sending", "open loop: the same without the wait before sending", seconds,
@@ -111,7 +111,7 @@ var Figures = []Figure{
 		"sent > 1 ms late", "open loop: requests that were not sent within 1 ms of when they were due, by the load " +
 			"generator's or the service's doing; their latency counts from then all the same", textfmt.Count,
 		func(r *runfile.Run) (float64, bool) {
-			return float64(r.Load.Late), r.Load.Rate > 0 && r.Import == nil
+			return float64(r.Load.Late), r.Load.Rate > 0 && r.Import == ""
 		},
 	},
 }
@@ -122,7 +122,7 @@ func quantile(name string, q float64) Figure {
 	return Figure{
 		name, "latency that this share of requests does not exceed", seconds,
 		func(r *runfile.Run) (float64, bool) {
-			return r.Load.Latency.Quantile(q).Seconds(), r.Knows(q)
+			return r.Load.Latency.Quantile(q).Seconds(), r.Load.Latency.Count() > 0
 		},
 	}
 }
@@ -133,7 +133,7 @@ func slowest(share float64) Figure {
 		f.Name, "mean latency of the slowest requests, by this share", seconds,
 		func(r *runfile.Run) (float64, bool) {
 			x, err := f.Of(&tailstat.Run{Latency: &r.Load.Latency})
-			return x, err == nil && r.KnowsAll()
+			return x, err == nil
 		},
 	}
 }

@@ -33,7 +33,7 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	for _, row := range c.Rows {
 		t.Row(row.Name, row.Format(row.Cells[0].Median))
 	}
-	if r.KnowsAll() {
+	if l.Latency.Count() > 0 {
 		t.Row("mean", textfmt.Duration(l.Latency.Mean()))
 	}
 	if l.Bytes > 0 {
@@ -44,7 +44,7 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	}
 	t.Render(&b)
 	c.classesText(&b, s)
-	if r.KnowsAll() {
+	if l.Latency.Count() > 0 {
 		fmt.Fprintf(&b, "\n%s\n", s.Bold("latency"))
 		histogramText(&b, &l.Latency)
 	}
@@ -211,7 +211,7 @@ func classRows(runs []*runfile.Run) (rows []ClassRow) {
 		return nil
 	}
 	for i := range sums {
-		rows = append(rows, ClassRow{sums[i].Name, classCells(&sums[i], runs)})
+		rows = append(rows, ClassRow{sums[i].Name, classCells(&sums[i])})
 	}
 	return rows
 }
@@ -226,7 +226,7 @@ func addClass(to, from *loadgen.TargetClass) {
 	}
 }
 
-func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
+func classCells(c *loadgen.TargetClass) []string {
 	cells := []string{
 		textfmt.Percent(c.Share * 100), textfmt.Count(float64(c.Answered + c.Failed)),
 		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(NotOK(c.Statuses))),
@@ -237,12 +237,9 @@ func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
 		}
 		cells = append(cells, text)
 	}
-	all := func(knows func(*runfile.Run) bool) bool {
-		return c.Latency.Count() > 0 && !slices.ContainsFunc(runs, func(r *runfile.Run) bool { return !knows(r) })
-	}
-	add(all((*runfile.Run).KnowsAll), textfmt.Duration(c.Latency.Mean()))
+	add(c.Latency.Count() > 0, textfmt.Duration(c.Latency.Mean()))
 	for _, q := range []float64{.5, .9, .99, .999, 1} {
-		add(all(func(r *runfile.Run) bool { return r.Knows(q) }), textfmt.Duration(c.Latency.Quantile(q)))
+		add(c.Latency.Count() > 0, textfmt.Duration(c.Latency.Quantile(q)))
 	}
 	add(c.Answered > 0, textfmt.Bytes(float64(c.Bytes)/float64(max(c.Answered, 1))))
 	return cells

@@ -47,24 +47,6 @@ func (c *Comparison) toJudge() []Figure {
 	return slices.DeleteFunc(slices.Clone(Figures), func(f Figure) bool { return !slices.Contains(names, f.Name) })
 }
 
-func (c *Comparison) known(figures []Figure) (names []string) {
-	for _, f := range figures {
-		if c.Row(f.Name) != nil {
-			names = append(names, f.Name)
-		}
-	}
-	return names
-}
-
-func alone(known []string) string {
-	for _, name := range []string{"p99", "p99.9", "p90", "p50"} {
-		if slices.Contains(known, name) {
-			return name
-		}
-	}
-	return known[0]
-}
-
 // tailstat decides. Each test has the level of Bonferroni's correction for the whole table.
 func (c *Comparison) judge() {
 	c.verdicts, c.against = 0, make([]*tailstat.Comparison, len(c.Columns))
@@ -155,7 +137,8 @@ func (c *Comparison) Footnotes() (list []string) {
 	}
 	heads := len(c.Columns) - 1
 	if c.verdicts == 0 {
-		switch known := c.known(c.toJudge()); {
+		unknown := func(f Figure) bool { return c.Row(f.Name) == nil }
+		switch known := slices.DeleteFunc(c.toJudge(), unknown); {
 		case c.Repeats() > 1:
 			add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it " +
 				"in each (use a longer -z)")
@@ -163,8 +146,8 @@ func (c *Comparison) Footnotes() (list []string) {
 			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use " +
 				"a longer -z)")
 		default:
-			add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures %s -repeat %d",
-				c.fewest(len(known)*heads), alone(known), c.fewest(heads))
+			add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures p99 -repeat %d",
+				c.fewest(len(known)*heads), c.fewest(heads))
 		}
 		return list
 	}
@@ -203,7 +186,7 @@ func (c *Comparison) whyInconclusive(column int, r *tailstat.Result) string {
 		n := c.fewest(c.verdicts)
 		t := fmt.Sprintf("%s are too few for an interval; use %d rounds", runs, n)
 		if m := c.fewest(len(c.Columns) - 1); m < n {
-			t += fmt.Sprintf(", or %d of only one figure, as with -figures %s", m, alone(c.known(c.toJudge())))
+			t += fmt.Sprintf(", or %d of only one figure, as with -figures p99", m)
 		}
 		return t
 	}

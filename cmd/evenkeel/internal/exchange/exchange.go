@@ -1,20 +1,18 @@
-// Package exchange reads runs from the output of other load tools and HdrHistogram, and writes a
+// Package exchange reads runs from the results of other load tools and HdrHistogram, and writes a
 // run's histogram for others. Notes of a run say what its format lacks. Readers take any bytes.
+//
+// It reads what has each request's latency. Percentiles alone cannot be added, drawn or judged.
 package exchange
 
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
@@ -25,28 +23,25 @@ type Format string
 
 const (
 	FormatRun    Format = "run"
-	FormatHgrm   Format = "hgrm"
 	FormatHlog   Format = "hlog"
-	FormatWrk2   Format = "wrk2"   // wrk's output too
-	FormatK6     Format = "k6"     // its summary in JSON, or its points
-	FormatVegeta Format = "vegeta" // its results in gob, JSON or CSV
-	FormatHey    Format = "hey"
+	FormatHgrm   Format = "hgrm"
+	FormatVegeta Format = "vegeta" // its results in gob or JSON
+	FormatK6     Format = "k6"     // its points in JSON
+	FormatHey    Format = "hey"    // its CSV
 	FormatList   Format = "list"
 )
 
 const (
-	maxBytes     = 1 << 30
-	maxLineBytes = 4 << 20
-	maxRuns      = 1000
-	sniffBytes   = 64 << 10
+	maxBytes   = 1 << 30
+	maxRuns    = 1000
+	sniffBytes = 64 << 10
 )
 
 type Options struct {
-	Format Format // default "": found by the contents
-	// of values without a unit; default 1 ms in a .hgrm, 1 ns in a histogram log, none in a list
-	Unit  time.Duration
-	Label string  // of the run; default the format's name
-	Rate  float64 // asked for, per second; default 0: not known
+	Format Format        // default "": found by the contents
+	Unit   time.Duration // of values without a unit; default 1 ns in a histogram log, none in a list
+	Label  string        // of the run; default the format's name
+	Rate   float64       // asked for, per second; default 0: not known
 }
 
 // Read and Write handle FormatRun themselves.
@@ -60,12 +55,11 @@ type format struct {
 // Messages list them in this order.
 var formats = []format{
 	{name: FormatRun},
-	{FormatHgrm, readHgrm, writeHgrm, "a .hgrm takes only some percentiles, in milliseconds, and the number of " +
-		"requests, so nothing can be added to it"},
 	{FormatHlog, readHlog, writeHlog, "a histogram log takes the latency in nanoseconds, whole, and the window"},
-	{name: FormatWrk2, read: readWrk2},
-	{name: FormatK6, read: readK6},
+	{FormatHgrm, nil, writeHgrm, "a .hgrm takes only some percentiles, in milliseconds, and the number of requests, " +
+		"so nothing can be added to it"},
 	{name: FormatVegeta, read: readVegeta},
+	{name: FormatK6, read: readK6},
 	{name: FormatHey, read: readHey},
 	{name: FormatList, read: readList},
 }
@@ -101,8 +95,8 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 			return nil, err
 		}
 		if o.Format = sniff(head); o.Format == "" {
-			return nil, fmt.Errorf("its format is not known here (%s): say with -from which it is",
-				readable())
+			return nil, fmt.Errorf("its format is not known here (%s): say with -from which it is; percentiles alone, "+
+				"as wrk2 prints them, are not read", readable())
 		}
 	}
 	if o.Format == FormatRun {
@@ -127,10 +121,10 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 	return &runfile.File{Version: runfile.Version, Tool: runfile.Tool() + " convert", Runs: runs}, nil
 }
 
-func newRun(o Options, exact bool) runfile.Run {
+func newRun(o Options) runfile.Run {
 	return runfile.Run{
-		Label: o.Label, Repeat: 1, Load: &loadgen.Result{Rate: o.Rate, Statuses: map[int]int64{}},
-		Import: &runfile.Import{Format: string(o.Format), Exact: exact},
+		Label: o.Label, Repeat: 1, Import: string(o.Format),
+		Load: &loadgen.Result{Rate: o.Rate, Statuses: map[int]int64{}},
 	}
 }
 
@@ -168,15 +162,8 @@ func sniff(head []byte) Format {
 		switch {
 		case s == heyHeader:
 			return FormatHey
-		case hgrmHeader(s):
-			return FormatHgrm
-		case strings.HasPrefix(s, "#[Histogram log format"), strings.HasPrefix(s, `"StartTimestamp"`),
-			hlogLine.MatchString(s):
+		case strings.HasPrefix(s, "#[Histogram log format"), strings.HasPrefix(s, `"StartTimestamp"`):
 			return FormatHlog
-		case strings.HasPrefix(s, "Running ") && strings.Contains(s, " test @ "):
-			return FormatWrk2
-		case strings.Count(s, ",") >= 11 && strings.Trim(s[:strings.Index(s, ",")], "0123456789") == "":
-			return FormatVegeta
 		}
 	}
 	if sniffList(string(text)) {
@@ -192,7 +179,7 @@ func sniffJSON(text []byte) Format {
 		return FormatRun
 	case has("attack") && has("latency"):
 		return FormatVegeta
-	case has("type") && has("metric") && has("data"), has("metrics"), has("root_group"), has("state"):
+	case has("type") && has("metric") && has("data"):
 		return FormatK6
 	}
 	return ""
@@ -213,22 +200,6 @@ func (l *limited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func lines(r io.Reader, each func(line string) error) error {
-	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, maxLineBytes)
-	n := 0
-	for sc.Scan() {
-		n++
-		if err := each(strings.TrimRight(sc.Text(), "\r")); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
-		}
-	}
-	if errors.Is(sc.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("line %d is over %d MB: it is not in this format", n+1, maxLineBytes>>20)
-	}
-	return sc.Err()
-}
-
 // ok is false if the value is negative or not a number.
 func duration(v float64, unit time.Duration) (d time.Duration, ok bool) {
 	if !(v >= 0) || math.IsInf(v, 0) {
@@ -240,90 +211,7 @@ func duration(v float64, unit time.Duration) (d time.Duration, ok bool) {
 	return time.Duration(math.Round(v)), true
 }
 
-func recount(to *loadgen.Histogram, from *hdr.Histogram, unit time.Duration) {
-	for _, b := range from.Distribution() {
-		if b.Count > 0 {
-			d, _ := duration(float64(b.To), unit)
-			to.RecordN(d, b.Count)
-		}
-	}
-}
-
-// fine counts known percentiles, in buckets from 1 ns on. You cannot add other results to it.
-type fine struct{ h *hdr.Histogram }
-
-func newFine() fine { return fine{hdr.New(1, int64(time.Hour), 3)} }
-
-func (f fine) record(d time.Duration, n int64) {
-	if n > 0 {
-		_ = f.h.RecordValues(min(int64(d), f.h.HighestTrackableValue()), n)
-	}
-}
-
-func (f fine) histogram() (h loadgen.Histogram, err error) {
-	if f.h.TotalCount() == 0 {
-		return h, nil
-	}
-	b, err := f.h.EncodeV2()
-	if err == nil {
-		err = h.UnmarshalText(b)
-	}
-	return h, err
-}
-
-type known struct {
-	q float64 // 0 to 1; 1 is the maximum
-	d time.Duration
-}
-
-// fill makes a histogram of n requests. What lies between two percentiles reads as the upper one.
-func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
-	h := newFine()
-	slices.SortFunc(list, func(a, b known) int { return cmp.Compare(a.q, b.q) })
-	var qs []float64
-	done := int64(0)
-	for i, k := range list {
-		if i > 0 && k.d < list[i-1].d {
-			return loadgen.Histogram{}, nil, fmt.Errorf("percentile %v is %v, below percentile %v with %v: the file "+
-				"is damaged; make it again", 100*k.q, k.d, 100*list[i-1].q, list[i-1].d)
-		}
-		// hdrhistogram-go's rank of this quantile; the maximum keeps one for itself
-		rank := min(max(int64(k.q*float64(n)+.5), 1), n)
-		if k.q < 1 && list[len(list)-1].q == 1 {
-			rank = min(rank, n-1)
-		}
-		if i == len(list)-1 {
-			rank = n // above the last one everything reads as it
-		}
-		h.record(k.d, rank-done)
-		done = max(done, rank)
-		qs = append(qs, k.q)
-	}
-	made, err := h.histogram()
-	return made, qs, err
-}
-
-// quantile returns exactly 0.999 for 99.9.
-func quantile(percent float64) float64 { return math.Round(percent*1e7) / 1e9 }
-
-func percents(qs []float64) string {
-	var names []string
-	for _, q := range qs {
-		if q == 1 {
-			names = append(names, "max")
-			continue
-		}
-		names = append(names, "p"+strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.6f", 100*q), "0"), "."))
-	}
-	return strings.Join(names, ", ")
-}
-
 // LeftOut says what a written format does not take of a run.
-func LeftOut(run *runfile.Run, format Format) string {
-	left := formatOf(format).leftOut + "; left out are failures, statuses, rate, targets, figures over time"
-	if run.Import != nil && !run.Import.Exact {
-		left += "; the run was imported from " + run.Import.Format +
-			", and has percentiles only, so that many of its buckets hold what belongs below them"
-	}
-	return left
+func LeftOut(format Format) string {
+	return formatOf(format).leftOut + "; left out are failures, statuses, rate, targets, figures over time"
 }

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +56,7 @@ func check(t testing.TB, f *runfile.File) {
 	for _, r := range f.Runs {
 		l := r.Load
 		if l.Answered < 0 || l.Failed < 0 || l.Bytes < 0 || l.Connections < 0 || l.Latency.Count() < 0 ||
-			r.Repeat < 1 || r.Import == nil || len(r.Notes) == 0 {
+			r.Repeat < 1 || r.Import == "" || len(r.Notes) == 0 {
 			t.Errorf("%+v of %+v", l, r)
 		}
 		for q, last := 0., time.Duration(0); q <= 1; q += 1. / 64 {
@@ -81,8 +80,7 @@ func near(t testing.TB, what string, got, want time.Duration) {
 // TestGolden holds each tool's file to what was read of it the last time that somebody looked.
 func TestGolden(t *testing.T) {
 	for _, name := range []string{
-		"vegeta.gob", "k6-export.json", "k6-summary.json", "wrk2.txt", "wrk2-uncorrected.txt",
-		"hdr-go.hgrm", "hdr-java.hgrm", "hdr-go.hlog",
+		"vegeta.gob", "hdr-go.hlog",
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := read(t, name, Options{})
@@ -114,11 +112,11 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestVegeta holds the three forms of vegeta's results to each other, and to what vegeta's own
+// TestVegeta holds the two forms of vegeta's results to each other, and to what vegeta's own
 // report says of them.
 func TestVegeta(t *testing.T) {
 	var runs []runfile.Run
-	for _, name := range []string{"vegeta.gob", "vegeta.ndjson", "vegeta.csv"} {
+	for _, name := range []string{"vegeta.gob", "vegeta.ndjson"} {
 		runs = append(runs, read(t, name, Options{}).Runs[0])
 	}
 	for _, r := range runs[1:] {
@@ -157,75 +155,6 @@ func text(t testing.TB, v any) string {
 	return string(b)
 }
 
-func TestK6(t *testing.T) {
-	for name, values := range map[string]bool{"k6-export.json": false, "k6-summary.json": true} {
-		var f struct{ Metrics map[string]map[string]any }
-		if err := json.Unmarshal(file(t, name), &f); err != nil {
-			t.Fatal(err)
-		}
-		figure := func(metric, figure string) float64 {
-			m := f.Metrics[metric]
-			if values {
-				m = m["values"].(map[string]any)
-			}
-			return m[figure].(float64)
-		}
-		r := read(t, name, Options{}).Runs[0]
-		for figureName, q := range map[string]float64{"med": .5, "p(90)": .9, "p(99)": .99, "max": 1} {
-			near(t, figureName, r.Load.Latency.Quantile(q), time.Duration(1e6*figure("http_req_duration", figureName)))
-			if !r.Knows(q) {
-				t.Errorf("%s: %s is not known", name, figureName)
-			}
-		}
-		if r.Knows(.95) || r.Import.Exact {
-			t.Errorf("%s: it knows too much: %+v", name, r.Import)
-		}
-		if n := r.Load.Requests(); float64(n) != figure("http_reqs", "count") ||
-			float64(r.Load.Failed) != figure("http_req_failed", "passes") || r.Load.Failed == 0 {
-			t.Errorf("%s: %d requests, %d failed", name, n, r.Load.Failed)
-		}
-		if d := math.Abs(r.Load.Duration.Seconds()*figure("http_reqs", "rate") - figure("http_reqs",
-			"count")); d > 1e-3 {
-			t.Errorf("%s: duration %v", name, r.Load.Duration)
-		}
-	}
-}
-
-// TestWrk2 holds the listed percentiles, and that the second table, of times from sending, is not
-// read.
-func TestWrk2(t *testing.T) {
-	for name, want := range map[string]struct {
-		answered, counted int64
-		p50, max          time.Duration
-	}{
-		"wrk2.txt":             {383, 380, 19007 * time.Microsecond, 153855 * time.Microsecond},
-		"wrk2-uncorrected.txt": {101, 100, 0, 50143 * time.Microsecond},
-	} {
-		r := read(t, name, Options{Rate: 200}).Runs[0]
-		l := r.Load
-		if l.Answered != want.answered || l.Latency.Count() != want.counted || l.Rate != 200 || l.Connections != 4 ||
-			len(l.Targets) != 1 {
-			t.Errorf("%s: %d answered, %d counted, rate %v, %d connections to %v", name, l.Answered, l.Latency.Count(),
-				l.Rate, l.Connections, l.Targets)
-		}
-		if want.p50 > 0 {
-			near(t, name+" p50", l.Latency.Quantile(.5), want.p50)
-		}
-		near(t, name+" max", l.Latency.Max(), want.max)
-	}
-	short, _, _ := strings.Cut(string(file(t, "wrk2.txt")), "  Detailed Percentile")
-	short += "  383 requests in 2.03s, 45.48KB read\n  Socket errors: connect 1, read 2, write 3, timeout 4\n"
-	f, err := Read(strings.NewReader(short), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := f.Runs[0]
-	near(t, "p90", r.Load.Latency.Quantile(.9), 62560*time.Microsecond)
-	if r.Load.Failed != 10 || len(r.Load.Failures) != 4 || !r.Knows(.9) || r.Knows(.95) || r.Load.Bytes != 46571 {
-		t.Errorf("%+v", r.Load)
-	}
-}
-
 // TestHlogAsTheLibrary holds what is read of a log to what HdrHistogram's own reader has.
 func TestHlogAsTheLibrary(t *testing.T) {
 	sums := map[string]*hdr.Histogram{}
@@ -250,10 +179,8 @@ func TestHlogAsTheLibrary(t *testing.T) {
 	for i, tag := range []string{"", "reads"} {
 		l := f.Runs[i].Load
 		if l.Latency.Count() != sums[tag].TotalCount() || l.Duration != 3*time.Second ||
-			!l.Started.Equal(time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)) || len(l.Series.Points) != 15 ||
-			l.Series.Interval != 200*time.Millisecond {
-			t.Errorf("%q: %d of %d, %v from %v, %d points", tag, l.Latency.Count(), sums[tag].TotalCount(), l.Duration,
-				l.Started, len(l.Series.Points))
+			!l.Started.Equal(time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)) {
+			t.Errorf("%q: %d of %d, %v from %v", tag, l.Latency.Count(), sums[tag].TotalCount(), l.Duration, l.Started)
 		}
 		for _, q := range []float64{.1, .5, .9, .99, .999, 1} {
 			near(t, fmt.Sprint(tag, " ", q), l.Latency.Quantile(q), time.Duration(sums[tag].ValueAtQuantile(100*q)))
@@ -268,8 +195,8 @@ func TestHlogOfJava(t *testing.T) {
 	for name, want := range map[string]string{
 		"jHiccup-2.0.7S.logV2.hlog": "",
 		"tagged-Log.logV2.hlog":     "",
-		"jHiccup-2.0.6.logV1.hlog":  "HdrHistogram before 2.1.4; write it again",
-		"jHiccup-2.0.1.logV0.hlog":  "HdrHistogram before 2.1.4; write it again",
+		"jHiccup-2.0.6.logV1.hlog":  "HdrHistogram before 2.1.4",
+		"jHiccup-2.0.1.logV0.hlog":  "HdrHistogram before 2.1.4",
 	} {
 		b, err := os.ReadFile(filepath.Join(dir, "test", name))
 		if err != nil {
@@ -291,34 +218,6 @@ func TestHlogOfJava(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestHgrm(t *testing.T) {
-	r := read(t, "hdr-go.hgrm", Options{}).Runs[0]
-	rows := 0
-	for line := range strings.Lines(string(file(t, "hdr-go.hgrm"))) {
-		f := strings.Fields(line)
-		if len(f) < 3 || strings.HasPrefix(line, "#") || f[0] == "Value" {
-			continue
-		}
-		v, _ := strconv.ParseFloat(f[0], 64)
-		n, _ := strconv.ParseInt(f[2], 10, 64)
-		near(t, line, r.Load.Latency.Quantile(float64(n)/10_000-.4/10_000), time.Duration(v*1e6))
-		rows++
-	}
-	if rows < 40 || r.Load.Answered != 10_000 {
-		t.Errorf("%d rows, %d requests", rows, r.Load.Answered)
-	}
-	java := read(t, "hdr-java.hgrm", Options{}).Runs[0]
-	log := read(t, "hdr-go.hlog", Options{}).Runs[0] // of which it is
-	for _, q := range []float64{.5, .75, .9, 1} {
-		near(t, fmt.Sprint("by Java ", q), java.Load.Latency.Quantile(q), log.Load.Latency.Quantile(q))
-	}
-	if java.Load.Answered != log.Load.Answered {
-		t.Errorf("by Java: %d of %d", java.Load.Answered, log.Load.Answered)
-	}
-	us := read(t, "hdr-go.hgrm", Options{Unit: time.Microsecond}).Runs[0]
-	near(t, "the same in µs", us.Load.Latency.Max(), r.Load.Latency.Max()/1000)
 }
 
 // measured is a run of evenkeel's own.
@@ -345,42 +244,40 @@ func write(t testing.TB, f *runfile.File, format Format) string {
 	return b.String()
 }
 
-// TestRoundTrip reads again what was written: a log carries all of the histogram, a distribution
-// its lines.
+// TestRoundTrip reads again what was written.
 func TestRoundTrip(t *testing.T) {
 	f := measured()
 	was := f.Runs[0].Load
-	for _, format := range []Format{FormatHlog, FormatHgrm} {
-		back, err := Read(strings.NewReader(write(t, f, format)), Options{})
-		if err != nil {
-			t.Fatalf("%s: %v", format, err)
-		}
-		is := back.Runs[0].Load
-		if is.Latency.Count() != was.Latency.Count() || sniff([]byte(write(t, f, format))) != format {
-			t.Errorf("%s: %d of %d", format, is.Latency.Count(), was.Latency.Count())
-		}
-		near(t, string(format)+" maximum", is.Latency.Max(), was.Latency.Max())
-		for _, q := range []float64{.1, .5, .75, .9, .9375} { // lines of a distribution
-			near(t, fmt.Sprint(format, " ", q), is.Latency.Quantile(q), was.Latency.Quantile(q))
-		}
-		if format == FormatHlog {
-			if d := cmp.Diff(text(t, was.Latency), text(t, is.Latency)); d != "" || !is.Started.Equal(was.Started) ||
-				is.Duration != was.Duration {
-				t.Errorf("%s: it is not the same: %v from %v\n%s", format, is.Duration, is.Started, d)
-			}
-		}
+	log := write(t, f, FormatHlog)
+	back, err := Read(strings.NewReader(log), Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	h, err := hdr.NewHistogramLogReader(strings.NewReader(write(t, f, FormatHlog))).NextIntervalHistogram()
+	is := back.Runs[0].Load
+	if d := cmp.Diff(text(t, was.Latency), text(t, is.Latency)); d != "" || !is.Started.Equal(was.Started) ||
+		is.Duration != was.Duration || is.Answered != was.Answered {
+		t.Errorf("it is not the same: %d in %v from %v\n%s", is.Answered, is.Duration, is.Started, d)
+	}
+	h, err := hdr.NewHistogramLogReader(strings.NewReader(log)).NextIntervalHistogram()
 	if err != nil || h.TotalCount() != 3000 || h.StartTimeMs() != 1_700_000_000_250 ||
 		h.EndTimeMs() != 1_700_000_002_250 {
 		t.Errorf("HdrHistogram's own reader has %v, %v", h, err)
 	}
 }
 
+func TestWriteHgrm(t *testing.T) {
+	got := strings.Join(strings.Fields(write(t, measured(), FormatHgrm)), " ")
+	for _, want := range []string{"Value Percentile TotalCount", " 1573.913 0.500000 1500 ", "Total count = 3000]"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}
+
 func TestWriteRefuses(t *testing.T) {
 	f := measured()
 	if err := Write(io.Discard, f, &f.Runs[0], "wrk2"); err == nil ||
-		!strings.Contains(err.Error(), "cannot be written; these can: run, hgrm") {
+		!strings.Contains(err.Error(), "cannot be written; these can: run, hlog") {
 		t.Error(err)
 	}
 	f.Runs[0].Load.Latency = loadgen.Histogram{}
@@ -388,8 +285,8 @@ func TestWriteRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for _, format := range writableFormats() {
-		if format != FormatRun && !strings.HasSuffix(LeftOut(&f.Runs[0], format), "figures over time") {
-			t.Errorf("%s: %q", format, LeftOut(&f.Runs[0], format))
+		if format != FormatRun && !strings.HasSuffix(LeftOut(format), "figures over time") {
+			t.Errorf("%s: %q", format, LeftOut(format))
 		}
 	}
 }

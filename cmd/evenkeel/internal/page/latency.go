@@ -22,7 +22,6 @@ type pageData struct {
 	States  []pageState  `json:"states,omitempty"`
 
 	laneNotes []string
-	partial   bool // some runs have percentiles only
 }
 
 type pageRange struct {
@@ -194,9 +193,6 @@ func (d *pageData) noLatencies() string {
 		if d.Columns[i].Count > 0 {
 			return ""
 		}
-	}
-	if d.partial {
-		return "these runs have only some percentiles, which are in the table"
 	}
 	return "no request was answered"
 }

@@ -200,11 +200,7 @@ func newPageData(c *compare.Comparison) *pageData {
 	merged := make([]loadgen.Histogram, len(c.Columns))
 	for i := range c.Columns {
 		for _, r := range c.Columns[i].Runs {
-			if r.KnowsAll() {
-				merged[i].Merge(&r.Load.Latency)
-			} else if r.Load.Latency.Count() > 0 {
-				d.partial = true
-			}
+			merged[i].Merge(&r.Load.Latency)
 		}
 		d.Columns[i].Label = c.Columns[i].Label
 		d.Columns[i].Count = merged[i].Count()

@@ -248,28 +248,6 @@ func TestRangeText(t *testing.T) {
 	}
 }
 
-// TestHTMLBarePercentiles: a page of runs that tell only some percentiles has no row of others,
-// and draws no distribution.
-func TestHTMLBarePercentiles(t *testing.T) {
-	f := newFake(t)
-	f.seconds, f.rate, f.collections, f.points = 2, 600, 0, 20
-	var runs []runfile.Run
-	for _, r := range f.comparison(2, "k6", "bench").Columns {
-		for _, run := range r.Runs {
-			run.GC, run.Import = nil, &runfile.Import{Format: "k6", Quantiles: []float64{.5, .99}}
-			runs = append(runs, *run)
-		}
-	}
-	c := compare.Files([]*runfile.File{{Runs: runs}}, []string{"run.json"})
-	p := pageOf(t, c)
-	if strings.Contains(p, "slowest") || !strings.Contains(p, ">p99<") {
-		t.Error("the table is not of p50 and p99 alone")
-	}
-	if n := strings.Count(p, "these runs have only some percentiles"); n != 1 {
-		t.Errorf("%d charts say why they are empty, want 1", n)
-	}
-}
-
 func TestCCDFKeepsQuantiles(t *testing.T) {
 	c := newFake(t).comparison(2, "v")
 	d := newPageData(c)

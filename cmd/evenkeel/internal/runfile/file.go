@@ -78,9 +78,9 @@ type Run struct {
 
 	Notes []string `json:"notes,omitempty"` // what was not measured
 
-	Share  *Share  `json:"share,omitempty"`
-	Parts  []Part  `json:"parts,omitempty"`
-	Import *Import `json:"import,omitempty"`
+	Share  *Share `json:"share,omitempty"`
+	Parts  []Part `json:"parts,omitempty"`
+	Import string `json:"import,omitempty"` // format of another tool
 }
 
 // Window returns when a run was measured, if its file says so.

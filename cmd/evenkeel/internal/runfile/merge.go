@@ -36,26 +36,6 @@ type Part struct {
 	Disturbance *Disturbance  `json:"disturbance,omitempty"`
 }
 
-type Import struct {
-	Format string `json:"format"`
-
-	// Exact says that each request is in its own bucket, not in that of the next known percentile.
-	Exact bool `json:"exact"`
-
-	// Quantiles are the only known ones, with 1 for the maximum. nil: all.
-	Quantiles []float64 `json:"quantiles,omitempty"`
-}
-
-// Knows reports whether a run has this quantile. 1 is the maximum.
-func (r *Run) Knows(q float64) bool {
-	return r.KnowsAll() || r.Load.Latency.Count() > 0 && slices.Contains(r.Import.Quantiles, q)
-}
-
-// KnowsAll reports whether a run has the whole distribution.
-func (r *Run) KnowsAll() bool {
-	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil)
-}
-
 type MergeOptions struct {
 	// Skew is how far apart windows may begin, and how much longer one may be.
 	Skew time.Duration
@@ -166,11 +146,7 @@ func (m *merger) oneService() error {
 			return fmt.Errorf("%s: evenkeel run started a service of its own for it, so these are several services "+
 				"and not several generators of one: put them side by side with evenkeel compare, or measure with "+
 				"evenkeel load", r.name)
-		case r.Import != nil && !r.Import.Exact:
-			return fmt.Errorf("%s: it was imported from %s, which has percentiles and no counts, and percentiles "+
-				"cannot be added: import what has the counts (a histogram log, or results of vegeta)", r.name,
-				r.Import.Format)
-		case (r.Import == nil) != (first.Import == nil) || r.Import != nil && r.Import.Format != first.Import.Format:
+		case r.Import != first.Import:
 			return fmt.Errorf("%s and %s were measured by different tools, whose latencies count from different "+
 				"moments: add those of one tool", first.name, r.name)
 		}

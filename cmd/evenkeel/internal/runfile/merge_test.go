@@ -127,10 +127,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"its own service", func(f *File) {
 			f.Runs[0].Command = []string{"server"}
 		}, "2.json: evenkeel run started a service of its own"},
-		{"percentiles", func(f *File) { f.Runs[0].Import = &Import{Format: "k6"} }, "percentiles cannot be added"},
-		{"another tool", func(f *File) {
-			f.Runs[0].Import = &Import{Format: "vegeta", Exact: true}
-		}, "different tools"},
+		{"another tool", func(f *File) { f.Runs[0].Import = "vegeta" }, "different tools"},
 		{"another mix", func(f *File) {
 			f.Runs[0].Mix = &Mix{File: "targets.txt", Made: 7}
 		}, `2.json: its requests are 7 of "targets.txt", and those of 0.json 0 of ""`},

@@ -3,7 +3,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"log"
 	"math/rand/v2"
 	"net"
@@ -38,9 +37,7 @@ func main() {
 	defer server.Close()
 	in := func(name string) string { return filepath.Join(folder, name) }
 	vegeta(filepath.Join(tools, "vegeta"), server.URL, in)
-	k6(filepath.Join(tools, "k6"), server.URL, in)
 	hdrLog(in("hdr-go.hlog"))
-	hdrDistribution(in("hdr-go.hgrm"))
 }
 
 func check(err error) {
@@ -70,22 +67,10 @@ func vegeta(tool, url string, in func(string) string) {
 	results := run(targets, tool, "attack", "-rate=100", "-duration=400ms", "-timeout=200ms")
 	check(os.WriteFile(in("vegeta.gob"), results, 0o644))
 	for name, args := range map[string][]string{
-		"vegeta.ndjson": {"encode", "--to=json"}, "vegeta.csv": {"encode", "--to=csv"}, "vegeta-report.json": {"report", "--type=json"},
+		"vegeta.ndjson": {"encode", "--to=json"}, "vegeta-report.json": {"report", "--type=json"},
 	} {
 		check(os.WriteFile(in(name), run(string(results), tool, args...), 0o644))
 	}
-}
-
-// k6 keeps both forms of its summary.
-func k6(tool, url string, in func(string) string) {
-	script := fmt.Sprintf(`import http from 'k6/http';
-export const options = { vus: 3, iterations: 90, summaryTrendStats: ['avg', 'min', 'med', 'p(90)', 'p(99)', 'p(99.9)', 'max'] };
-export default function () { http.get(%q); }
-export function handleSummary(data) { return { %q: JSON.stringify(data, null, 1) }; }
-`, url+"/", in("k6-summary.json"))
-	run(script, tool, "run", "--quiet", "--no-usage-report", "-")
-	script, _, _ = strings.Cut(script, "export function handleSummary")
-	run(script, tool, "run", "--quiet", "--no-usage-report", "--summary-export", in("k6-export.json"), "-")
 }
 
 // hdrLog writes a log of two tags, of 3 s in intervals of 200 ms.
@@ -112,18 +97,4 @@ func hdrLog(name string) {
 			check(w.OutputIntervalHistogram(h))
 		}
 	}
-}
-
-// hdrDistribution writes milliseconds.
-func hdrDistribution(name string) {
-	f, err := os.Create(name)
-	check(err)
-	defer f.Close()
-	rnd := rand.New(rand.NewPCG(2, 0))
-	h := hdr.New(1000, int64(time.Hour), 3)
-	for range 10_000 {
-		check(h.RecordValue(int64(rnd.ExpFloat64() * 2e6)))
-	}
-	_, err = h.PercentilesPrint(io.Writer(f), 5, 1e6)
-	check(err)
 }
