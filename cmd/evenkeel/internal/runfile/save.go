@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 )
 
-// Save writes a file whole or not at all. It renames a new file, which has the same permissions
-// and, if possible, owner. It follows links, and writes directly to a pipe, a device, or the file
-// of standard output or error. A kill may leave .evenkeel-*.tmp.
+// Save writes a file whole or not at all. It renames a new file, which has the same permissions.
+// It follows links, and writes directly to a pipe, a device, or the file of standard output or
+// error. A kill may leave .evenkeel-*.tmp.
 //
-// Save overwrites a file that it cannot replace, such as a mounted one. A full disk then leaves it
-// as it was, a kill leaves both texts mixed. If that fails too, the error names the new file.
+// Save overwrites a file that it cannot replace, such as a mounted one. If that fails too, the
+// error names the new file.
 func Save(name string, write func(io.Writer) error) error {
 	t, err := lookAt(name)
 	if err != nil {
@@ -70,23 +70,12 @@ type target struct {
 func lookAt(name string) (target, error) {
 	t := target{path: name}
 	fi, err := os.Stat(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return t, err
-	}
-	if err != nil { // a link may lead to a missing file
-		for range 40 {
-			to, err := os.Readlink(t.path)
-			if err != nil {
-				break
-			}
-			if !filepath.IsAbs(to) {
-				to = filepath.Join(filepath.Dir(t.path), to)
-			}
-			t.path = to
-		}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return t, nil
-	}
-	if fi.IsDir() {
+	case err != nil:
+		return t, err
+	case fi.IsDir():
 		return t, errors.New("it is a folder; name a file")
 	}
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
@@ -113,26 +102,18 @@ func (t *target) beside() (*os.File, error) {
 	if t.old != nil {
 		mode = t.old.Mode().Perm()
 	}
-	for range 100 {
-		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".evenkeel-%08x.tmp", rand.Uint32())),
-			os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		switch {
-		case errors.Is(err, fs.ErrExist):
-			continue
-		case errors.Is(err, fs.ErrPermission):
-			return nil, fmt.Errorf("no file can be made in %s: %w", dir, plain(err))
-		case err != nil:
-			return nil, err
-		case t.old == nil:
-			return f, nil
-		}
-		keepOwner(f, t.old)
-		if err := f.Chmod(mode); err != nil { // the umask took some of them
-			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-		return f, nil
+	f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".evenkeel-%016x.tmp", rand.Uint64())),
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("no file can be made in %s: %w", dir, plain(err))
+	case err != nil || t.old == nil:
+		return f, err
 	}
-	return nil, fmt.Errorf("%s is full of files .evenkeel-*.tmp: remove them", dir)
+	if err := f.Chmod(mode); err != nil { // the umask took some of them
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
 }
 
 var rename = os.Rename // for tests
@@ -148,37 +129,18 @@ func (t *target) place(whole string) error {
 	return os.Remove(whole)
 }
 
-// What goes beyond the old end comes first, so a full disk leaves the old text whole.
 func overwrite(to, from string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY, 0)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return err
 	}
-	defer out.Close() // Sync has reported errors
-	was, err := out.Stat()
-	if err != nil {
-		return err
-	}
-	is, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	part := func(begin, end int64) error {
-		_, err := io.Copy(io.NewOffsetWriter(out, begin), io.NewSectionReader(in, begin, max(0, end-begin)))
-		return errors.Join(err, out.Sync())
-	}
-	if err := part(was.Size(), is.Size()); err != nil {
-		return errors.Join(err, out.Truncate(was.Size()))
-	}
-	if err := part(0, min(was.Size(), is.Size())); err != nil {
-		return err
-	}
-	return errors.Join(out.Truncate(is.Size()), out.Sync())
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
 }
 
 func unwritable(name string, err error) error {

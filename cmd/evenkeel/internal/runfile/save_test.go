@@ -97,31 +97,21 @@ func TestSavePermissions(t *testing.T) {
 	}
 }
 
-// TestSaveThroughLinks: a link stays a link, whether what it leads to is there or not.
+// TestSaveThroughLinks: a link stays a link.
 func TestSaveThroughLinks(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(other, "there"), "old", 0o600)
-	for from, to := range map[string]string{
-		"a": filepath.Join(other, "there"), "b": "c",
-		"c": filepath.Join(other, "new"),
-	} {
-		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
-			t.Skipf("no symbolic links here: %v", err)
-		}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(other, "there"), link); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
 	}
-	for _, name := range []string{"a", "b"} {
-		if err := CanSave(filepath.Join(dir, name)); err != nil {
-			t.Error(err)
-		}
-		if err := saves(filepath.Join(dir, name), name); err != nil {
-			t.Error(err)
-		}
-		if fi, err := os.Lstat(filepath.Join(dir, name)); err != nil || fi.Mode()&fs.ModeSymlink == 0 {
-			t.Errorf("%s is no link any more: %v, %v", name, fi, err)
-		}
+	if err := errors.Join(CanSave(link), saves(link, "new")); err != nil {
+		t.Error(err)
 	}
-	has(t, dir, map[string]string{"a": "a", "b": "b", "c": "b"})
-	has(t, other, map[string]string{"there": "a", "new": "b"})
+	if fi, err := os.Lstat(link); err != nil || fi.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("it is no link any more: %v, %v", fi, err)
+	}
+	has(t, other, map[string]string{"there": "new"})
 }
 
 // TestSaveStream: what standard output goes to is written where that stands, not replaced behind
