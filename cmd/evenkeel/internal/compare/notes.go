@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -125,7 +124,9 @@ func notesOf(r *runfile.Run) []note {
 			"%s of %s answers had status %d: is the URL, the method or the scheme (http, https) right?",
 			textfmt.Count(float64(n)), textfmt.Count(float64(l.Answered)), s)
 	}
-	list = append(list, disturbances(r)...)
+	for _, taken := range r.Disturbance.Taken() {
+		add("taken by "+taken.By, int64(taken.Percent), "%v", taken)
+	}
 	for _, n := range r.Notes {
 		add("note "+n, 0, "%s", n)
 	}
@@ -155,23 +156,4 @@ func worstStatus(l *loadgen.Result) (status int, count int64) {
 		}
 	}
 	return status, count
-}
-
-func disturbances(r *runfile.Run) (list []note) {
-	d := r.Disturbance
-	add := func(key string, percent float64, format string, a ...any) {
-		n := int64(math.Round(percent))
-		list = append(list, note{key: key, size: n, text: fmt.Sprintf("%d%% "+format, append([]any{n}, a...)...)})
-	}
-	if x, ok := d.ByOthers(); ok {
-		who := "evenkeel"
-		if d.Service != "" {
-			who += " and " + d.Service
-		}
-		add("others", x, "of this machine's processor time went to processes other than %s", who)
-	}
-	if x, ok := d.Stolen(); ok {
-		add("steal", x, "of this machine's processor time was taken by its hypervisor (steal)")
-	}
-	return list
 }

@@ -217,7 +217,9 @@ func Spoilt(r *runfile.Run) string {
 	if n := r.Load.FailedBy(loadgen.ClassGenerator); n > 0 {
 		list = append(list, textfmt.Count(float64(n))+" requests failed by the load generator's own limit")
 	}
-	list = append(list, r.Disturbance.Taken()...)
+	for _, taken := range r.Disturbance.Taken() {
+		list = append(list, taken.String())
+	}
 	// With all connections busy, the service made requests late. The pacer's own lateness is the
 	// load generator's.
 	if r.Load.Pacer.Count() > 0 {

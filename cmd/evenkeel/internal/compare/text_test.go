@@ -213,11 +213,11 @@ func TestDisturbances(t *testing.T) {
 		},
 		{
 			&runfile.Disturbance{Window: time.Minute, Steal: gctrace.Of(1.2)},
-			"1% of this machine's processor time was taken by its hypervisor (steal)",
+			"1% of this machine's processor time went to its hypervisor (steal)",
 		},
 	} {
 		var texts []string
-		for _, n := range disturbances(&runfile.Run{Disturbance: tt.d}) {
+		for _, n := range notesOf(&runfile.Run{Load: &loadgen.Result{}, Disturbance: tt.d}) {
 			texts = append(texts, n.text)
 		}
 		if got := strings.Join(texts, "|"); got != tt.want {

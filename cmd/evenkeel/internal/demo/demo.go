@@ -254,5 +254,8 @@ func slowedBy(quota float64, d *runfile.Disturbance) string {
 	if n := runtime.NumCPU(); quota > 0 && quota < float64(n) {
 		why = append(why, fmt.Sprintf("a CPU quota allows %.2g of %s", quota, textfmt.Plural(n, "processor")))
 	}
-	return strings.Join(append(why, d.Taken()...), " and ")
+	for _, taken := range d.Taken() {
+		why = append(why, taken.String())
+	}
+	return strings.Join(why, " and ")
 }

@@ -19,8 +19,9 @@ func TestDemoMachine(t *testing.T) {
 		t.Errorf("a quota of all processors: %q", got)
 	}
 	busy := &runfile.Disturbance{Window: 2e9, Other: gctrace.Of(61.7), Steal: gctrace.Of(2.2)}
-	if got := slowedBy(.5, busy); got != fmt.Sprintf("a CPU quota allows 0.5 of %s and other programs took 62%% of "+
-		"the processors' time and the hypervisor took 2%% of the processors' time",
+	if got := slowedBy(.5, busy); got != fmt.Sprintf("a CPU quota allows 0.5 of %s and 62%% of this machine's "+
+		"processor time went to processes other than evenkeel and 2%% of this machine's processor time went to its "+
+		"hypervisor (steal)",
 		textfmt.Plural(runtime.NumCPU(), "processor")) {
 		t.Errorf("got %q", got)
 	}

@@ -37,30 +37,30 @@ const (
 	disturbedWindow = time.Second
 )
 
-// ByOthers returns the percentage that other programs took. ok is false if it does not matter, or
-// d is nil.
-func (d *Disturbance) ByOthers() (percent float64, ok bool) {
-	if d != nil {
-		percent, ok = d.Other.Get()
-	}
-	return percent, ok && percent >= disturbedOther && d.Window >= disturbedWindow
+// Taken is processor time that neither evenkeel nor the service had.
+type Taken struct {
+	By      string
+	Percent float64
 }
 
-// Stolen is ByOthers for what the hypervisor took.
-func (d *Disturbance) Stolen() (percent float64, ok bool) {
-	if d != nil {
-		percent, ok = d.Steal.Get()
-	}
-	return percent, ok && percent >= disturbedSteal && d.Window >= disturbedWindow
+func (t Taken) String() string {
+	return fmt.Sprintf("%.0f%% of this machine's processor time went to %s", t.Percent, t.By)
 }
 
-// Taken says how much others took of the processors' time, unless it does not matter. d may be nil.
-func (d *Disturbance) Taken() (list []string) {
-	if x, ok := d.ByOthers(); ok {
-		list = append(list, fmt.Sprintf("other programs took %.0f%% of the processors' time", x))
+// Taken returns what matters. d may be nil.
+func (d *Disturbance) Taken() (list []Taken) {
+	if d == nil || d.Window < disturbedWindow {
+		return nil
 	}
-	if x, ok := d.Stolen(); ok {
-		list = append(list, fmt.Sprintf("the hypervisor took %.0f%% of the processors' time", x))
+	if x, ok := d.Other.Get(); ok && x >= disturbedOther {
+		by := "processes other than evenkeel"
+		if d.Service != "" {
+			by += " and " + d.Service
+		}
+		list = append(list, Taken{by, x})
+	}
+	if x, ok := d.Steal.Get(); ok && x >= disturbedSteal {
+		list = append(list, Taken{"its hypervisor (steal)", x})
 	}
 	return list
 }

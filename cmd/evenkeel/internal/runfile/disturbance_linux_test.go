@@ -64,11 +64,8 @@ func TestDisturbance(t *testing.T) {
 	if d.Service != "new, server" {
 		t.Errorf("%q", d.Service)
 	}
-	if x, ok := d.ByOthers(); !ok || x < 19.9 {
-		t.Errorf("by others %v, %v", x, ok)
-	}
-	if x, ok := d.Stolen(); !ok || x != 2.5 {
-		t.Errorf("stolen %v, %v", x, ok)
+	if x := d.Taken(); len(x) != 2 || x[0].Percent < 19.9 || x[1].Percent != 2.5 {
+		t.Errorf("taken: %v", x)
 	}
 
 	begin.processes, end.processes = nil, nil
@@ -80,7 +77,7 @@ func TestDisturbance(t *testing.T) {
 		t.Errorf("the service is elsewhere: others took %v%%, want 45", x)
 	}
 	d.Window = time.Millisecond
-	if _, ok := d.ByOthers(); ok {
+	if d.Taken() != nil {
 		t.Error("a window of a millisecond tells who disturbed it")
 	}
 	if d := (usage{}).until(usage{}); d != nil {

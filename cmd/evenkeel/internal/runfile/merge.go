@@ -312,7 +312,7 @@ func (m *merger) notes(sum *Run) {
 			sum.Notes = append(sum.Notes, fmt.Sprintf("%s did not keep its rate: %s", r.name, why))
 		}
 		for _, taken := range r.Disturbance.Taken() {
-			sum.Notes = append(sum.Notes, r.name+": "+taken)
+			sum.Notes = append(sum.Notes, r.name+": "+taken.String())
 		}
 		for _, n := range r.Notes {
 			if !slices.Contains(sum.Notes, n) {

@@ -191,8 +191,8 @@ func TestMergeKeepsWhatIsOfTheMachine(t *testing.T) {
 	r := sum.Runs[0]
 	said := strings.Join(r.Notes, "\n")
 	if r.Disturbance != nil || r.Parts[1].Disturbance == nil || !strings.Contains(said,
-		"1.json: other programs took 12% of the processors' time\n"+
-			"1.json: the hypervisor took 5% of the processors' time") {
+		"1.json: 12% of this machine's processor time went to processes other than evenkeel\n"+
+			"1.json: 5% of this machine's processor time went to its hypervisor (steal)") {
 		t.Errorf("%+v\n%s", r.Parts, said)
 	}
 	if r.Mix == nil || r.Mix.File != "t" || r.Mix.Made != 3 || r.Mix.Seed != nil {
