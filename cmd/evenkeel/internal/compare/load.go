@@ -227,22 +227,25 @@ func addClass(to, from *loadgen.TargetClass) {
 }
 
 func classCells(c *loadgen.TargetClass) []string {
+	h := &c.Latency
 	cells := []string{
 		textfmt.Percent(c.Share * 100), textfmt.Count(float64(c.Answered + c.Failed)),
 		textfmt.Count(float64(c.Failed)), textfmt.Count(float64(NotOK(c.Statuses))),
 	}
-	add := func(known bool, text string) {
-		if !known {
-			text = "-"
+	for _, d := range []time.Duration{
+		h.Mean(), h.Quantile(.5), h.Quantile(.9), h.Quantile(.99), h.Quantile(.999), h.Max(),
+	} {
+		text := "-"
+		if h.Count() > 0 {
+			text = textfmt.Duration(d)
 		}
 		cells = append(cells, text)
 	}
-	add(c.Latency.Count() > 0, textfmt.Duration(c.Latency.Mean()))
-	for _, q := range []float64{.5, .9, .99, .999, 1} {
-		add(c.Latency.Count() > 0, textfmt.Duration(c.Latency.Quantile(q)))
+	size := "-"
+	if c.Answered > 0 {
+		size = textfmt.Bytes(float64(c.Bytes) / float64(c.Answered))
 	}
-	add(c.Answered > 0, textfmt.Bytes(float64(c.Bytes)/float64(max(c.Answered, 1))))
-	return cells
+	return append(cells, size)
 }
 
 func (c *Comparison) classesText(b *strings.Builder, s textfmt.Style) {

@@ -4,7 +4,6 @@ package runfile
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
-	"unique"
 
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
@@ -301,7 +299,6 @@ func ReadEvents(r io.Reader, name string) (*Events, error) {
 			if err != nil {
 				return fail("%w", err)
 			}
-			ev.Source, ev.State = unique.Make(ev.Source).Value(), unique.Make(ev.State).Value()
 			e.List = append(e.List, ev)
 		}
 		if last {
@@ -310,36 +307,24 @@ func ReadEvents(r io.Reader, name string) (*Events, error) {
 	}
 }
 
-// parseEvent matches names exactly, so other fields such as "T" do no harm.
-func parseEvent(text []byte) (Event, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
-		return Event{}, fmt.Errorf(`not one JSON object: write {"t":"2026-11-21T10:00:00.5Z","source":"NAME",`+
-			`"state":"WORD"} on a line of its own (%w)`, cmp.Or(err, errNull))
+func parseEvent(text []byte) (ev Event, err error) {
+	var line struct{ T, Source, State, Note string }
+	if err := json.Unmarshal(text, &line); err != nil {
+		return ev, fmt.Errorf(`not one JSON object of strings: write {"t":"2026-11-21T10:00:00.5Z","source":"NAME",`+
+			`"state":"WORD"} on a line of its own (%w)`, err)
 	}
-	var ev Event
-	var t string
-	for _, f := range []struct {
-		name string
-		to   *string
-		must bool
-	}{{"t", &t, true}, {"source", &ev.Source, true}, {"state", &ev.State, true}, {"note", &ev.Note, false}} {
-		raw := fields[f.name]
-		if raw != nil && json.Unmarshal(raw, f.to) != nil {
-			return Event{}, fmt.Errorf("%q must be a string", f.name)
-		}
+	for _, name := range []string{line.Source, line.State} {
 		switch {
-		case f.must && strings.TrimSpace(*f.to) == "":
-			return Event{}, fmt.Errorf("%q is missing or empty: each line needs t, source and state", f.name)
-		case f.must && f.to != &t && len(*f.to) > maxEventName:
-			return Event{}, fmt.Errorf("%q is over %d bytes: shorten it, and put what is long into note", f.name,
+		case strings.TrimSpace(name) == "":
+			return ev, errors.New("source or state is missing or empty: each line needs t, source and state")
+		case len(name) > maxEventName:
+			return ev, fmt.Errorf("%.20q... is over %d bytes: shorten it, and put what is long into note", name,
 				maxEventName)
 		}
 	}
-	if err := ev.Time.UnmarshalText([]byte(t)); err != nil {
-		return Event{}, fmt.Errorf("t is %.60q: write RFC 3339 with a zone, such as 2026-11-21T10:00:00.5Z", t)
+	t, err := time.Parse(time.RFC3339, line.T)
+	if err != nil {
+		return ev, fmt.Errorf("t is %.60q: write RFC 3339 with a zone, such as 2026-11-21T10:00:00.5Z", line.T)
 	}
-	return ev, nil
+	return Event{t, line.Source, line.State, line.Note}, nil
 }
-
-var errNull = errors.New("it is null")
