@@ -342,9 +342,8 @@ func TestEventsNotes(t *testing.T) {
 		{nowhen, eventsOf(t, "ev", "5 a b"), []string{"ev: the runs do not say when they were measured, so no event " +
 			"can be placed: measure again"}},
 		{eventRun("v", 0), eventsOf(t, "ev", "3605 a b", "3600 a b"), []string{
-			"ev: no event in it (2026-11-21T11:00:00.000Z to 2026-11-21T11:00:05.000Z) lies within a run " +
-				"(2026-11-21T10:00:00.000Z to 2026-11-21T10:00:10.000Z): is it of this measurement, and were the " +
-				"clocks alike?",
+			"ev: no event in it (the first of 2026-11-21T11:00:05.000Z) lies within a run (the last from " +
+				"2026-11-21T10:00:00.000Z on): is it of this measurement, and were the clocks alike?",
 		}},
 	} {
 		c := Files([]*runfile.File{{Runs: []runfile.Run{tt.run}}}, []string{"run.json"})

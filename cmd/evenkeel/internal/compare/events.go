@@ -50,35 +50,27 @@ func (c *Comparison) misplaced(f *runfile.Events) string {
 	if len(f.List) == 0 {
 		return f.Name + ": no events in it"
 	}
-	var first, last time.Time
+	var begin time.Time // of a run
 	for i := range c.Columns {
 		for _, r := range c.Columns[i].Runs {
 			from, to, ok := r.Window()
 			if !ok {
 				continue
 			}
+			begin = from
 			if slices.ContainsFunc(f.List, func(e runfile.Event) bool {
 				return !e.Time.Before(from) && !e.Time.After(to)
 			}) {
 				return ""
 			}
-			if first.IsZero() || from.Before(first) {
-				first = from
-			}
-			if last.Before(to) {
-				last = to
-			}
 		}
 	}
-	if first.IsZero() {
+	if begin.IsZero() {
 		return f.Name + ": the runs do not say when they were measured, so no event can be placed: measure again"
 	}
-	byTime := func(a, b runfile.Event) int { return a.Time.Compare(b.Time) }
 	clock := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-	return fmt.Sprintf("%s: no event in it (%s to %s) lies within a run (%s to %s): is it of this measurement, and "+
-		"were the clocks alike?",
-		f.Name, clock(slices.MinFunc(f.List, byTime).Time), clock(slices.MaxFunc(f.List, byTime).Time), clock(first),
-		clock(last))
+	return fmt.Sprintf("%s: no event in it (the first of %s) lies within a run (the last from %s on): is it of this "+
+		"measurement, and were the clocks alike?", f.Name, clock(f.List[0].Time), clock(begin))
 }
 
 const maxTallies = 40

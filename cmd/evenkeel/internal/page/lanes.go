@@ -15,7 +15,6 @@ const (
 	maxLanes     = 24 // drawn in a panel
 	pageSpans    = 8000
 	maxLaneSpans = 1000
-	maxNoteBytes = 64e3
 	laneWidth    = 1e6  // units of a lane, finer than a plot's because states are short
 	narrowSpan   = 4000 // of these units
 	labelRunes   = 40
@@ -26,12 +25,11 @@ func (d *pageData) addLanes(c *compare.Comparison) {
 	total := 0
 	for i := range c.Columns {
 		all := c.Lanes(c.Columns[i].Median())
-		lanes[i] = busiest(all, maxLanes)
+		lanes[i] = slices.Clone(all[:min(len(all), maxLanes)])
 		total += len(lanes[i])
 		if n := len(all); n > maxLanes {
-			d.laneNotes = append(d.laneNotes, fmt.Sprintf("%s: %d of %s sources are drawn, those with the most "+
-				"changes.",
-				c.Columns[i].Label, maxLanes, textfmt.Count(float64(n))))
+			d.laneNotes = append(d.laneNotes, fmt.Sprintf("%s: the first %d of %s sources are drawn.", c.Columns[i].Label,
+				maxLanes, textfmt.Count(float64(n))))
 		}
 	}
 	if total == 0 {
@@ -58,7 +56,6 @@ func (d *pageData) addLanes(c *compare.Comparison) {
 func (d *pageData) fillLanes(c *compare.Comparison, lanes [][]compare.Lane) {
 	states := newStates(lanes)
 	d.States = states.legend
-	notes := 0
 	for i := range lanes {
 		for _, l := range lanes[i] {
 			p := pageLane{
@@ -69,7 +66,7 @@ func (d *pageData) fillLanes(c *compare.Comparison, lanes [][]compare.Lane) {
 			for k, s := range l.Spans {
 				p.At, p.For = append(p.At, s.From.Microseconds()), append(p.For, (s.To-s.From).Microseconds())
 				p.State = append(p.State, states.index(s.State))
-				if notes += len(s.Note); s.Note != "" && notes <= maxNoteBytes {
+				if s.Note != "" {
 					p.Note[k] = s.Note
 				}
 				if s.Count > 1 {
@@ -79,28 +76,10 @@ func (d *pageData) fillLanes(c *compare.Comparison, lanes [][]compare.Lane) {
 			d.Columns[i].Lanes = append(d.Columns[i].Lanes, p)
 		}
 	}
-	if notes > maxNoteBytes {
-		d.laneNotes = append(d.laneNotes, "The events have more notes than fit: only the first are shown.")
-	}
 }
 
 func (d *pageData) hasLanes() bool {
 	return slices.ContainsFunc(d.Columns, func(col pageColumn) bool { return len(col.Lanes) > 0 })
-}
-
-func busiest(lanes []compare.Lane, n int) []compare.Lane {
-	by := make([]int, len(lanes))
-	for i := range by {
-		by[i] = i
-	}
-	slices.SortStableFunc(by, func(a, b int) int { return len(lanes[b].Spans) - len(lanes[a].Spans) })
-	by = by[:min(n, len(by))]
-	slices.Sort(by)
-	var kept []compare.Lane
-	for _, i := range by {
-		kept = append(kept, lanes[i])
-	}
-	return kept
 }
 
 // mergeStates joins short spans that begin in the same step of the time line, if there are over

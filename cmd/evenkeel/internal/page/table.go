@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -69,7 +68,6 @@ type states struct {
 	by     map[string]int
 }
 
-// newStates gives other states a colour by their name, so most pages agree.
 func newStates(lanes [][]compare.Lane) *states {
 	st := &states{by: map[string]int{}}
 	seen := map[string]bool{}
@@ -91,7 +89,6 @@ func newStates(lanes [][]compare.Lane) *states {
 		}
 	}
 	others := slices.Sorted(maps.Keys(seen))
-	var taken [otherColors]bool
 	for i, name := range others {
 		if len(st.legend) == maxStates {
 			st.legend = append(st.legend, pageState{
@@ -100,14 +97,7 @@ func newStates(lanes [][]compare.Lane) *states {
 			})
 			break
 		}
-		h := fnv.New32a()
-		h.Write([]byte(name))
-		k := int(h.Sum32() % otherColors)
-		for n := 0; taken[k] && n < otherColors; n++ {
-			k = (k + 1) % otherColors
-		}
-		taken[k] = true
-		add(name, "o"+strconv.Itoa(k))
+		add(name, "o"+strconv.Itoa(i%otherColors))
 	}
 	return st
 }
