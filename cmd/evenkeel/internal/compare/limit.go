@@ -73,18 +73,6 @@ func (l Limits) Decided(c *Comparison) bool {
 	})
 }
 
-// Undecided returns the limit that needs most rounds, and how many. 0: each is decided.
-func (l Limits) Undecided(c *Comparison) (most Limit, rounds int) {
-	for _, x := range l {
-		for _, f := range c.findings(x) {
-			if f.rounds > rounds {
-				most, rounds = x, f.rounds
-			}
-		}
-	}
-	return most, rounds
-}
-
 // Check returns cli.ErrLimit if a limit is exceeded, else cli.ErrInconclusive if one is
 // inconclusive.
 func (l Limits) Check(c *Comparison) (lines []string, err error) {
@@ -166,9 +154,6 @@ const (
 type finding struct {
 	outcome outcome
 	text    string
-
-	// 0: not known or not needed; over tailstat.MaxNeeded: no number would decide
-	rounds int
 }
 
 func (c *Comparison) findings(l Limit) (list []finding) {
@@ -177,7 +162,7 @@ func (c *Comparison) findings(l Limit) (list []finding) {
 		if k == c.Base {
 			continue
 		}
-		f := finding{outcome: outcomeUnknown, text: "not known of two runs of each at least, with as many requests " +
+		f := finding{outcomeUnknown, "not known of two runs of each at least, with as many requests " +
 			"as it needs"}
 		if row != nil && row.Results[k] != nil {
 			f = c.check(l, k, row.Results[k])
@@ -191,7 +176,7 @@ func (c *Comparison) findings(l Limit) (list []finding) {
 func (c *Comparison) check(l Limit, column int, r *tailstat.Result) finding {
 	bounds := Bounds(r)
 	if bounds == "" {
-		return finding{outcome: outcomeUnknown, text: c.whyInconclusive(column, r)}
+		return finding{outcomeUnknown, c.whyInconclusive(column, r)}
 	}
 	is := fmt.Sprintf("%s of %q's, within %s", textfmt.Ratio(r.Ratio), c.Columns[c.Base].Label, bounds)
 	beyond, kept := r.Within.Low > l.Ratio, r.Within.High <= l.Ratio
@@ -200,15 +185,15 @@ func (c *Comparison) check(l Limit, column int, r *tailstat.Result) finding {
 	}
 	switch {
 	case beyond:
-		return finding{outcome: outcomeExceeded, text: is}
+		return finding{outcomeExceeded, is}
 	case kept:
-		return finding{outcome: outcomeKept, text: is}
+		return finding{outcomeKept, is}
 	}
 	// As noisy runs decide if they show as large a change from 1.
 	text := is + "; the limit lies there"
 	if n, ok := r.Needed(math.Exp(math.Abs(math.Log(r.Ratio / l.Ratio)))); ok {
-		return finding{outcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n), n}
+		return finding{outcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n)}
 	}
 	text = fmt.Sprintf("%s; %s runs of each would not tell", text, textfmt.Count(tailstat.MaxNeeded))
-	return finding{outcomeUnknown, text, tailstat.MaxNeeded + 1}
+	return finding{outcomeUnknown, text}
 }

@@ -34,9 +34,6 @@ const (
 
 	// timedRounds are measured before the number of looks is fixed. They decide nothing.
 	timedRounds = 2
-
-	// foreseenAfter is the round that says how many more a -fail-if needs.
-	foreseenAfter = 10
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
@@ -131,44 +128,11 @@ func (r *Runner) MeasureAll(ctx context.Context) error {
 			}
 			why = r.look(spent)
 		}
-		if why == "" && i == foreseenAfter {
-			why = r.foresee(spent / foreseenAfter)
-		}
 		if why != "" {
 			fmt.Fprintf(r.app.Stderr, "ended after %s: %s\n", textfmt.Plural(i, "round"), why)
 			return nil
 		}
 	}
-}
-
-// foresee says how many rounds a -fail-if needs. why ends the measuring, unless it is "".
-func (r *Runner) foresee(round time.Duration) (why string) {
-	limit, n := r.flags.judging.FailIf.Undecided(r.Compared())
-	if n == 0 {
-		return ""
-	}
-	takes := fmt.Sprintf("-fail-if %s takes some %s rounds", limit.Text, textfmt.Count(float64(n)))
-	if n > tailstat.MaxNeeded {
-		takes = fmt.Sprintf("-fail-if %s takes more than %s rounds", limit.Text, textfmt.Count(tailstat.MaxNeeded))
-	}
-	room := r.flags.repeat
-	if r.flags.until.width > 0 {
-		room = r.File.Plan.Looks
-	}
-	all := time.Duration(n) * round
-	switch {
-	case n <= room:
-		fmt.Fprintf(r.app.Stderr, "after %d rounds: %s, %s in all\n", foreseenAfter, takes, textfmt.Duration(all))
-	case r.flags.until.width == 0:
-		fmt.Fprintf(r.app.Stderr, "after %d rounds: %s, and -repeat measures %d\n", foreseenAfter, takes, room)
-	case n > tailstat.MaxRounds:
-		return takes + ", which is more than -until looks at; longer runs (-z) vary less"
-	default:
-		return fmt.Sprintf("%s, and -budget %s has room for %d; write -budget %s", takes,
-			time.Duration(r.flags.until.budget), room,
-			(all + time.Minute - 1).Truncate(time.Minute))
-	}
-	return ""
 }
 
 func (r *Runner) round(ctx context.Context, number int) error {

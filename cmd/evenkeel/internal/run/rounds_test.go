@@ -145,7 +145,7 @@ func TestUntilEachLimit(t *testing.T) {
 		{[]string{"p99 > +20%", "p99 > +5%"}, "the answer is clear"},
 		{
 			[]string{"p99 > +20%", "p99 > +60%"},
-			"ended after 10 rounds: -fail-if p99 > +60% takes more than 1,000 rounds",
+			"-budget 5m0s is spent",
 		},
 	} {
 		flags := flags{seed: 1, until: untilFlags{width: .01, budget: cli.Period(5 * time.Minute)}}
@@ -166,53 +166,6 @@ func TestUntilEachLimit(t *testing.T) {
 		if !strings.Contains(stderr.String(), tt.says) {
 			t.Errorf("%q: it says %s", tt.limits, stderr)
 		}
-	}
-}
-
-// TestForesee: after ten rounds it is known how many a limit takes, and -until ends there if its
-// budget has no room for them.
-func TestForesee(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		flags     flags
-		deviation float64
-		rounds    int // 0: more than ten
-		says      string
-	}{
-		{
-			"room",
-			flags{until: untilFlags{width: 1e-9, budget: cli.Period(30 * time.Minute)}},
-			.18, 0,
-			"after 10 rounds: -fail-if p99 > +20% takes some ",
-		},
-		{
-			"no room",
-			flags{until: untilFlags{width: 1e-9, budget: cli.Period(3 * time.Minute)}},
-			.18, 10,
-			"and -budget 3m0s has room for 18; write -budget ",
-		},
-		{"repeat", flags{repeat: 12}, .4, 12, ", and -repeat measures 12\n"},
-		{"enough repeats", flags{repeat: 150}, .4, 150, "after 10 rounds: -fail-if p99 > +20% takes some "},
-		{"a clear answer", flags{repeat: 12}, .02, 12, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			limit, err := compare.ParseLimit("p99 > +20%")
-			tt.flags.seed, tt.flags.judging.FailIf = 1, compare.Limits{limit}
-			if err := errors.Join(err, tt.flags.judging.Check()); err != nil {
-				t.Fatal(err)
-			}
-			r, stderr := untilRunner(t, tt.flags, 1.05, tt.deviation)
-			if err := r.MeasureAll(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			rounds := len(r.File.Plan.Order)
-			if tt.rounds > 0 && rounds != tt.rounds || rounds <= 9 || tt.rounds == 0 && rounds == 10 {
-				t.Errorf("%d rounds, want %d", rounds, tt.rounds)
-			}
-			if got := stderr.String(); !strings.Contains(got, tt.says) || tt.says == "" && got != "" {
-				t.Errorf("it says %s\nwant %s", got, tt.says)
-			}
-		})
 	}
 }
 
