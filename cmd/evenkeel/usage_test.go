@@ -164,7 +164,6 @@ func TestUsage(t *testing.T) {
 		{"run -url x -until 10% -- y", cli.ExitUsage, "", "give each a -variant"},
 		{"run -url x -until 10% -repeat 3 -variant a: -variant b: -- y", cli.ExitUsage, "", "exclude each other"},
 		{"run -url x -until 10% -explain -variant a: -variant b: -- y", cli.ExitUsage, "", "exclude each other"},
-		{"run -url x -aa -repeat 1 -- y", cli.ExitUsage, "", "-repeat must be at least 2"},
 		{"run -url x -budget 5m -- y", cli.ExitUsage, "", "say what for, such as -until 10%"},
 		{"run -url x -base b -variant a: -- y", cli.ExitUsage, "", `-base "b" is no -variant's label`},
 		{"run -url x -fail-if p99 -- y", cli.ExitUsage, "", "neither < nor > in it; write it as"},

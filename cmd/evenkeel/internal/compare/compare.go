@@ -22,7 +22,6 @@ type Comparison struct {
 	Tools    []string
 	Notes    []string // to read before the table
 
-	floor    *runfile.Floor // nil: not measured
 	figures  []string
 	looks    int // Plan.Looks
 	verdicts int
@@ -32,12 +31,7 @@ type Comparison struct {
 
 type Row struct {
 	Figure
-	Cells []Cell
-
-	FloorResult *tailstat.Result // of one variant with itself; nil: not measured
-	floorRounds int
-	floorLeast  float64 // 0: these rounds show nothing
-
+	Cells   []Cell
 	Results []*tailstat.Result // of each column's figure with the base's; nil: not judged
 }
 
@@ -177,7 +171,6 @@ func Files(files []*runfile.File, names []string) *Comparison {
 }
 
 func (c *Comparison) follow(f *runfile.File) {
-	c.floor = f.Floor
 	p := f.Plan
 	if p == nil {
 		return

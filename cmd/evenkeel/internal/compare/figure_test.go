@@ -1,10 +1,8 @@
 package compare
 
 import (
-	"bytes"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,10 +10,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
-	"evenkeel.dev/internal/golden"
-	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
-	"evenkeel.dev/tailstat"
 )
 
 // known is a run whose figures can be worked out by hand.
@@ -152,43 +147,6 @@ func histogramOf(t *testing.T, ns ...int64) loadgen.Histogram {
 		h.Record(time.Duration(v))
 	}
 	return h
-}
-
-// TestFloor has a floor above a change that is certain, which is not coloured then, and one below
-// it.
-func TestFloor(t *testing.T) {
-	f := &runfile.File{Runs: slices.Concat(noisy(t, "a", 10, 1), noisy(t, "bb", 10, 1.5))}
-	for _, tt := range []struct {
-		name  string
-		slow  []float64 // of the second by round, again and again
-		color bool
-	}{{"quiet", []float64{1, .99, 1.01}, true}, {"loud", []float64{1, 3, .3, 8, .1}, false}} {
-		floor := &runfile.Floor{First: noisy(t, "x", 10, 1)}
-		var second [][]runfile.Run
-		for _, slow := range tt.slow {
-			second = append(second, noisy(t, "y", 10, slow))
-		}
-		for i := range 10 {
-			floor.Second = append(floor.Second, second[i%len(second)][i])
-		}
-		f.Floor = floor
-		c := Files([]*runfile.File{f}, []string{"run.json"})
-		row := c.Row("p99")
-		v := row.Results[1].Verdict
-		if v != tailstat.VerdictSlower || (row.Shown(1) == v) != tt.color || !c.HasFloor() {
-			t.Errorf("%s: %s, shown as %s; floor %s", tt.name, v, row.Shown(1), row.FloorText())
-		}
-		var b bytes.Buffer
-		if err := c.Text(&b, textfmt.Style{Color: true}); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(b.String(), "\x1b[31m"); got != tt.color {
-			t.Errorf("%s: red in it: %v\n%s", tt.name, got, b.String())
-		}
-		if tt.color {
-			golden.Written(t, "floor.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
-		}
-	}
 }
 
 func TestSpoilt(t *testing.T) {

@@ -91,15 +91,14 @@ func (c *Comparison) judge() {
 			}
 		}
 	}
-	c.measureFloor(figures)
 }
 
-// MainRow returns the judged row to name first, p99 if possible.
-func (c *Comparison) MainRow() *Row {
+// mainRow returns the judged row to name first, p99 if possible.
+func (c *Comparison) mainRow() *Row {
 	var first *Row
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		if r.FloorResult == nil && !slices.ContainsFunc(r.Results, func(x *tailstat.Result) bool { return x != nil }) {
+		if !slices.ContainsFunc(r.Results, func(x *tailstat.Result) bool { return x != nil }) {
 			continue
 		}
 		if r.Name == "p99" {
@@ -126,12 +125,7 @@ func (c *Comparison) Footnotes() (list []string) {
 		}
 		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
-	lead := c.MainRow()
-	if lead != nil && lead.FloorResult != nil {
-		add("floor: the smallest change that %s show on this machine in four of five cases; smaller ones have no "+
-			"colour",
-			textfmt.Plural(lead.floorRounds, "round"))
-	}
+	lead := c.mainRow()
 	if len(c.Columns) < 2 {
 		return list
 	}
@@ -192,16 +186,16 @@ func (c *Comparison) whyInconclusive(column int, r *tailstat.Result) string {
 	}
 	t := runs + " as noisy as these show not even a thousandfold change"
 	if x, ok := r.Detectable(0); ok {
-		t = fmt.Sprintf("%s as noisy as these show %s in four of five cases", runs, Change(x))
+		t = fmt.Sprintf("%s as noisy as these show %s in four of five cases", runs, change(x))
 	}
 	n, ok := r.Needed(shownNeed)
 	switch {
 	case ok && n <= min(a.Base, a.Head):
 		return t
 	case ok:
-		return t + fmt.Sprintf("; %s takes %d", Change(shownNeed), n)
+		return t + fmt.Sprintf("; %s takes %d", change(shownNeed), n)
 	}
-	return t + fmt.Sprintf("; %s takes more than %s", Change(shownNeed), textfmt.Count(tailstat.MaxNeeded))
+	return t + fmt.Sprintf("; %s takes more than %s", change(shownNeed), textfmt.Count(tailstat.MaxNeeded))
 }
 
 func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks) }

@@ -162,7 +162,7 @@ func TestRatioText(t *testing.T) {
 		}
 	}
 	for x, want := range map[float64]string{1.1: "+10%", 1.0123: "+1.2%", 1.354: "+35%", 30: "30.0x", 1: "<0.1%"} {
-		if got := Change(x); got != want {
+		if got := change(x); got != want {
 			t.Errorf("%v: %s, want %s", x, got, want)
 		}
 	}

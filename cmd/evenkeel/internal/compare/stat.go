@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -101,8 +100,8 @@ func Bounds(r *tailstat.Result) string {
 	return "[" + strings.TrimSuffix(low, "x") + "–" + strings.TrimSuffix(high, "x") + "]"
 }
 
-// Change writes a ratio of 1 or more as a change, such as +35%.
-func Change(ratio float64) string {
+// change writes a ratio of 1 or more as a change, such as +35%.
+func change(ratio float64) string {
 	switch {
 	case ratio >= 10:
 		return textfmt.Ratio(ratio)
@@ -116,98 +115,12 @@ func Change(ratio float64) string {
 	return fmt.Sprintf("%+.0f%%", percent)
 }
 
-// One variant was measured twice in each round, so all differences are noise.
-func (c *Comparison) measureFloor(figures []Figure) {
-	for i := range c.Rows {
-		c.Rows[i].FloorResult = nil
-	}
-	if c.floor == nil {
-		return
-	}
-	pointers := func(runs []runfile.Run) (list []*runfile.Run) {
-		for i := range runs {
-			list = append(list, &runs[i])
-		}
-		return list
-	}
-	first, second := statRuns(pointers(c.floor.First), figures), statRuns(pointers(c.floor.Second), figures)
-	first, second = sides(first, second, true)
-	known := ofAll(figures, first, second)
-	if len(known) == 0 {
-		return
-	}
-	level := 1 - (1-confidence)/float64(len(known))
-	for _, a := range c.against {
-		if a != nil {
-			level = a.Level
-		}
-	}
-	r, err := tailstat.Compare(first, second, tailstat.Options{
-		Figures:    known,
-		Confidence: max(1-(1-level)*float64(len(known)), .5),
-	})
-	if err != nil {
-		c.note("floor: " + err.Error())
-		return
-	}
-	var differ []string
-	for i := range r.Result {
-		x := &r.Result[i]
-		if row := c.Row(x.Figure); row != nil {
-			row.FloorResult, row.floorRounds = x, c.rounds(r.Base)
-			row.floorLeast, _ = x.Detectable(row.floorRounds)
-		}
-		if x.Verdict != tailstat.VerdictInconclusive {
-			differ = append(differ, fmt.Sprintf("%s %s %s", x.Figure, Ratio(x), Bounds(x)))
-		}
-	}
-	if len(differ) > 0 {
-		c.note("one variant measured against itself differs on this machine: " + strings.Join(differ, ", "))
-	}
-}
-
-func (c *Comparison) rounds(otherwise int) int {
-	n := 0
-	for _, a := range c.against {
-		if a != nil && (n == 0 || min(a.Base, a.Head) < n) {
-			n = min(a.Base, a.Head)
-		}
-	}
-	return cmp.Or(n, otherwise)
-}
-
-func (c *Comparison) HasFloor() bool {
-	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.FloorResult != nil })
-}
-
-// Floor is the smallest ratio above 1 that the compared rounds show.
-func (r *Row) Floor() (ratio float64, ok bool) {
-	return r.floorLeast, r.FloorResult != nil && r.floorLeast > 0
-}
-
-// FloorText writes "+12%", "none" if so few rounds show nothing, or "".
-func (r *Row) FloorText() string {
-	if r.FloorResult == nil {
-		return ""
-	}
-	if x, ok := r.Floor(); ok {
-		return Change(x)
-	}
-	return "none"
-}
-
-// Shown returns the verdict that colours a figure, inconclusive below the floor.
+// Shown returns the verdict that colours a figure.
 func (r *Row) Shown(column int) tailstat.Verdict {
-	x := r.Results[column]
-	if x == nil {
-		return tailstat.VerdictInconclusive
+	if x := r.Results[column]; x != nil {
+		return x.Verdict
 	}
-	if r.FloorResult != nil {
-		if least, ok := r.Floor(); !ok || max(x.Ratio, 1/x.Ratio) < least {
-			return tailstat.VerdictInconclusive
-		}
-	}
-	return x.Verdict
+	return tailstat.VerdictInconclusive
 }
 
 // Spoilt says what disturbed a run, or "". Such a run stays in all figures, because leaving out

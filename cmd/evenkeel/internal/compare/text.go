@@ -18,9 +18,6 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 			head = append(head, "", "")
 		}
 	}
-	if c.HasFloor() {
-		head = append(head, "floor")
-	}
 	t := textfmt.NewTable(len(head))
 	t.Add(s.Bold, head)
 	for _, r := range c.Rows {
@@ -31,9 +28,6 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 				marks[len(cells)], marks[len(cells)+1] = r.style(s, k), s.Dim
 				cells = append(cells, Ratio(r.Results[k]), Bounds(r.Results[k]))
 			}
-		}
-		if c.HasFloor() {
-			cells = append(cells, r.FloorText())
 		}
 		t.Row(cells...)
 		for i, m := range marks {
@@ -184,10 +178,8 @@ type runData struct {
 
 // figureData is a row, with its cells in the order of the columns.
 type figureData struct {
-	Name string `json:"name"`
-	Note string `json:"note"`
-	// Floor is the smallest ratio above 1 that this machine shows.
-	Floor *float64   `json:"floor,omitempty"`
+	Name  string     `json:"name"`
+	Note  string     `json:"note"`
 	Cells []cellData `json:"cells"`
 }
 
@@ -221,9 +213,6 @@ func (c *Comparison) Data() *Data {
 	}
 	for _, r := range c.Rows {
 		f := figureData{Name: r.Name, Note: r.Note}
-		if x, ok := r.Floor(); ok {
-			f.Floor = &x
-		}
 		for k := range r.Cells {
 			f.Cells = append(f.Cells, r.cellData(k))
 		}

@@ -50,9 +50,6 @@ func forest(c *compare.Comparison) *chart.Chart {
 				reach = max(reach, x.Within.High, 1/x.Within.Low)
 			}
 		}
-		if least, ok := r.Floor(); ok && judged {
-			reach = max(reach, least)
-		}
 		if judged {
 			rows = append(rows, r)
 		}
@@ -85,12 +82,6 @@ func forest(c *compare.Comparison) *chart.Chart {
 	for i, r := range rows {
 		top := float64(i) * share
 		f.Y = append(f.Y, chart.Tick{At: chart.PercentAt(top + share/2), Label: r.Name})
-		if least, ok := r.Floor(); ok {
-			from, to := chart.PlotX(x.Frac(1/least)), chart.PlotX(x.Frac(least))
-			var p chart.Path
-			p.Box(from, chart.PlotY(1-top-.1*share), to-from, int(.8*share*chart.PlotHeight))
-			f.Lines = append(f.Lines, chart.Line{Class: "floorband", Series: -1, D: p.String()})
-		}
 		n := 0
 		for k := range c.Columns {
 			if k == c.Base {

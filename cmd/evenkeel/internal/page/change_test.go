@@ -15,12 +15,12 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// judged has ten rounds of three variants with a floor: one is slower for certain; two of its runs
+// judged has ten rounds of three variants: one is slower for certain; two of its runs
 // were spoilt.
 func judged(t *testing.T) *compare.Comparison {
 	f := newFake(t)
 	f.seconds, f.rate, f.collections, f.points = 1, 1200, 5, 20
-	file := &runfile.File{Machine: runfile.Machine{OS: "linux", Cores: 2}, Floor: &runfile.Floor{}}
+	file := &runfile.File{Machine: runfile.Machine{OS: "linux", Cores: 2}}
 	noise := func() float64 { return 1 + .1*f.rnd.Float64() }
 	run := func(label string, round, place int, slower float64) runfile.Run {
 		r := f.run(label, round, time.Duration(slower*noise()*1e6))
@@ -28,8 +28,6 @@ func judged(t *testing.T) *compare.Comparison {
 		return r
 	}
 	for round := 1; round <= 10; round++ {
-		file.Floor.First = append(file.Floor.First, run("default", round, 0, 1))
-		file.Floor.Second = append(file.Floor.Second, run("default", round, 1, 1))
 		for i, v := range []struct {
 			label  string
 			slower float64
@@ -50,9 +48,8 @@ func TestChanges(t *testing.T) {
 	c := judged(t)
 	p := pageOf(t, c)
 	for _, want := range []string{
-		`id="forest"`, `class="floorband"`, `class="interval v1"`, `class="dot v2 unsure"`,
+		`id="forest"`, `class="interval v1"`, `class="dot v2 unsure"`,
 		"% of this machine’s processor time went to processes other than evenkeel", `<span class="ratio slower">`,
-		`<th scope="col">floor</th>`,
 	} {
 		if !strings.Contains(strings.ReplaceAll(p, "&#39;", "’"), want) {
 			t.Errorf("the page lacks %s", want)

@@ -20,7 +20,7 @@ func (r *Runner) traced(round int) bool {
 	if len(r.variants) > 1 {
 		rounds = explainRounds
 	}
-	return r.flags.explain && r.twin == "" && round > r.flags.repeat-rounds
+	return r.flags.explain && round > r.flags.repeat-rounds
 }
 
 func (r *Runner) traceFile(label string, round int) string {

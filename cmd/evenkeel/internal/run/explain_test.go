@@ -12,8 +12,7 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// TestRunTraced: one variant is traced in the last round, several are in the last three, and never
-// while the floor is measured.
+// TestRunTraced: one variant is traced in the last round, several are in the last three.
 func TestRunTraced(t *testing.T) {
 	t.Parallel()
 	r := &Runner{flags: &flags{explain: true, repeat: 5}, variants: make([]variant, 1)}
@@ -31,10 +30,6 @@ func TestRunTraced(t *testing.T) {
 	r.variants = make([]variant, 2)
 	if got := rounds(); len(got) != 3 || got[0] != 3 {
 		t.Errorf("two: %v", got)
-	}
-	r.twin = "first"
-	if got := rounds(); got != nil {
-		t.Errorf("the floor: %v", got)
 	}
 	for given, want := range map[bool]int{false: explainRounds, true: 5} {
 		r.flags.repeat, r.flags.variants = 5, cli.List{"a:", "b:"}

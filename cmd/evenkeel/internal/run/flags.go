@@ -31,7 +31,7 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	groups := slices.Concat([]string{
 		"Common flags: url variant repeat rate c n z explain fail-if o",
 		"The server: ready ready-timeout stop-timeout pprof",
-		"Rounds: until budget aa base figures",
+		"Rounds: until budget base figures",
 	}, load.Groups, []string{"Results: html traces"})
 	fs := a.NewFlags("run", help, groups...)
 	f.load.Register(fs)
@@ -45,7 +45,6 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	f.judging.Register(fs)
 	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds of random order")
 	f.until.register(fs)
-	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, to see which change this machine shows")
 	fs.StringVar(&f.html, "html", "", "write a page to this `file`")
 	fs.BoolVar(&f.explain, "explain", false, "then trace the same load for 5 s, and say why requests were slow")
 	fs.StringVar(&f.traces, "traces", "", "keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; "+
@@ -71,7 +70,7 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	}
 	if err := cmp.Or(load.CheckGiven(fs), cli.Exclusive(fs, "until", "repeat", "explain", "traces"),
 		f.judging.Check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(),
-		r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
+		r.checkUntil(), r.checkJudging()); err != nil {
 		return nil, a.Wrong(fs, "%v", err)
 	}
 	a.Say(fs.Name(), f.load.Hints(fs)...)
@@ -88,7 +87,7 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 
 func (r *Runner) prepare() error {
 	f := r.flags
-	f.load.Drawn = len(f.variants) > 1 || f.aa
+	f.load.Drawn = len(f.variants) > 1
 	var err error
 	if r.load, err = f.load.Options(f.urls); err != nil {
 		return err

@@ -35,7 +35,6 @@ type flags struct {
 	repeat       int
 	until        untilFlags
 	seed         uint64
-	aa           bool
 	html         string
 	explain      bool
 	traces       string
@@ -51,7 +50,6 @@ type Runner struct {
 
 	take  func(context.Context, variant, int) (*runfile.Run, error) // measure, but in tests
 	now   func() time.Time
-	twin  string // first or second, while -aa measures
 	soFar string
 
 	explanations []explained
@@ -145,8 +143,6 @@ func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 
 func (r *Runner) labelOf(v variant, repeat int) string {
 	switch {
-	case r.twin != "":
-		return fmt.Sprintf("%s, the %s of round %d for the floor", v.label, r.twin, repeat)
 	case r.flags.until.width > 0:
 		return fmt.Sprintf("%s, round %d%s", v.label, repeat, r.soFar)
 	case len(r.variants)*r.flags.repeat > 1:

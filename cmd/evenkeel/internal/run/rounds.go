@@ -50,7 +50,7 @@ func (u *untilFlags) register(fs *flag.FlagSet) {
 	fs.Var(&u.budget, "budget", "end -until after this `duration` (default 10m)")
 }
 
-func (r *Runner) checkUntil(repeatGiven bool) error {
+func (r *Runner) checkUntil() error {
 	f := r.flags
 	u, names := &f.until, f.judging.Figures
 	switch {
@@ -68,13 +68,7 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 		}
 		u.figure = names[0]
 	}
-	if f.aa && !repeatGiven && u.width == 0 {
-		f.repeat = floorRounds
-	}
-	if f.aa && u.width == 0 && f.repeat < 2 {
-		return errors.New("-aa measures one variant twice in each round; -repeat must be at least 2")
-	}
-	if len(r.variants) < 2 && !f.aa {
+	if len(r.variants) < 2 {
 		return nil
 	}
 	if f.load.Shape.Seed != 0 {
@@ -107,11 +101,6 @@ func (r *Runner) draw(round int) []variant {
 
 func (r *Runner) MeasureAll(ctx context.Context) error {
 	defer cli.OutlivePipe()()
-	if r.flags.aa {
-		if err := r.measureFloor(ctx); err != nil || len(r.variants) == 1 {
-			return err
-		}
-	}
 	begun := r.now()
 	for i := 1; ; i++ {
 		if err := r.round(ctx, i); err != nil {
@@ -223,7 +212,7 @@ func (r *Runner) checkJudging() error {
 	case len(f.judging.FailIf) == 0:
 	case len(r.variants) < 2:
 		return errors.New("-fail-if is about how variants differ; give each a -variant")
-	case f.repeat < 2 && f.until.width == 0 && !f.aa:
+	case f.repeat < 2 && f.until.width == 0:
 		return errors.New("-fail-if takes more than one round to tell anything; write -repeat 10, or -until 10%")
 	default:
 		if err := cmp.Or(r.enoughRequests(), r.enoughRounds()); err != nil {

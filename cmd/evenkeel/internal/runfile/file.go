@@ -31,7 +31,6 @@ type File struct {
 	Tool    string  `json:"tool"`
 	Machine Machine `json:"machine"`
 	Plan    *Plan   `json:"plan,omitempty"`
-	Floor   *Floor  `json:"floor,omitempty"`
 	Runs    []Run   `json:"runs"`
 }
 
@@ -47,12 +46,6 @@ type Plan struct {
 
 	// Looks is after how many rounds, at most, -until judged the runs.
 	Looks int `json:"looks,omitempty"`
-}
-
-// Floor is one variant measured twice in each round.
-type Floor struct {
-	First  []Run `json:"first"`
-	Second []Run `json:"second"`
 }
 
 // Run is one load on one variant. nil means not measured.
@@ -166,18 +159,12 @@ func Read(r io.Reader) (*File, error) {
 	case f.Plan != nil && (f.Plan.Looks < 0 || f.Plan.Looks > tailstat.MaxRounds):
 		return nil, fmt.Errorf("plan: %d looks are not from 0 to %d", f.Plan.Looks, tailstat.MaxRounds)
 	}
-	sets := map[string][]Run{"runs": f.Runs}
-	if f.Floor != nil {
-		sets["floor.first"], sets["floor.second"] = f.Floor.First, f.Floor.Second
-	}
-	for name, runs := range sets {
-		for i, r := range runs {
-			if r.Load == nil {
-				return nil, fmt.Errorf("%s[%d] (%q) has no load", name, i, r.Label)
-			}
-			if n := r.Load.Latency.Count(); n < 0 || r.Load.Duration < 0 {
-				return nil, fmt.Errorf("%s[%d] (%q): negative duration or count", name, i, r.Label)
-			}
+	for i, r := range f.Runs {
+		if r.Load == nil {
+			return nil, fmt.Errorf("runs[%d] (%q) has no load", i, r.Label)
+		}
+		if n := r.Load.Latency.Count(); n < 0 || r.Load.Duration < 0 {
+			return nil, fmt.Errorf("runs[%d] (%q): negative duration or count", i, r.Label)
 		}
 	}
 	return &f, nil
