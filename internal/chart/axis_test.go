@@ -98,17 +98,6 @@ func TestLinearTicks(t *testing.T) {
 	}
 }
 
-func TestLabelDuration(t *testing.T) {
-	for ns, want := range map[float64]string{
-		500: "500 ns", 1e3: "1 µs", 2e4: "20 µs", 2e5: "200 µs", 1e6: "1 ms",
-		2.5e6: "2.5 ms", 5e8: "500 ms", 1e9: "1 s", 2e10: "20 s", 3.6e12: "3600 s",
-	} {
-		if got := LabelDuration(ns); got != want {
-			t.Errorf("labelDuration(%g) = %q, want %q", ns, got, want)
-		}
-	}
-}
-
 func TestAxisTicks(t *testing.T) {
 	a := Axis{Lo: 1, Hi: 100, Log: true}
 	got := a.YTicks([]float64{1, 10, 20, 100}, LabelNumber)

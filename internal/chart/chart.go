@@ -262,18 +262,6 @@ func RoundStep(span float64, n int) float64 {
 	return Series125(i)
 }
 
-func LabelDuration(ns float64) string {
-	for _, u := range []struct {
-		ns   float64
-		name string
-	}{{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}} {
-		if ns >= u.ns*(1-1e-9) {
-			return LabelNumber(ns/u.ns) + u.name
-		}
-	}
-	return LabelNumber(ns) + " ns"
-}
-
 // LabelTime writes seconds on a time line.
 func LabelTime(s float64) string {
 	switch {

@@ -68,7 +68,7 @@ func (l Limits) Figures() (names []string) {
 func (l Limits) Decided(c *Comparison) bool {
 	return !slices.ContainsFunc(l, func(x Limit) bool {
 		return slices.ContainsFunc(c.findings(x), func(f finding) bool {
-			return f.outcome == outcomeUnknown
+			return f.err == cli.ErrInconclusive
 		})
 	})
 }
@@ -79,16 +79,16 @@ func (l Limits) Check(c *Comparison) (lines []string, err error) {
 	for _, x := range l {
 		for _, f := range c.findings(x) {
 			what := "kept"
-			switch {
-			case f.outcome == outcomeExceeded:
-				what, err = "exceeded", cli.ErrLimit
-			case f.outcome == outcomeUnknown:
+			switch f.err {
+			case cli.ErrLimit:
+				what = "exceeded"
+			case cli.ErrInconclusive:
 				what = "inconclusive"
-				if err == nil {
-					err = cli.ErrInconclusive
-				}
 			}
 			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.Text, what, f.text))
+			if err == nil || f.err == cli.ErrLimit {
+				err = f.err
+			}
 		}
 	}
 	return lines, err
@@ -143,17 +143,10 @@ func (j *Flags) Apply(c *Comparison) error {
 	return nil
 }
 
-type outcome uint8
-
-const (
-	outcomeKept outcome = iota
-	outcomeExceeded
-	outcomeUnknown // the limit lies within the interval, or there is no interval
-)
-
+// finding is what is known of a limit and a column. err is as of [Limits.Check].
 type finding struct {
-	outcome outcome
-	text    string
+	err  error
+	text string
 }
 
 func (c *Comparison) findings(l Limit) (list []finding) {
@@ -162,7 +155,7 @@ func (c *Comparison) findings(l Limit) (list []finding) {
 		if k == c.Base {
 			continue
 		}
-		f := finding{outcomeUnknown, "not known of two runs of each at least, with as many requests " +
+		f := finding{cli.ErrInconclusive, "not known of two runs of each at least, with as many requests " +
 			"as it needs"}
 		if row != nil && row.Results[k] != nil {
 			f = c.check(l, k, row.Results[k])
@@ -176,7 +169,7 @@ func (c *Comparison) findings(l Limit) (list []finding) {
 func (c *Comparison) check(l Limit, column int, r *tailstat.Result) finding {
 	bounds := Bounds(r)
 	if bounds == "" {
-		return finding{outcomeUnknown, c.whyInconclusive(column, r)}
+		return finding{cli.ErrInconclusive, c.whyInconclusive(column, r)}
 	}
 	is := fmt.Sprintf("%s of %q's, within %s", textfmt.Ratio(r.Ratio), c.Columns[c.Base].Label, bounds)
 	beyond, kept := r.Within.Low > l.Ratio, r.Within.High <= l.Ratio
@@ -185,15 +178,15 @@ func (c *Comparison) check(l Limit, column int, r *tailstat.Result) finding {
 	}
 	switch {
 	case beyond:
-		return finding{outcomeExceeded, is}
+		return finding{cli.ErrLimit, is}
 	case kept:
-		return finding{outcomeKept, is}
+		return finding{nil, is}
 	}
 	// As noisy runs decide if they show as large a change from 1.
 	text := is + "; the limit lies there"
 	if n, ok := r.Needed(math.Exp(math.Abs(math.Log(r.Ratio / l.Ratio)))); ok {
-		return finding{outcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n)}
+		return finding{cli.ErrInconclusive, fmt.Sprintf("%s; some %d runs of each would tell", text, n)}
 	}
 	text = fmt.Sprintf("%s; %s runs of each would not tell", text, textfmt.Count(tailstat.MaxNeeded))
-	return finding{outcomeUnknown, text}
+	return finding{cli.ErrInconclusive, text}
 }

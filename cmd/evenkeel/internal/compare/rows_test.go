@@ -229,7 +229,7 @@ func TestGeneratorLimit(t *testing.T) {
 		}
 	}
 	c := Files([]*runfile.File{{Runs: runs}}, []string{""})
-	if f := c.findings(Limit{Figure: "p99", Ratio: 1.2})[0]; c.verdicts > 0 || f.outcome != outcomeUnknown {
+	if f := c.findings(Limit{Figure: "p99", Ratio: 1.2})[0]; c.verdicts > 0 || f.err != cli.ErrInconclusive {
 		t.Errorf("%d verdicts, %+v", c.verdicts, f)
 	}
 	if got := Spoilt(&runs[len(runs)-1]); !strings.Contains(got,

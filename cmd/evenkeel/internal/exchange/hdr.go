@@ -104,18 +104,9 @@ func writeHlog(w io.Writer, run *runfile.Run) error {
 	h.SetStartTimeMs(from)
 	h.SetEndTimeMs(from + run.Load.Duration.Milliseconds())
 	log := hdr.NewHistogramLogWriter(w)
-	log.SetBaseTime(from)
 	return errors.Join(log.OutputLogFormatVersion(),
 		log.OutputComment("[evenkeel: values in nanoseconds, maxima in milliseconds]"),
-		startTime(w, from), log.OutputLegend(), log.OutputIntervalHistogram(h))
-}
-
-// startTime writes milliseconds. The library's own lines have seconds.
-func startTime(w io.Writer, ms int64) error {
-	_, err := fmt.Fprintf(w, "#[StartTime: %d.%03d (seconds since epoch), %s]\n#[BaseTime: %[1]d.%03[2]d (seconds "+
-		"since epoch)]\n",
-		ms/1000, ms%1000, time.UnixMilli(ms).UTC().Format(time.RFC3339))
-	return err
+		log.OutputStartTime(from), log.OutputLegend(), log.OutputIntervalHistogram(h))
 }
 
 const hgrmTicks = 5 // for each halving of the rest to 100%, as other tools write

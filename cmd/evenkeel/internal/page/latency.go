@@ -111,7 +111,9 @@ func (d *pageData) timeTicks() []chart.Tick {
 	return x.XTicks(chart.LinearTicks(0, d.End, chart.TimeStep(d.End, 6)), chart.LabelTime)
 }
 
-func labelMicroseconds(us float64) string { return chart.LabelDuration(us * microsecond) }
+func labelMicroseconds(us float64) string {
+	return textfmt.Duration(time.Duration(math.Round(us * microsecond)))
+}
 
 // Times are microseconds since the window's start.
 type pageLane struct {
@@ -180,7 +182,7 @@ func (d *pageData) describe() string {
 	parts := []string{"Falling lines on two logarithmic axes, one a variant; further left is faster."}
 	for _, col := range d.Columns {
 		if col.Count > 0 {
-			p99 := chart.LabelDuration(chart.Significant(col.CCDF.quantile(.01)*microsecond, 3))
+			p99 := labelMicroseconds(col.CCDF.quantile(.01))
 			parts = append(parts, fmt.Sprintf("%s: 1%% slower than %s of %s requests.", col.Label, p99,
 				textfmt.Count(float64(col.Count))))
 		}
