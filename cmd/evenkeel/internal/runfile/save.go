@@ -11,8 +11,7 @@ import (
 )
 
 // Save writes a file whole or not at all. It renames a new file, which has the same permissions.
-// It follows links, and writes directly to a pipe, a device, or the file of standard output or
-// error. A kill may leave .evenkeel-*.tmp.
+// It follows links, and writes directly to a pipe or a device. A kill may leave .evenkeel-*.tmp.
 //
 // Save overwrites a file that it cannot replace, such as a mounted one. If that fails too, the
 // error names the new file.
@@ -21,17 +20,15 @@ func Save(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return unwritable(name, err)
 	}
-	out := t.stream
 	if t.special {
-		if out, err = os.OpenFile(t.path, os.O_WRONLY, 0); err != nil {
+		out, err := os.OpenFile(t.path, os.O_WRONLY, 0)
+		if err != nil {
 			return unwritable(name, err)
 		}
 		return unwritable(name, errors.Join(write(out), out.Close()))
 	}
-	if out != nil {
-		return unwritable(name, write(out))
-	}
-	if out, err = t.beside(); err != nil {
+	out, err := t.beside()
+	if err != nil {
 		return unwritable(name, err)
 	}
 	if err = write(out); err == nil {
@@ -50,7 +47,7 @@ func Save(name string, write func(io.Writer) error) error {
 // CanSave says early why Save could not write this file.
 func CanSave(name string) error {
 	t, err := lookAt(name)
-	if err != nil || t.special || t.stream != nil {
+	if err != nil || t.special {
 		return unwritable(name, err)
 	}
 	out, err := t.beside()
@@ -64,7 +61,6 @@ type target struct {
 	path    string // with links followed
 	old     fs.FileInfo
 	special bool // not a regular file, which must not be replaced
-	stream  *os.File
 }
 
 func lookAt(name string) (target, error) {
@@ -77,12 +73,6 @@ func lookAt(name string) (target, error) {
 		return t, err
 	case fi.IsDir():
 		return t, errors.New("it is a folder; name a file")
-	}
-	for _, f := range []*os.File{os.Stdout, os.Stderr} {
-		if is, err := f.Stat(); err == nil && os.SameFile(is, fi) {
-			t.stream = f
-			return t, nil
-		}
 	}
 	if t.special = !fi.Mode().IsRegular(); t.special {
 		return t, nil

@@ -114,28 +114,6 @@ func TestSaveThroughLinks(t *testing.T) {
 	has(t, other, map[string]string{"there": "new"})
 }
 
-// TestSaveStream: what standard output goes to is written where that stands, not replaced behind
-// its back.
-func TestSaveStream(t *testing.T) {
-	dir := t.TempDir()
-	out, err := os.Create(filepath.Join(dir, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	defer func(old *os.File) { os.Stdout = old }(os.Stdout)
-	os.Stdout = out
-	_, _ = io.WriteString(os.Stdout, "before\n")
-	if err := CanSave(out.Name()); err != nil {
-		t.Error(err)
-	}
-	if err := saves(out.Name(), "the page\n"); err != nil {
-		t.Error(err)
-	}
-	_, _ = io.WriteString(os.Stdout, "after\n")
-	has(t, dir, map[string]string{"out": "before\nthe page\nafter\n"})
-}
-
 // TestSaveLongName: what cannot be made is refused before the work, not after it.
 func TestSaveLongName(t *testing.T) {
 	name := filepath.Join(t.TempDir(), strings.Repeat("a", 300)+".json")
