@@ -426,16 +426,16 @@ func TestConvert(t *testing.T) {
 		{"-to wrk2 " + run, cli.ExitFailed, `format "wrk2" cannot be written; these can: run, hlog`},
 		{share, cli.ExitUsage, "is a run.json already"},
 		{
-			"-to hgrm " + several, cli.ExitFailed,
+			"-to hlog " + several, cli.ExitFailed,
 			"24 of its runs are meant, and this format has one: say which with -run; there are fixed#1",
 		},
-		{"-to hgrm -run nonsense " + several, cli.ExitFailed, "0 of its runs are meant"},
+		{"-to hlog -run nonsense " + several, cli.ExitFailed, "0 of its runs are meant"},
 		{"-o " + run + " " + run, cli.ExitFailed, "is read, and would be written over"},
 		{tools + "gen.sh", cli.ExitFailed, "its format is not known here"},
 	} {
 		call(append([]string{"convert"}, strings.Fields(tt.args)...)...).check(t, tt.code, nil, []string{tt.want})
 	}
-	call("convert", "-to", "hgrm", "-run", "slow#2", several).check(t, cli.ExitOK, []string{"Percentile"}, nil)
+	call("convert", "-to", "hlog", "-run", "slow#2", several).check(t, cli.ExitOK, []string{"HIST"}, nil)
 	if _, err := os.Stat(log); err != nil {
 		t.Error(err)
 	}

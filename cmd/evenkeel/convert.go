@@ -21,7 +21,7 @@ the format of FILE by its contents: vegeta, k6, hey, an HdrHistogram log, a list
 
   evenkeel convert -o vegeta.json results.gob       results of vegeta, for evenkeel compare
   evenkeel convert -unit 1ms latencies.txt          a list with a latency per line
-  evenkeel convert -to hgrm run.json                an HdrHistogram percentile distribution
+  evenkeel convert -to hlog run.json                an HdrHistogram log
 
 docs/reference/formats.md says what each format lacks.
 `
@@ -30,8 +30,7 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	var o exchange.Options
 	fs := a.NewFlags("convert", convertHelp)
 	from := fs.String("from", "", "read this `format` (default: by the contents)")
-	to := fs.String("to", "",
-		"write this `format`: hgrm or hlog (default: run)")
+	to := fs.String("to", "", "write this `format`: hlog (default: run)")
 	output := fs.String("o", "", "write to this `file` (default: standard output)")
 	unit := "values are multiples of this `duration` (default 1ns in an .hlog)"
 	fs.Func("unit", unit, func(s string) (err error) {
@@ -107,7 +106,7 @@ func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 
 func sayNotes(a *cli.App, f *runfile.File, format exchange.Format) {
 	if format != exchange.FormatRun {
-		a.Say("convert", exchange.LeftOut(format))
+		a.Say("convert", exchange.LeftOut)
 		return
 	}
 	said := map[string]bool{}

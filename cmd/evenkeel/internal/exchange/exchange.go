@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,6 @@ type Format string
 const (
 	FormatRun    Format = "run"
 	FormatHlog   Format = "hlog"
-	FormatHgrm   Format = "hgrm"
 	FormatVegeta Format = "vegeta" // its results in gob or JSON
 	FormatK6     Format = "k6"     // its points in JSON
 	FormatHey    Format = "hey"    // its CSV
@@ -44,45 +44,25 @@ type Options struct {
 	Rate   float64       // asked for, per second; default 0: not known
 }
 
-// Read and Write handle FormatRun themselves.
 type format struct {
-	name    Format
-	read    func(io.Reader, Options) ([]runfile.Run, error)
-	write   func(io.Writer, *runfile.Run) error
-	leftOut string
+	name Format
+	read func(io.Reader, Options) ([]runfile.Run, error)
 }
 
 // Messages list them in this order.
 var formats = []format{
-	{name: FormatRun},
-	{FormatHlog, readHlog, writeHlog, "a histogram log takes the latency in nanoseconds, whole, and the window"},
-	{FormatHgrm, nil, writeHgrm, "a .hgrm takes only some percentiles, in milliseconds, and the number of requests, " +
-		"so nothing can be added to it"},
-	{name: FormatVegeta, read: readVegeta},
-	{name: FormatK6, read: readK6},
-	{name: FormatHey, read: readHey},
-	{name: FormatList, read: readList},
+	{FormatRun, nil}, // Read does that itself
+	{FormatHlog, readHlog},
+	{FormatVegeta, readVegeta},
+	{FormatK6, readK6},
+	{FormatHey, readHey},
+	{FormatList, readList},
 }
 
-func formatOf(name Format) format {
-	for _, f := range formats {
-		if f.name == name {
-			return f
-		}
-	}
-	return format{}
-}
-
-func readable() string { return listed(func(f format) bool { return f.read != nil }) }
-
-func writable() string { return listed(func(f format) bool { return f.write != nil }) }
-
-func listed(has func(format) bool) string {
+func readable() string {
 	var names []string
 	for _, f := range formats {
-		if f.name == FormatRun || has(f) {
-			names = append(names, string(f.name))
-		}
+		names = append(names, string(f.name))
 	}
 	return strings.Join(names, ", ")
 }
@@ -102,14 +82,14 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 	if o.Format == FormatRun {
 		return runfile.Read(in)
 	}
-	read := formatOf(o.Format).read
-	if read == nil {
+	i := slices.IndexFunc(formats, func(f format) bool { return f.name == o.Format })
+	if i < 0 {
 		return nil, fmt.Errorf("format %q cannot be read; these can: %s", o.Format, readable())
 	}
 	if o.Label == "" {
 		o.Label = string(o.Format)
 	}
-	runs, err := read(in, o)
+	runs, err := formats[i].read(in, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Format, err)
 	}
@@ -129,22 +109,20 @@ func newRun(o Options) runfile.Run {
 }
 
 func Write(w io.Writer, f *runfile.File, run *runfile.Run, format Format) error {
-	if format == FormatRun {
-		return f.Write(w)
-	}
-	write := formatOf(format).write
 	switch {
-	case write == nil:
-		return fmt.Errorf("format %q cannot be written; these can: %s", format, writable())
+	case format == FormatRun:
+		return f.Write(w)
+	case format != FormatHlog:
+		return fmt.Errorf("format %q cannot be written; these can: %s, %s", format, FormatRun, FormatHlog)
 	case run.Load.Latency.Count() == 0:
 		return errors.New("its histogram is empty: there is nothing to write")
 	}
-	out := bufio.NewWriter(w)
-	if err := write(out, run); err != nil {
-		return err
-	}
-	return out.Flush()
+	return writeHlog(w, run)
 }
+
+// LeftOut says what a histogram log does not take of a run.
+const LeftOut = "a histogram log takes the latency in nanoseconds, whole, and the window; left out are failures, " +
+	"statuses, rate, targets, figures over time"
 
 func sniff(head []byte) Format {
 	text := bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff")))
@@ -209,9 +187,4 @@ func duration(v float64, unit time.Duration) (d time.Duration, ok bool) {
 		return math.MaxInt64, true
 	}
 	return time.Duration(math.Round(v)), true
-}
-
-// LeftOut says what a written format does not take of a run.
-func LeftOut(format Format) string {
-	return formatOf(format).leftOut + "; left out are failures, statuses, rate, targets, figures over time"
 }

@@ -265,15 +265,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestWriteHgrm(t *testing.T) {
-	got := strings.Join(strings.Fields(write(t, measured(), FormatHgrm)), " ")
-	for _, want := range []string{"Value Percentile TotalCount", " 1573.913 0.500000 1500 ", "Total count = 3000]"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in %s", want, got)
-		}
-	}
-}
-
 func TestWriteRefuses(t *testing.T) {
 	f := measured()
 	if err := Write(io.Discard, f, &f.Runs[0], "wrk2"); err == nil ||
@@ -284,18 +275,4 @@ func TestWriteRefuses(t *testing.T) {
 	if err := Write(io.Discard, f, &f.Runs[0], FormatHlog); err == nil || !strings.Contains(err.Error(), "empty") {
 		t.Error(err)
 	}
-	for _, format := range writableFormats() {
-		if format != FormatRun && !strings.HasSuffix(LeftOut(format), "figures over time") {
-			t.Errorf("%s: %q", format, LeftOut(format))
-		}
-	}
-}
-
-func writableFormats() (list []Format) {
-	for _, f := range formats {
-		if f.name == FormatRun || f.write != nil {
-			list = append(list, f.name)
-		}
-	}
-	return list
 }

@@ -84,16 +84,12 @@ func addInterval(l *loadgen.Result, h *hdr.Histogram, unit time.Duration) error 
 	return nil
 }
 
-func hdrOf(h *loadgen.Histogram) (*hdr.Histogram, error) {
-	text, err := h.MarshalText()
-	if err != nil {
-		return nil, err
-	}
-	return hdr.Decode(text)
-}
-
 func writeHlog(w io.Writer, run *runfile.Run) error {
-	h, err := hdrOf(&run.Load.Latency)
+	text, err := run.Load.Latency.MarshalText()
+	if err != nil {
+		return err
+	}
+	h, err := hdr.Decode(text)
 	if err != nil {
 		return err
 	}
@@ -107,16 +103,4 @@ func writeHlog(w io.Writer, run *runfile.Run) error {
 	return errors.Join(log.OutputLogFormatVersion(),
 		log.OutputComment("[evenkeel: values in nanoseconds, maxima in milliseconds]"),
 		log.OutputStartTime(from), log.OutputLegend(), log.OutputIntervalHistogram(h))
-}
-
-const hgrmTicks = 5 // for each halving of the rest to 100%, as other tools write
-
-// writeHgrm writes HdrHistogram's percentile distribution, which its plotter reads.
-func writeHgrm(w io.Writer, run *runfile.Run) error {
-	h, err := hdrOf(&run.Load.Latency)
-	if err != nil {
-		return err
-	}
-	_, err = h.PercentilesPrint(w, hgrmTicks, float64(time.Millisecond))
-	return err
 }
