@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func readable() string {
 }
 
 func Read(r io.Reader, o Options) (*runfile.File, error) {
-	in := bufio.NewReaderSize(&limited{r, maxBytes}, sniffBytes)
+	in := bufio.NewReaderSize(http.MaxBytesReader(nil, io.NopCloser(r), maxBytes), sniffBytes)
 	if o.Format == "" {
 		head, err := in.Peek(sniffBytes)
 		if err != nil && err != io.EOF && len(head) == 0 {
@@ -90,6 +91,10 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 		o.Label = string(o.Format)
 	}
 	runs, err := formats[i].read(in, o)
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		err = fmt.Errorf("it is over %d MB: measure for a shorter time, or convert it in parts and add them with "+
+			"evenkeel merge", maxBytes>>20)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Format, err)
 	}
@@ -161,21 +166,6 @@ func sniffJSON(text []byte) Format {
 		return FormatK6
 	}
 	return ""
-}
-
-// limited fails past a limit, where io.LimitReader would end the file.
-type limited struct {
-	r    io.Reader
-	left int64
-}
-
-func (l *limited) Read(b []byte) (int, error) {
-	n, err := l.r.Read(b[:min(int64(len(b)), l.left+1)])
-	if l.left -= int64(n); l.left < 0 {
-		return 0, fmt.Errorf("it is over %d MB: measure for a shorter time, or convert it in parts and add them with "+
-			"evenkeel merge", maxBytes>>20)
-	}
-	return n, err
 }
 
 // ok is false if the value is negative or not a number.
