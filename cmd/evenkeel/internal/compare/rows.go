@@ -93,22 +93,8 @@ func (c *Comparison) judge() {
 	}
 }
 
-// mainRow returns the judged row to name first, p99 if possible.
-func (c *Comparison) mainRow() *Row {
-	var first *Row
-	for i := range c.Rows {
-		r := &c.Rows[i]
-		if !slices.ContainsFunc(r.Results, func(x *tailstat.Result) bool { return x != nil }) {
-			continue
-		}
-		if r.Name == "p99" {
-			return r
-		}
-		if first == nil {
-			first = r
-		}
-	}
-	return first
+func (r *Row) Judged() bool {
+	return slices.ContainsFunc(r.Results, func(x *tailstat.Result) bool { return x != nil })
 }
 
 func (c *Comparison) Footnotes() (list []string) {
@@ -125,7 +111,6 @@ func (c *Comparison) Footnotes() (list []string) {
 		}
 		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
-	lead := c.mainRow()
 	if len(c.Columns) < 2 {
 		return list
 	}
@@ -144,6 +129,14 @@ func (c *Comparison) Footnotes() (list []string) {
 				c.fewest(len(known)*heads), c.fewest(heads))
 		}
 		return list
+	}
+	lead := c.Row("p99")
+	if lead == nil || !lead.Judged() {
+		i := slices.IndexFunc(c.Rows, func(r Row) bool { return r.Judged() })
+		if i < 0 { // the notes say why
+			return list
+		}
+		lead = &c.Rows[i]
 	}
 	together := "brackets hold the true ratio with a probability of 95%"
 	if c.verdicts > 1 {

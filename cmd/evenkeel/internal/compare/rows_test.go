@@ -45,6 +45,15 @@ func twoVariants(t *testing.T, rounds int) *Comparison {
 	return Files([]*runfile.File{f}, []string{"run.json"})
 }
 
+// TestTooManyRounds has more rounds than its plan announced, so nothing can be judged.
+func TestTooManyRounds(t *testing.T) {
+	runs := slices.Concat(noisy(t, "a", 10, 1), noisy(t, "bb", 10, 1.5))
+	c := Files([]*runfile.File{{Runs: runs, Plan: &runfile.Plan{Looks: 2}}}, []string{"run.json"})
+	if got := strings.Join(append(c.Footnotes(), c.Notes...), "\n"); !strings.Contains(got, "10 rounds are more than the 2") {
+		t.Error(got)
+	}
+}
+
 func TestJudge(t *testing.T) {
 	c := twoVariants(t, 10)
 	if c.verdicts != 8 || !c.against[1].Paired { // processor time is not known

@@ -42,15 +42,13 @@ func forest(c *compare.Comparison) *chart.Chart {
 	var rows []*compare.Row
 	reach := 1.
 	for i := range c.Rows {
-		r, judged := &c.Rows[i], false
-		for k := range c.Columns {
-			x := r.Results[k]
-			judged = judged || x != nil
-			if x != nil && compare.Bounds(x) != "" {
+		r := &c.Rows[i]
+		for _, x := range r.Results {
+			if compare.Bounds(x) != "" {
 				reach = max(reach, x.Within.High, 1/x.Within.Low)
 			}
 		}
-		if judged {
+		if r.Judged() {
 			rows = append(rows, r)
 		}
 	}
