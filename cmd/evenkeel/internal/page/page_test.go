@@ -172,7 +172,7 @@ func TestHTMLEdges(t *testing.T) {
 		}), []string{"The collections of the service were not measured."}},
 		{"no collection", one(func(r *runfile.Run) {
 			r.GC.Collections = nil
-		}), []string{"No collection in the window"}},
+		}), []string{", 0 collections"}},
 		{"none answered", one(func(r *runfile.Run) {
 			r.Load = &loadgen.Result{Failed: 3}
 		}), []string{"no request was answered", "<dd>none</dd>"}},

@@ -112,8 +112,8 @@ func latencyPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) chart
 		YLabel: "latency", XLabel: "time since the first request",
 		X: d.timeTicks(),
 		Y: y.YTicks(chart.LogTicks(y.Lo, y.Hi, 7), labelMicroseconds),
-		Desc: fmt.Sprintf("Median, 99th percentile and longest latency by %s, on a logarithmic axis. %s",
-			chart.LabelTime(s.Step), panelGCText(run)),
+		Desc: fmt.Sprintf("Median, 99th percentile and longest latency by %s, on a logarithmic axis.",
+			chart.LabelTime(s.Step)),
 	}
 	line := func(class, d string) chart.Line {
 		return chart.Line{Class: class + " " + variantClass(column), Series: column, D: d}
@@ -129,16 +129,6 @@ func latencyPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) chart
 		}
 	}
 	return c
-}
-
-func panelGCText(run *runfile.Run) string {
-	switch {
-	case run.GC == nil:
-		return "Collections were not measured."
-	case len(run.GC.Collections) == 0:
-		return "No collection in the window."
-	}
-	return textfmt.Count(float64(len(run.GC.Collections))) + " collections are marked."
 }
 
 // draw leaves gaps between intervals open.
