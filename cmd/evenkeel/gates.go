@@ -19,7 +19,6 @@ Each URL is the status page of one replica, as httpgate.Status serves it, not of
 
   evenkeel watch http://10.0.0.7:8080/debug/gate http://10.0.0.8:8080/debug/gate
   evenkeel watch -once -json http://10.0.0.7:8080/debug/gate
-  evenkeel watch -haproxy 127.0.0.1:9199,be http://10.0.0.7:8080/debug/gate
 `
 
 func runWatch(ctx context.Context, a *cli.App, args []string) error {
@@ -27,8 +26,6 @@ func runWatch(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("watch", watchHelp)
 	once := fs.Bool("once", false, "look once; exit with 1 if a replica does not answer")
 	asJSON := fs.Bool("json", false, "print a line of JSON per look")
-	balancer := fs.String("haproxy", "",
-		"find servers left in DRAIN by HAProxy's stats socket, `ADDR,BACKEND`, such as unix:/run/haproxy.sock,be")
 	fs.Var(&interval, "every", "look again after this `time`")
 	names, err := a.Operands(fs, args)
 	if err != nil {
@@ -40,7 +37,7 @@ func runWatch(ctx context.Context, a *cli.App, args []string) error {
 	case interval < cli.Period(100*time.Millisecond):
 		return a.Wrong(fs, "-every %v is too short; write at least 100ms", &interval)
 	}
-	w, err := watch.New(a, names, *balancer)
+	w, err := watch.New(a, names)
 	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}

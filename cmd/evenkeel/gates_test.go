@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -113,68 +110,6 @@ func (s *stopAt) Write(b []byte) (int, error) {
 		s.stop()
 	}
 	return n, err
-}
-
-// statSocket answers as HAProxy's "show stat be 4 -1" does; status is of server a, which is at
-// addr.
-func statSocket(t *testing.T, addr, status string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			line, _ := bufio.NewReader(conn).ReadString('\n')
-			if line == "show stat be 4 -1\n" {
-				fmt.Fprintf(conn, "# pxname,svname,status,addr,\nbe,a,%s,%s,\nbe,b,UP,127.0.0.1:2,\n\n", status, addr)
-			} else {
-				fmt.Fprint(conn, "Unknown command\n\n")
-			}
-			conn.Close()
-		}
-	})
-	t.Cleanup(func() { l.Close(); running.Wait() })
-	return l.Addr().String()
-}
-
-// TestWatchNamesWhoIsLeftBehind: a server in DRAIN whose replica is not away.
-func TestWatchNamesWhoIsLeftBehind(t *testing.T) {
-	testutil.Slow(t, "takes seconds")
-	serving := statsServer(t, nil)
-	away := statsServer(t, func(_ uint64, s map[string]any) { s["State"] = "draining" })
-	host := func(url string) string { return strings.TrimPrefix(url, "http://") }
-	for _, tt := range []struct {
-		name, addr, status string
-		urls               []string
-		left               bool
-	}{
-		{"its replica serves", host(serving.URL), "DRAIN", []string{serving.URL}, true},
-		{"its replica is away", host(away.URL), "DRAIN", []string{away.URL, serving.URL}, false},
-		{"another is away", host(serving.URL), "DRAIN (agent)", []string{away.URL, serving.URL}, true},
-		{"up", host(serving.URL), "UP", []string{serving.URL}, false},
-		{"unknown address, nobody is away", "10.1.2.3:80", "DRAIN", []string{serving.URL}, true},
-		{"unknown address, somebody is away", "10.1.2.3:80", "DRAIN", []string{away.URL}, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := call(append([]string{"watch", "-once", "-haproxy", statSocket(t, tt.addr, tt.status) + ",be"},
-				tt.urls...)...)
-			r.check(t, cli.ExitOK, nil, nil)
-			if said := strings.Contains(r.stdout,
-				"be/a at "+tt.addr+" is in DRAIN, but no replica there is drained"); said != tt.left {
-				t.Errorf("said: %v, want %v\n%s", said, tt.left, r.stdout)
-			}
-		})
-	}
-	call("watch", "-once", "-haproxy", statSocket(t, "", "")+",other", serving.URL).check(t, cli.ExitFailed, nil,
-		[]string{"and the backend's name"})
-	call("watch", "-once", "-haproxy", "127.0.0.1:1,be", serving.URL).check(t, cli.ExitFailed, nil,
-		[]string{"cannot connect to the stats socket"})
 }
 
 // planRun is a run of 10 s at 6,000 requests/s on one processor that takes 0.9 of it, 0.4 of that

@@ -42,8 +42,6 @@ func TestUsage(t *testing.T) {
 		{"watch", cli.ExitUsage, "", "no URL; name the status page"},
 		{"watch -every 1ms x", cli.ExitUsage, "", "write at least 100ms"},
 		{"watch http://", cli.ExitUsage, "", "not an http or https URL of a host"},
-		{"watch -haproxy 127.0.0.1:9199 x", cli.ExitUsage, "", "write ADDR,BACKEND"},
-		{"watch -haproxy nowhere,be x", cli.ExitUsage, "", "is no address"},
 		{"demo now", cli.ExitUsage, "", `it reads nothing; leave out "now"`},
 		{"demo -bin /no/such/folder", cli.ExitFailed, "", "build it with make demo"},
 		{"version", cli.ExitOK, "evenkeel ", ""},

@@ -18,7 +18,7 @@ import (
 
 const (
 	statsTimeout = 5 * time.Second
-	MaxBytes     = 1 << 20
+	maxBytes     = 1 << 20
 )
 
 // Stats has the fields of gcgate.Stats and httpgate.Process that this command reads.
@@ -91,7 +91,7 @@ func NewClient() *http.Client { return fetch.NewClient(statsTimeout, nil) }
 
 // Fetch reads the statistics from a page, or from a member of its JSON object.
 func Fetch(ctx context.Context, c *http.Client, url string) (*Stats, error) {
-	body, err := fetch.Page(ctx, c, url, MaxBytes, "it must be a status page, as httpgate.Status serves it")
+	body, err := fetch.Page(ctx, c, url, maxBytes, "it must be a status page, as httpgate.Status serves it")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}

@@ -124,16 +124,6 @@ func (w *Watcher) warnings() (texts []string) {
 		say("%d replicas are drained at once with %s; some collect without a turn, or do not share turns", drained,
 			textfmt.Plural(turns, "turn"))
 	}
-	for _, s := range w.servers {
-		if s.LeftBehind {
-			say("HAProxy: %s at %s is in DRAIN, but no replica there is drained; if a killed process left it, "+
-				"\"set server %s state ready\" puts it back", s.Server, s.Addr,
-				s.Server)
-		}
-	}
-	if w.refused != nil {
-		say("HAProxy: %v", w.refused)
-	}
 	return texts
 }
 

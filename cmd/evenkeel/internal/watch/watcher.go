@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -28,23 +27,20 @@ const (
 
 // Watcher shows replicas. One goroutine owns it.
 type Watcher struct {
-	app      *cli.App
-	client   *http.Client
-	balancer *haproxy
-	AsJSON   bool
-	Once     bool
+	app    *cli.App
+	client *http.Client
+	AsJSON bool
+	Once   bool
 
 	replicas []*replica
-	servers  []drainedServer
-	refused  error
 	crowded  int    // looks with more replicas drained than turns
 	heldUp   string // last reason; "": none
 	rounds   []string
 	screen   cli.Screen
 }
 
-// New returns a Watcher. balancer is -haproxy or "".
-func New(a *cli.App, pages []string, balancer string) (*Watcher, error) {
+// New returns a Watcher of status pages.
+func New(a *cli.App, pages []string) (*Watcher, error) {
 	w := &Watcher{app: a, screen: cli.Screen{App: a}, client: gatestats.NewClient()}
 	w.client.Timeout = patience
 	for _, name := range pages {
@@ -53,12 +49,6 @@ func New(a *cli.App, pages []string, balancer string) (*Watcher, error) {
 			return nil, err
 		}
 		w.replicas = append(w.replicas, &replica{URL: u.String(), host: fetch.Address(u)})
-	}
-	if balancer != "" {
-		var err error
-		if w.balancer, err = parseHAProxy(balancer); err != nil {
-			return nil, fmt.Errorf("-haproxy: %w", err)
-		}
 	}
 	return w, nil
 }
@@ -121,7 +111,7 @@ func (w *Watcher) Run(ctx context.Context, interval time.Duration) error {
 	defer tick.Stop()
 	for {
 		w.look(ctx)
-		for n := 1; w.Once && (w.balancer != nil || w.crowded > 0) && n < leftLooks && ctx.Err() == nil; n++ {
+		for n := 1; w.Once && w.crowded > 0 && n < leftLooks && ctx.Err() == nil; n++ {
 			time.Sleep(onceLook)
 			w.look(ctx)
 		}
@@ -152,7 +142,7 @@ func (w *Watcher) failed() error {
 			errs = append(errs, errors.New(r.Error))
 		}
 	}
-	return errors.Join(append(errs, w.refused)...)
+	return errors.Join(errs...)
 }
 
 func (w *Watcher) look(ctx context.Context) {
@@ -179,18 +169,6 @@ func (w *Watcher) look(ctx context.Context) {
 	} else {
 		w.crowded = 0
 	}
-	if w.balancer == nil {
-		return
-	}
-	var servers []drainedServer
-	if servers, w.refused = w.balancer.drained(ctx); w.refused != nil {
-		w.servers = nil
-		return
-	}
-	for i := range servers {
-		w.judge(&servers[i])
-	}
-	w.servers = servers
 }
 
 func (w *Watcher) noteHeldUp() {
@@ -215,28 +193,13 @@ func (w *Watcher) drained() (drained, turns int) {
 	return drained, turns
 }
 
-// judge decides whether a server in DRAIN was left behind. Its replica knows, or else all replicas.
-func (w *Watcher) judge(s *drainedServer) {
-	at := slices.IndexFunc(w.replicas, func(r *replica) bool { return r.host == s.Addr })
-	anybody := slices.ContainsFunc(w.replicas, (*replica).outOfRotation)
-	if at >= 0 && w.replicas[at].outOfRotation() || at < 0 && anybody {
-		return
-	}
-	s.looks = 1
-	if i := slices.IndexFunc(w.servers, func(old drainedServer) bool { return old.Server == s.Server }); i >= 0 {
-		s.looks += w.servers[i].looks
-	}
-	s.LeftBehind = s.looks >= leftLooks
-}
-
 func (w *Watcher) show() error {
 	if w.AsJSON {
 		return json.NewEncoder(w.app.Stdout).Encode(struct {
-			Time     time.Time       `json:"time"`
-			Replicas []*replica      `json:"replicas"`
-			Servers  []drainedServer `json:"drained_servers,omitempty"`
-			Warnings []string        `json:"warnings,omitempty"`
-		}{time.Now(), w.replicas, w.servers, w.warnings()})
+			Time     time.Time  `json:"time"`
+			Replicas []*replica `json:"replicas"`
+			Warnings []string   `json:"warnings,omitempty"`
+		}{time.Now(), w.replicas, w.warnings()})
 	}
 	text := w.text(w.app.Style)
 	if w.Once {

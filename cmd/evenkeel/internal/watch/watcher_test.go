@@ -141,23 +141,6 @@ func TestWatchTakesNoHandOverForTwo(t *testing.T) {
 	}
 }
 
-// TestWatchForgetsServers where the balancer cannot be asked: what is advised may be wrong by now.
-func TestWatchForgetsServers(t *testing.T) {
-	socket, err := parseHAProxy("127.0.0.1:1,be")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &Watcher{
-		client: gatestats.NewClient(), balancer: socket,
-		servers: []drainedServer{{Server: "be/a", LeftBehind: true}},
-	}
-	w.look(t.Context())
-	if got := strings.Join(w.warnings(), "; "); strings.Contains(got, "is in DRAIN") ||
-		!strings.Contains(got, "cannot connect") {
-		t.Errorf("it says %q", got)
-	}
-}
-
 // TestRoundsBetween says what happened between two looks.
 func TestRoundsBetween(t *testing.T) {
 	before := &gatestats.Stats{Collections: map[string]uint64{"trigger": 1}, Overlapped: 4}
