@@ -15,7 +15,6 @@ Without FILE it reads standard input.
 
   evenkeel gctrace server.log
   evenkeel gctrace -from 10s -to 40s server.log     from the program's 10th to its 40th second
-  evenkeel gctrace -f server.log                    the last minute, live; Ctrl-C shows all of it
 
 docs/gctrace.md explains each line.
 `
@@ -23,11 +22,9 @@ docs/gctrace.md explains each line.
 func runGCTrace(ctx context.Context, a *cli.App, args []string) error {
 	var part gclog.Part
 	fs := a.NewFlags("gctrace", gctraceHelp)
-	follow := fs.Bool("f", false, "follow the log while it grows, and show the last minute")
 	asJSON := fs.Bool("json", false, "print JSON")
 	fs.Var(&part.From, "from", "leave out collections before this `time` since the program's start, such as 10s")
 	fs.Var(&part.To, "to", "leave out collections after this `time` since the program's start")
-	fs.Var((*cli.Whole)(&part.Skip), "skip", "leave out the first `N` collections")
 	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
@@ -35,8 +32,6 @@ func runGCTrace(ctx context.Context, a *cli.App, args []string) error {
 	switch {
 	case len(names) > 1:
 		return a.Wrong(fs, "%d files; it reads one", len(names))
-	case part.Skip < 0:
-		return a.Wrong(fs, "-skip %d; write how many collections to leave out", part.Skip)
 	case cli.Given(fs, "to") && part.To == 0:
 		return a.Wrong(fs, "-to 0: write when the window ends, such as 40s, or leave it out for the end of the log")
 	case part.To != 0 && part.To <= part.From:
@@ -49,5 +44,5 @@ func runGCTrace(ctx context.Context, a *cli.App, args []string) error {
 	defer in.Close()
 	ctx, release := a.Catch(ctx)
 	defer release()
-	return gclog.Show(ctx, a, in, name, gclog.Options{Part: part, Follow: *follow, JSON: *asJSON})
+	return gclog.Show(ctx, a, in, name, part, *asJSON)
 }

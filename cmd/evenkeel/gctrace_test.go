@@ -62,18 +62,6 @@ func TestGCTraceWindow(t *testing.T) {
 			"-from and -to", gcLog(1, sixty), "-from 2s -to 4s",
 			[]string{"gc 20 to gc 39", "collections 20\n", "window 2 s\n", "allocated 80 MiB"},
 		},
-		{"-skip", gcLog(1, sixty), "-skip 20", []string{
-			"gc 21 to gc 60, from 2.00 s to 6.00 s", "collections 40\n",
-			"window 4 s\n", "allocated 160 MiB",
-		}},
-		{
-			"-skip of what is there", gcLog(41, sixty), "-skip 10",
-			[]string{"gc 51 to gc 60", "collections 10\n", "window 1 s\n"},
-		},
-		{
-			"-skip and -from", gcLog(1, sixty), "-skip 20 -from 4s -to 5s",
-			[]string{"gc 40 to gc 49", "collections 10\n", "window 1 s\n"},
-		},
 		{"-to after the end", gcLog(1, sixty), "-to 10s", []string{
 			"window 10 s\n",
 			"! the log ends at 6.00 s, before -to",
@@ -97,15 +85,12 @@ func TestGCTraceWindowFails(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{"-skip -1", cli.ExitUsage, "-skip -1"},
 		{"-from 4s -to 4s", cli.ExitUsage, "-to 4s is not after -from 4s"},
 		{"-from soon", cli.ExitUsage, "500ms, 10s or 2m"},
-		{"-skip 20", cli.ExitFailed, "no collection of it is in the window; it has 20 collections up to 2.00 s after " +
-			"the program's start: change -from, -to or -skip"},
-		{"-from 2.01s", cli.ExitFailed, "change -from"},
-		{"-to 99ms", cli.ExitFailed, "change -from, -to"},
+		{"-from 2.01s", cli.ExitFailed, "no collection of it is in the window; it has 20 collections up to 2.00 s " +
+			"after the program's start: change -from or -to"},
+		{"-to 99ms", cli.ExitFailed, "change -from or -to"},
 		{"-to 0", cli.ExitUsage, "-to 0: write when the window ends, such as 40s, or leave it out"},
-		{"-skip x", cli.ExitUsage, `"x" for flag -skip: write a whole number, such as 20`},
 	} {
 		for _, json := range []string{"", " -json"} {
 			r := call(append(append([]string{"gctrace"}, strings.Fields(tt.flags+json)...),
@@ -131,7 +116,7 @@ func TestGCTraceProcesses(t *testing.T) {
 	call("gctrace", logFile(t, gcLog(1, 20)+late)).check(t, cli.ExitOK,
 		[]string{"process 2 of 2: gc 21 to gc 22, from 100 ms to 201 ms", "window 101 ms\n"}, nil)
 	// A part is taken of each.
-	call("gctrace", "-skip", "4", logFile(t, gcLog(1, 20)+gcLog(1, 5)+gcLog(1, 3))).check(t, cli.ExitOK, []string{
+	call("gctrace", "-from", "450ms", logFile(t, gcLog(1, 20)+gcLog(1, 5)+gcLog(1, 3))).check(t, cli.ExitOK, []string{
 		"process 1 of 3: gc 5 to gc 20", "process 2 of 3: gc 5 to gc 5", "process 3 of 3: no collection from ",
 	}, nil)
 

@@ -216,24 +216,6 @@ func TestLoadFollowsPipeInterrupted(t *testing.T) {
 	c.wait().check(t, cli.ExitInterrupted, nil, []string{"evenkeel load: -gctrace: interrupted"})
 }
 
-// TestGCTraceFollowsPipe ends at Ctrl-C, though the pipe has a writer that says no more.
-func TestGCTraceFollowsPipe(t *testing.T) {
-	t.Parallel()
-	fifo := mkfifo(t)
-	w := hold(t, fifo)
-	c := start(t, "gctrace", "-f", fifo)
-	if _, err := w.WriteString(gcLog(1, 10)); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the first view", func() bool { return c.stdout.has("gc 10: 10 collections in ") })
-	c.signal(syscall.SIGINT)
-	r := c.wait()
-	r.check(t, cli.ExitOK, []string{"collections 10\n"}, nil)
-	if strings.Contains(r.stderr, "interrupted") {
-		t.Error("following ends so")
-	}
-}
-
 // TestInterrupt ends evenkeel run in every state that it can be in.
 func TestInterrupt(t *testing.T) {
 	const twoVariants = " -variant one: -variant two:"

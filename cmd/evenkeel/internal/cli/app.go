@@ -152,23 +152,14 @@ type Screen struct {
 // Draw shows a text that ends with a newline.
 func (s *Screen) Draw(text string) error {
 	if s.App.View {
-		back := s.back()
+		back := ""
+		if s.drawn > 0 {
+			back = fmt.Sprintf("\x1b[%dA\x1b[J", s.drawn)
+		}
 		s.drawn = strings.Count(text, "\n")
 		// Wider lines are cut, because the cursor goes back by lines.
 		text = back + "\x1b[?7l" + text + "\x1b[?7h"
 	}
 	_, err := io.WriteString(s.App.Stdout, text)
 	return err
-}
-
-func (s *Screen) Erase() {
-	fmt.Fprint(s.App.Stdout, s.back())
-	s.drawn = 0
-}
-
-func (s *Screen) back() string {
-	if s.drawn == 0 {
-		return ""
-	}
-	return fmt.Sprintf("\x1b[%dA\x1b[J", s.drawn)
 }

@@ -1,8 +1,10 @@
-// Package gclog summarises logs of GODEBUG=gctrace=1 for each process, and follows growing logs.
+// Package gclog summarises logs of GODEBUG=gctrace=1 for each process.
 package gclog
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -14,11 +16,13 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-const maxProcesses = 100 // the last ones
+const (
+	maxProcesses = 100                    // the last ones
+	rest         = 500 * time.Millisecond // for the last lines of a program that Ctrl-C ends, too
+)
 
 type Part struct {
 	From, To cli.Period // since the program's start; to 0: no bound
-	Skip     int
 }
 
 // Report is what a log holds.
@@ -60,30 +64,18 @@ func (part Part) Summarize(cycles iter.Seq[gctrace.Cycle]) *Report {
 	return r
 }
 
-// The window begins at the first line, or after the last skipped collection.
+// The window begins at the program's start, or at the first line of a log without its beginning.
 func (part Part) process(next func() (gctrace.Cycle, bool)) Process {
 	p := Process{}
 	w := gctrace.Window{From: time.Duration(part.From), To: time.Duration(part.To)}
-	see := func(c gctrace.Cycle) {
-		p.read++
-		p.until = max(p.until, c.End())
-	}
 	c, more := next()
 	if c.N > 1 {
 		w.From = max(w.From, c.At)
 	}
-	var skipped []gctrace.Cycle // the last one, whose heap shows what the next allocated
-	for ; more && p.read < int64(part.Skip); c, more = next() {
-		see(c)
-		w.From = max(w.From, c.End())
-		skipped = append(skipped[:0], c)
-	}
 	p.Summary = gctrace.Summarize(func(yield func(gctrace.Cycle) bool) {
-		for _, s := range skipped {
-			yield(s)
-		}
 		for ; more; c, more = next() {
-			see(c)
+			p.read++
+			p.until = max(p.until, c.End())
 			if w.Holds(c) {
 				p.First, p.Last, p.Util = cmp.Or(p.First, c.N), c.N, c.UtilPercent
 			}
@@ -119,15 +111,31 @@ func (r *Report) extent() string {
 	return s
 }
 
-func (v *view) end(name string, r *Report, asJSON bool) error {
-	v.screen.Erase()
-	var stats gctrace.Stats
-	if v.ended {
-		stats = v.log.stats
-		if v.log.err != nil {
-			return fmt.Errorf("%s: %w", name, v.log.err)
-		}
+// Show prints a log's summary, or JSON. Its errors begin with name. It reads until the log ends, or for
+// rest after ctx.
+func Show(ctx context.Context, a *cli.App, in io.Reader, name string, part Part, asJSON bool) error {
+	whole, ended := io.Pipe() // because nothing interrupts a read of standard input
+	go func() {
+		_, err := io.Copy(ended, in)
+		ended.CloseWithError(err)
+	}()
+	defer context.AfterFunc(ctx, func() {
+		time.Sleep(rest)
+		ended.Close()
+	})()
+	log := gctrace.NewScanner(whole)
+	r := part.Summarize(log.All())
+	err := log.Err()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
+	if err = r.show(a, name, log.Stats(), asJSON); ctx.Err() != nil {
+		err = errors.Join(err, cli.ErrInterrupted)
+	}
+	return err
+}
+
+func (r *Report) show(a *cli.App, name string, stats gctrace.Stats, asJSON bool) error {
 	switch {
 	case r.Total > 0:
 	case stats.Lost > 0:
@@ -142,43 +150,43 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 		counted += r.Processes[i].Summary.Collections
 	}
 	if counted == 0 {
-		return fmt.Errorf("%s: no collection of it is in the window; it has %s: change -from, -to or -skip", name,
+		return fmt.Errorf("%s: no collection of it is in the window; it has %s: change -from or -to", name,
 			r.extent())
 	}
 	if asJSON {
-		return v.json(r, &stats)
+		return r.json(a, &stats)
 	}
 	for i, p := range r.Processes {
 		if r.Total > 1 {
 			if i > 0 {
-				fmt.Fprintln(v.app.Stdout)
+				fmt.Fprintln(a.Stdout)
 			}
-			fmt.Fprintf(v.app.Stdout, "process %d of %d: ", r.Total-len(r.Processes)+i+1, r.Total)
+			fmt.Fprintf(a.Stdout, "process %d of %d: ", r.Total-len(r.Processes)+i+1, r.Total)
 		}
-		fmt.Fprintf(v.app.Stdout, "%s\n\n", p.head())
-		if err := WriteSummary(v.app.Stdout, &p.Summary, p.Util, v.app.Style); err != nil {
+		fmt.Fprintf(a.Stdout, "%s\n\n", p.head())
+		if err := WriteSummary(a.Stdout, &p.Summary, p.Util, a.Style); err != nil {
 			return err
 		}
 	}
-	v.notes(r, &stats)
+	r.notes(a, &stats)
 	return nil
 }
 
 // Several processes have no single summary, which could be taken for the whole.
-func (v *view) json(r *Report, stats *gctrace.Stats) error {
+func (r *Report) json(a *cli.App, stats *gctrace.Stats) error {
 	var one *gctrace.Summary
 	if r.Total == 1 {
 		one = &r.Processes[0].Summary
 	}
-	return cli.WriteJSON(v.app.Stdout, struct {
+	return cli.WriteJSON(a.Stdout, struct {
 		Summary   *gctrace.Summary `json:"summary,omitempty"`
 		Processes []Process        `json:"processes"`
 		Log       *gctrace.Stats   `json:"log"`
 	}{one, r.Processes, stats})
 }
 
-func (v *view) notes(r *Report, stats *gctrace.Stats) {
-	note := func(format string, a ...any) { fmt.Fprintf(v.app.Stdout, "! "+format+"\n", a...) }
+func (r *Report) notes(a *cli.App, stats *gctrace.Stats) {
+	note := func(format string, args ...any) { fmt.Fprintf(a.Stdout, "! "+format+"\n", args...) }
 	if r.Total > 1 {
 		note("collections of %d processes, one after the other: their numbers or times begin anew", r.Total)
 	}

@@ -156,9 +156,7 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 	ends := fi.Mode().IsRegular()
 	reading, cancel := context.WithCancel(context.Background())
 	caughtUp := make(chan struct{})
-	in := io.Reader(&gclog.Tail{Context: reading, File: f, Poll: logPoll, AtEnd: sync.OnceFunc(func() {
-		close(caughtUp)
-	})})
+	in := io.Reader(&tail{reading, f, sync.OnceFunc(func() { close(caughtUp) })})
 	if ends && fi.Size() > logHistory {
 		_, _ = f.Seek(-logHistory, io.SeekEnd)
 		br := bufio.NewReader(in)
@@ -187,6 +185,28 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 		}
 		f.Close()
 	}, nil
+}
+
+// tail reads a growing file until its context ends, and then to the end of the file.
+type tail struct {
+	ctx   context.Context
+	file  io.Reader
+	atEnd func() // called at each end so far
+}
+
+func (t *tail) Read(b []byte) (int, error) {
+	for {
+		ended := t.ctx.Err() != nil // before the last read, so that nothing is left out
+		n, err := t.file.Read(b)
+		if n > 0 || err != io.EOF || ended {
+			return n, err
+		}
+		t.atEnd()
+		select {
+		case <-t.ctx.Done():
+		case <-time.After(logPoll):
+		}
+	}
 }
 
 func (t *trace) mark() (seen int) {

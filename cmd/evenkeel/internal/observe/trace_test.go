@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/loadgen"
@@ -273,10 +272,7 @@ func (e *endsLate) Read(b []byte) (int, error) {
 // TestTailReadsToTheEnd has the last line come between the look that found nothing and the end.
 func TestTailReadsToTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	got, err := io.ReadAll(&gclog.Tail{
-		Context: ctx, File: &endsLate{[]string{"a\n", "", "b\n"}, cancel},
-		Poll: time.Hour,
-	})
+	got, err := io.ReadAll(&tail{ctx, &endsLate{[]string{"a\n", "", "b\n"}, cancel}, func() {}})
 	if string(got) != "a\nb\n" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
