@@ -45,16 +45,16 @@ type loadCommand struct {
 	failIf     load.Limits
 	find       load.Goal
 	part       load.ShareFlags
-	client     load.ClientFlags
+	unix       string
 }
 
 func (c *loadCommand) register(fs *flag.FlagSet) {
 	c.load.Register(fs)
 	c.part.Register(fs)
-	c.client.Register(fs)
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
 	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: at the first URL)")
 	fs.StringVar(&c.gctrace, "gctrace", "", "growing `log` of the service's gctrace lines, - for standard input")
+	fs.StringVar(&c.unix, "unix", "", "connect to this Unix `socket` instead of the URL's host")
 	fs.StringVar(&c.html, "html", "", "write a page to this `file`")
 	fs.Var(&c.find, "find", "search the highest rate that keeps this `condition`, in steps of -z (default 10s)")
 	fs.Func("fail-if", "exit with 3 beyond this `limit`, such as 'p99>20ms', 'failed>0.1%', 'CLASS:p99>9ms' or "+
@@ -65,7 +65,7 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	c := &loadCommand{app: a}
 	fs := a.NewFlags("load", loadHelp, slices.Concat([]string{"Common flags: c n z rate t H d find o fail-if"},
 		load.Groups, []string{
-			"Other connections: unix redirects", "Several machines: share start quiet",
+			"Other connections: unix", "Several machines: share start quiet",
 			"Results: html label pprof gctrace",
 		})...)
 	c.register(fs)
@@ -79,7 +79,6 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
-	a.Say(fs.Name(), c.load.Hints(fs)...)
 	if err := cli.CanSave(append(c.load.Inputs(), c.gctrace), c.load.Output, c.html); err != nil {
 		return err
 	}
@@ -119,8 +118,13 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if err := c.part.Apply(fs, &c.options); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.load.Fit(&c.options), c.client.Apply(&c.options)); err != nil {
+	if err := load.Fit(&c.options); err != nil {
 		return err
+	}
+	if c.unix != "" {
+		if err := load.ByUnix(&c.options, c.unix); err != nil {
+			return err
+		}
 	}
 	checked := c.options
 	if c.find.Text != "" && checked.Rate == 0 {
@@ -133,7 +137,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 		return err
 	}
 	// With shares, each profile would make the service collect.
-	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.Share != nil || c.client.Unix != "") {
+	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.Share != nil || c.unix != "") {
 		c.pprof = "off"
 		return nil
 	}
@@ -173,9 +177,6 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 	}
 	o.Run.Share = c.part.Share
 	c.options.OnMeasure = func() { o.Begin(ctx) }
-	if t, ok := c.options.Transport.(interface{ CloseIdleConnections() }); ok {
-		defer t.CloseIdleConnections()
-	}
 	o.Run.Load, err = p.Run(ctx, c.options)
 	if err != nil {
 		return nil, err

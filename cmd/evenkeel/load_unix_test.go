@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -126,7 +125,7 @@ func TestLoadSends(t *testing.T) {
 		},
 		{[]string{url, "-D", "-"}, "piped", request{"POST", host, "/", form, ":", "", "piped"}},
 		{
-			[]string{url, "-a", "me:a:b", "-H", "Host: example.com"},
+			[]string{url, "-H", "Authorization: Basic bWU6YTpi", "-H", "Host: example.com"},
 			"",
 			request{"GET", "example.com", "/", "", "me:a:b", "", ""},
 		},
@@ -346,7 +345,7 @@ func TestLoadUnixSocket(t *testing.T) {
 	srv.Listener = ln
 	srv.Start()
 	t.Cleanup(srv.Close)
-	for _, flags := range []string{"-n 50 -c 3", "-n 50 -rate 2000", "-n 50 -c 3 -redirects 2"} {
+	for _, flags := range []string{"-n 50 -c 3", "-n 50 -rate 2000"} {
 		r := call(append(append([]string{"load", "-unix", name}, strings.Fields(flags)...), "http://app.example/x")...)
 		r.check(t, cli.ExitOK, []string{"status 200 50\n"}, nil)
 	}
@@ -355,31 +354,6 @@ func TestLoadUnixSocket(t *testing.T) {
 	}
 	call("load", "-unix", name+"x", "http://app/").check(t, cli.ExitUsage, nil, []string{"-unix: stat "})
 	call("load", "-unix", t.TempDir(), "http://app/").check(t, cli.ExitUsage, nil, []string{"it is not a socket"})
-}
-
-// TestLoadRedirects follows as many redirects as it may.
-func TestLoadRedirects(t *testing.T) {
-	t.Parallel()
-	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		var n int
-		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil || n == 0 {
-			return
-		}
-		http.Redirect(w, r, fmt.Sprintf("/%d", n-1), http.StatusTemporaryRedirect)
-	})
-	for _, tt := range []struct{ flags, status string }{
-		{"", "status 307 20\n"},
-		{"-redirects 2", "status 307 20\n"},
-		{"-redirects 3", "status 200 20\n"},
-		{"-redirects 3 -rate 500 -d body", "status 200 20\n"},
-	} {
-		r := call(append(append([]string{"load", "-pprof", "off", "-n", "20", "-c", "2"}, strings.Fields(tt.flags)...),
-			url+"/3")...)
-		r.check(t, cli.ExitOK, []string{tt.status}, nil)
-	}
-	call("load", "-redirects", "-1", url).check(t, cli.ExitUsage, nil, []string{"-redirects -1; write how many"})
-	call("load", "-redirects", "1", "-http2", "-streams", "2", url).check(t, cli.ExitUsage, nil,
-		[]string{"leave out -streams"})
 }
 
 // TestLoadHintsHTTP2: a server that speaks HTTP/2 without TLS and nothing else gets a hint at

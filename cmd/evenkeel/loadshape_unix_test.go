@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -49,14 +48,13 @@ func TestLoadShapes(t *testing.T) {
 	plain.Start()
 	t.Cleanup(plain.Close)
 	dir := t.TempDir()
-	ca, times, no := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "times"), filepath.Join(dir, "no")
+	times, no := filepath.Join(dir, "times"), filepath.Join(dir, "no")
 	write := func(name string, b []byte) {
 		t.Helper()
 		if err := os.WriteFile(name, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
 	write(times, []byte("# seconds\n1700000000.010\n1700000000.000\n\n1700000000.050\n"))
 	write(no, []byte("tomorrow\n"))
 
@@ -65,7 +63,7 @@ func TestLoadShapes(t *testing.T) {
 		n                int64
 		want             func(*loadgen.Result) bool
 	}{
-		{"-n 10 -cacert " + ca, srv.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool {
+		{"-n 10 -insecure", srv.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool {
 			return r.Protocol == loadgen.ProtocolHTTP2
 		}},
 		{
@@ -114,8 +112,6 @@ func TestLoadShapes(t *testing.T) {
 		"-stages 1s:-3":                   "write a stage",
 		"-stages 1s:0":                    "-stages 0 requests/s on average",
 		"-times " + no:                    "line 1",
-		"-cacert " + no:                   "BEGIN CERTIFICATE",
-		"-cacert " + dir + "/x":           "no such file",
 		"-find p99>1s":                    "pQUANTILE < DURATION",
 		"-find p99<1s -n 5":               "exclude each other",
 		"-find p99<1s -stages 1s:5":       "exclude each other",

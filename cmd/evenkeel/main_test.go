@@ -6,8 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -291,29 +289,6 @@ func TestList(t *testing.T) {
 	}
 	if d := cmp.Diff(cli.List{"a", "", "b, c"}, l); d != "" || l.String() != "a, , b, c" {
 		t.Errorf("%q %s", l.String(), d)
-	}
-}
-
-// TestForeignHabits: a command line as for wrk or hey does what it says here, and evenkeel says
-// what that is.
-func TestForeignHabits(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
-	csv := filepath.Join(t.TempDir(), "csv")
-	for _, tt := range []struct {
-		args, says string
-		hints      int
-	}{
-		{"-t 4 -c 2 -n 10 -d 30s", "-d 30s is the body of each request; -z 30s loads for so long, as wrk's -d does", 2},
-		{"-t 4 -c 2 -n 10 -d 30s", "-t 4s is the timeout of one request; wrk's -t is not needed here", 2},
-		{"-c 2 -n 10 -d x=30s -o " + csv, "", 0},
-		{"-t 4 -c 2 -n 10", "", 0},
-	} {
-		r := call(append(append([]string{"load", "-pprof", "off"}, strings.Fields(tt.args)...), srv.URL)...)
-		r.check(t, cli.ExitOK, nil, []string{tt.says})
-		if n := strings.Count(r.stderr, "evenkeel load: "); n != tt.hints {
-			t.Errorf("%s: %d hints, want %d: %s", tt.args, n, tt.hints, r.stderr)
-		}
 	}
 }
 

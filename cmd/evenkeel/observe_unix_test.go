@@ -171,7 +171,6 @@ func TestLoadObservesNothing(t *testing.T) {
 		{"-fail-if nobody:p99>1s", "no class \"nobody\""},
 		{"-seed 5", "-seed is for -arrivals poisson and -template"},
 		{"-find p99<1s", "-find and -n exclude each other"},
-		{"-class x", "NAME=REGEXP"},
 	} {
 		call(append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitUsage, nil, []string{tt.want})
 	}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/pem"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,8 +74,6 @@ func TestUsage(t *testing.T) {
 			"run -url x -seed 0 -variant a: -variant b: -- y", cli.ExitUsage, "",
 			"run: -seed 0: write a number from 1 on",
 		},
-		{"load -template -distinct 0 x", cli.ExitUsage, "", "load: -distinct 0: write 1 or more, or leave it out"},
-		{"run -url x -template -distinct 0 -- y", cli.ExitUsage, "", "run: -distinct 0: write 1 or more"},
 		{"run -url x -budget 0 -- y", cli.ExitUsage, "", "run: -budget 0: write how long -until may take"},
 		{
 			"run -url x -until 10% -budget 0s -variant a: -variant b: -- y", cli.ExitUsage, "",
@@ -88,7 +84,6 @@ func TestUsage(t *testing.T) {
 		{"load -rate fast x", cli.ExitUsage, "", "-rate: write a number, such as 2000 or 0.5"},
 		{"load -H nonsense x", cli.ExitUsage, "", "'Name: value'"},
 		{"load -H :nonsense x", cli.ExitUsage, "", "'Name: value'"},
-		{"load -a nonsense x", cli.ExitUsage, "", "user:password"},
 		{"load -d a -D b x", cli.ExitUsage, "", "leave one out"},
 		{"load -D /no/such/file x", cli.ExitUsage, "", "/no/such/file"},
 		{"load -m CONNECT x", cli.ExitUsage, "", "CONNECT"},
@@ -207,15 +202,6 @@ func TestUsage(t *testing.T) {
 			"run -url x -rate 200 -z 9s -until 9% -budget 90s -fail-if p99>+20% -variant a: -variant b: -- y",
 			cli.ExitUsage, "", "one takes 18s at least; write -budget ",
 		},
-		{
-			"load -q 10 http://x/", cli.ExitUsage, "",
-			"not defined: -q; hey's -q is a rate for each worker; -rate is that of all together",
-		},
-		{"load -h2 http://x/", cli.ExitUsage, "", "write -http2"},
-		{"load -host a http://x/", cli.ExitUsage, "", "write -H 'Host: NAME'"},
-		{"load --latency http://x/", cli.ExitUsage, "", "percentiles are always shown"},
-		{"load -t4 -c100 -d30s http://x/", cli.ExitUsage, "", "write a space between: -t 4"},
-		{"run -duration=30s -- x", cli.ExitUsage, "", "write -z"},
 		{"load -wrong http://x/", cli.ExitUsage, "", "not defined: -wrong\nevenkeel load -h tells more"},
 		{"compare -duration=30s x", cli.ExitUsage, "", "not defined: -duration\n"},
 		{
@@ -287,27 +273,18 @@ func TestOutputIsNoInput(t *testing.T) {
 func TestOutputIsNoInputOfALoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	tls := httptest.NewTLSServer(nil)
-	defer tls.Close()
 	texts := map[string]string{
-		"times": "0\n1ms\n", "ca": string(pem.EncodeToMemory(&pem.Block{
-			Type:  "CERTIFICATE",
-			Bytes: tls.Certificate().Raw,
-		})),
-		"body": "the user's own", "lines": "a\nb\n",
+		"times": "0\n1ms\n", "body": "the user's own", "lines": "a\nb\n",
 	}
 	for name, text := range texts {
 		writeIn(t, dir, name, text)
 	}
 	writeIn(t, dir, "text", "/a\n@"+filepath.Join(dir, "body")+"\n")
-	writeIn(t, dir, "json", fmt.Sprintf(`{"url": "/a", "body_file": %q}`, filepath.Join(dir, "body")))
 	writeIn(t, dir, "template", fmt.Sprintf("/{{line %q}}\n", filepath.Join(dir, "lines")))
 	for _, tt := range []struct{ args, name string }{
 		{"-n 3 -times DIR/times -o DIR/times", "times"},
 		{"-n 3 -times DIR/times -html DIR/times", "times"},
-		{"-n 3 -cacert DIR/ca -o DIR/ca", "ca"},
 		{"-n 3 -targets DIR/text -o DIR/body", "body"},
-		{"-n 3 -targets DIR/json -o DIR/body", "body"},
 		{"-n 3 -template -targets DIR/template -o DIR/lines", "lines"},
 	} {
 		for _, command := range []string{

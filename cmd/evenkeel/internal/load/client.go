@@ -1,84 +1,28 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"time"
 
-	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/loadgen"
 )
 
-func dialUnix(name string) func(context.Context, string, string) (net.Conn, error) {
-	return func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", name)
+// ByUnix makes the load connect to a Unix socket instead of the URL's host.
+func ByUnix(o *loadgen.Options, socket string) error {
+	if fi, err := os.Stat(socket); err != nil {
+		return fmt.Errorf("-unix: %w", err)
+	} else if fi.Mode()&os.ModeSocket == 0 {
+		return fmt.Errorf("-unix %s: it is not a socket", socket)
 	}
-}
-
-type ClientFlags struct {
-	Unix      string // "": connect to the URL's host
-	redirects int
-}
-
-func (c *ClientFlags) Register(fs *flag.FlagSet) {
-	fs.StringVar(&c.Unix, "unix", "", "connect to this Unix `socket` instead of the URL's host")
-	fs.Var((*cli.Whole)(&c.redirects), "redirects",
-		"follow at most `N` redirects and measure them as one request (default: a redirect is an answer)")
-}
-
-func (c *ClientFlags) Apply(o *loadgen.Options) error {
-	if c.Unix != "" {
-		if fi, err := os.Stat(c.Unix); err != nil {
-			return fmt.Errorf("-unix: %w", err)
-		} else if fi.Mode()&os.ModeSocket == 0 {
-			return fmt.Errorf("-unix %s: it is not a socket", c.Unix)
-		}
-		o.DialContext = dialUnix(c.Unix)
-	}
-	switch {
-	case c.redirects == 0:
-		return nil
-	case c.redirects < 0:
-		return fmt.Errorf("-redirects %d; write how many to follow at most, or leave it out for none", c.redirects)
-	case o.Streams > 1:
-		return errors.New("-redirects goes by net/http's client, which chooses the streams itself; leave out -streams")
-	}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(o.Protocol != loadgen.ProtocolHTTP2)
-	protocols.SetHTTP2(o.Protocol != loadgen.ProtocolHTTP1)
-	protocols.SetUnencryptedHTTP2(o.Protocol == loadgen.ProtocolHTTP2)
-	transport := &http.Transport{
-		DialContext: o.DialContext, TLSClientConfig: o.TLS, Protocols: protocols,
-		MaxIdleConnsPerHost: cmp.Or(o.Connections, defaultOpen), DisableKeepAlives: o.DisableKeepAlive,
-		DisableCompression: true,
-	}
-	o.Transport = &following{http.Client{Transport: transport, CheckRedirect: c.redirect}}
-	o.Protocol, o.DialContext, o.TLS, o.DisableKeepAlive = loadgen.ProtocolAuto, nil, nil, false
-	return nil
-}
-
-func (c *ClientFlags) redirect(_ *http.Request, via []*http.Request) error {
-	if len(via) > c.redirects {
-		return http.ErrUseLastResponse
+	o.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	return nil
-}
-
-type following struct{ http.Client }
-
-func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := f.Do(r)
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
-	}
-	return resp, err
 }
 
 const h2cPatience = 2 * time.Second

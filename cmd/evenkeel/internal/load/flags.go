@@ -3,7 +3,6 @@ package load
 
 import (
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,16 +22,14 @@ import (
 type Flags struct {
 	options loadgen.Options
 
-	method    string
-	headers   cli.List
-	body      string
-	BodyFile  string
-	basicAuth string
+	method   string
+	headers  cli.List
+	body     string
+	BodyFile string
 
 	insecure bool
 	Shape    shapeFlags
 	Drawn    bool // the seed also orders variants
-	fewer    int  // connections than defaultOpen
 
 	Mix mixFlags
 
@@ -41,8 +38,6 @@ type Flags struct {
 
 const defaultRequests = 200
 
-const defaultOpen = 1000
-
 const maxBodyBytes = 1 << 30
 
 // drain is the time after -z to send what was due.
@@ -50,8 +45,8 @@ const drain = time.Second
 
 var Groups = []string{
 	"Rate: warmup arrivals stages times seed",
-	"Requests: m H d D a t targets class template distinct",
-	"Connections: http1 http2 streams disable-keepalive insecure cacert",
+	"Requests: m H d D t targets template",
+	"Connections: http1 http2 streams disable-keepalive insecure",
 }
 
 func (l *Flags) Register(fs *flag.FlagSet) {
@@ -69,7 +64,6 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&l.body, "d", "", "request `body`, as application/x-www-form-urlencoded unless -H says another "+
 		"Content-Type")
 	fs.StringVar(&l.BodyFile, "D", "", "`file` of the request body, - for standard input")
-	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
 	l.Mix.register(fs)
 	fs.BoolVar(&o.DisableKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
@@ -83,10 +77,9 @@ var notZero = map[string]string{
 	"z": "write how long to load, such as 10s, or leave it out",
 	"t": "write how long a request may take, such as 5s, or leave it out for 20s",
 
-	"streams":  "write 1 or more, or leave it out for 1",
-	"seed":     "write a number from 1 on, or leave it out for a new one",
-	"distinct": "write 1 or more, or leave it out for as many as are sent",
-	"budget":   "write how long -until may take, such as 5m, or leave it out for 10m",
+	"streams": "write 1 or more, or leave it out for 1",
+	"seed":    "write a number from 1 on, or leave it out for a new one",
+	"budget":  "write how long -until may take, such as 5m, or leave it out for 10m",
 }
 
 // CheckGiven finds a flag that is 0 and must not be.
@@ -135,8 +128,8 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 
 const ownDescriptors = 32
 
-// Fit refuses connections beyond the descriptors, and lowers the default.
-func (l *Flags) Fit(o *loadgen.Options) error {
+// Fit refuses connections beyond the descriptors.
+func Fit(o *loadgen.Options) error {
 	limit, known := descriptorLimit()
 	hosts := map[string]bool{}
 	for i := range o.Targets {
@@ -148,16 +141,12 @@ func (l *Flags) Fit(o *loadgen.Options) error {
 		return nil
 	}
 	room := max(limit-ownDescriptors, 0) / len(hosts)
-	switch {
-	case o.Connections > room:
-		needed := o.Connections*len(hosts) + ownDescriptors
-		return fmt.Errorf("-c %d takes %d descriptors of %d; raise the limit with ulimit -n %d, or write -c %d",
-			o.Connections, needed, limit, needed, max(room, 1))
-	case o.Connections == 0 && o.Open() && room < defaultOpen:
-		l.fewer = max(room, 1)
-		o.Connections = l.fewer
+	if o.Connections <= room {
+		return nil
 	}
-	return nil
+	needed := o.Connections*len(hosts) + ownDescriptors
+	return fmt.Errorf("-c %d takes %d descriptors of %d; raise the limit with ulimit -n %d, or write -c %d",
+		o.Connections, needed, limit, needed, max(room, 1))
 }
 
 // PProfAt completes -pprof. The default is on the first target's host.
@@ -203,12 +192,6 @@ func (l *Flags) header() (http.Header, error) {
 		}
 		h.Add(strings.TrimSpace(k), strings.TrimSpace(v))
 	}
-	if l.basicAuth != "" {
-		if !strings.Contains(l.basicAuth, ":") {
-			return nil, fmt.Errorf("-a: write it as user:password")
-		}
-		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(l.basicAuth)))
-	}
 	return h, nil
 }
 
@@ -229,24 +212,4 @@ func (l *Flags) readBody() ([]byte, error) {
 		return nil, fmt.Errorf("-D %s: %w", l.BodyFile, err)
 	}
 	return b, nil
-}
-
-// Hints find flags that mean something else in hey, wrk or vegeta.
-func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
-	if _, err := time.ParseDuration(l.body); err == nil {
-		list = append(list, fmt.Sprintf("-d %s is the body of each request; -z %s loads for so long, as wrk's -d does",
-			l.body, l.body))
-		if cli.Given(fs, "t") {
-			list = append(list, fmt.Sprintf("-t %v is the timeout of one request; wrk's -t is not needed here",
-				l.options.Timeout))
-		}
-	}
-	if l.fewer > 0 {
-		list = append(list, fmt.Sprintf("at most %d connections instead of %d; ulimit -n raises this",
-			l.fewer, defaultOpen))
-	}
-	if l.Output == "csv" {
-		list = append(list, "-o csv writes a run to a file named csv, not in CSV")
-	}
-	return list
 }

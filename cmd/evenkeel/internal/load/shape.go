@@ -2,8 +2,6 @@ package load
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,7 +18,6 @@ import (
 
 type shapeFlags struct {
 	http1, http2 bool
-	caFile       string
 	Seed         uint64
 	times        string
 }
@@ -29,7 +26,6 @@ func (s *shapeFlags) register(fs *flag.FlagSet, o *loadgen.Options) {
 	fs.BoolVar(&s.http1, "http1", false, "HTTP/1.1 only (default: HTTP/2 if all servers offer it over TLS)")
 	fs.BoolVar(&s.http2, "http2", false, "HTTP/2 only, also without TLS (h2c)")
 	fs.Var((*cli.Whole)(&o.Streams), "streams", "HTTP/2: send so many `requests` at a time per connection (default 1)")
-	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
 	fs.TextVar(&o.Arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` or poisson (random) gaps")
 	fs.Uint64Var(&s.Seed, "seed", 0, "repeat the random choices of the run with this `number` (default: a new one)")
 	fs.Func("stages", "open loop: `list` of DURATION:RATE or :FROM-TO, such as 10s:5,1m:5-50",
@@ -60,20 +56,6 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 	}
 	if len(o.Stages)+len(o.Times) > 0 {
 		o.Drain = drain
-	}
-	if s.caFile == "" {
-		return nil
-	}
-	pem, err := os.ReadFile(s.caFile)
-	if err != nil {
-		return fmt.Errorf("-cacert: %w", err)
-	}
-	if o.TLS == nil {
-		o.TLS = &tls.Config{}
-	}
-	o.TLS.RootCAs = x509.NewCertPool()
-	if !o.TLS.RootCAs.AppendCertsFromPEM(pem) {
-		return fmt.Errorf("-cacert %s: no certificate in it; it must be PEM (-----BEGIN CERTIFICATE-----)", s.caFile)
 	}
 	return nil
 }

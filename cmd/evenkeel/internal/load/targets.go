@@ -2,9 +2,7 @@ package load
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,17 +26,10 @@ type mixFlags struct {
 	File     string
 	template bool
 	seed     *uint64 // nil: a new one
-	distinct int
-	classes  []classPattern
 	Share    *runfile.Share
 
 	Made  *runfile.Mix
 	named []string
-}
-
-type classPattern struct {
-	name    string
-	pattern *regexp.Regexp
 }
 
 const (
@@ -47,36 +38,9 @@ const (
 )
 
 func (m *mixFlags) register(fs *flag.FlagSet) {
-	fs.StringVar(&m.File, "targets", "", "`file` of requests, as vegeta has them, or JSON lines; - for standard input")
-	fs.Func("class", "`NAME=REGEXP`: requests whose 'METHOD URL' matches get figures of their own; repeatable",
-		m.addClass)
+	fs.StringVar(&m.File, "targets", "", "`file` of requests, as vegeta has them; - for standard input")
 	fs.BoolVar(&m.template, "template", false,
-		"expand {{int 1 100}}, {{line \"FILE\"}} and {{seq}} in URLs, headers and bodies")
-	fs.Var((*cli.Whole)(&m.distinct), "distinct",
-		"make so many different `requests` of -template, then repeat (default: all, at most 10000)")
-}
-
-func (m *mixFlags) addClass(s string) error {
-	name, pattern, ok := strings.Cut(s, "=")
-	if !ok || strings.TrimSpace(name) == "" || pattern == "" {
-		return errors.New("write it as NAME=REGEXP, such as 'search=/search\\?'")
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return fmt.Errorf("%w; write it as NAME=REGEXP, such as 'search=/search\\?'", err)
-	}
-	m.classes = append(m.classes, classPattern{strings.TrimSpace(name), re})
-	return nil
-}
-
-func (m *mixFlags) check() error {
-	switch {
-	case m.distinct != 0 && !m.template:
-		return errors.New("-distinct is for -template; without it each target is one request")
-	case m.distinct < 0 || m.distinct > loadgen.MaxTargets:
-		return fmt.Errorf("-distinct %d; it goes from 1 to %d", m.distinct, loadgen.MaxTargets)
-	}
-	return nil
+		"expand {{int 1 100}}, {{line \"FILE\"}} and {{seq}} in URLs, headers and bodies; after 10000 requests they repeat")
 }
 
 type spec struct {
@@ -93,9 +57,6 @@ func (s *spec) fail(err error) error {
 }
 
 func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Target) error {
-	if err := m.check(); err != nil {
-		return err
-	}
 	var specs []spec
 	for _, u := range urls {
 		t := base
@@ -122,9 +83,7 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 	}
 	for i := range specs {
 		s := &specs[i]
-		if s.target.Class == "" {
-			s.target.Class = cmp.Or(m.classOf(&s.target), s.class)
-		}
+		s.target.Class = cmp.Or(s.target.Class, s.class)
 		if m.Made != nil { // loadgen only knows its number
 			if err := loadgen.Check(loadgen.Options{Targets: []loadgen.Target{s.target}}); err != nil {
 				return s.fail(err)
@@ -145,15 +104,6 @@ func complete(t *loadgen.Target) {
 	if len(t.Body) > 0 && t.Header.Get("Content-Type") == "" {
 		t.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-}
-
-func (m *mixFlags) classOf(t *loadgen.Target) string {
-	for _, c := range m.classes {
-		if c.pattern.MatchString(t.Method + " " + t.URL) {
-			return c.name
-		}
-	}
-	return ""
 }
 
 func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
@@ -179,7 +129,7 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	return p.specs, nil
 }
 
-// targetParser reads a file of targets. Its lines are JSON if the first is.
+// targetParser reads a file of targets.
 //
 //	METHOD URL weight=N class=NAME     a target, of which all but the URL is optional
 //	Name: value                        a header of the target above
@@ -199,21 +149,13 @@ type targetParser struct {
 func (p *targetParser) at() string { return fmt.Sprintf("%s:%d", p.name, p.line) }
 
 func (p *targetParser) parse(in io.Reader) error {
-	asJSON := false
 	return eachLine(in, p.name, maxTargetsBytes, func(n int, text string) error {
 		p.line = n
 		text = strings.TrimSpace(text)
 		if text == "" || text[0] == '#' {
 			return nil
 		}
-		if len(p.specs) == 0 && text[0] == '{' && !strings.HasPrefix(text, "{{") {
-			asJSON = true
-		}
-		parse := p.text
-		if asJSON {
-			parse = p.json
-		}
-		if err := parse(text); err != nil {
+		if err := p.text(text); err != nil {
 			return fmt.Errorf("%s: %w", p.at(), err)
 		}
 		if len(p.specs) > loadgen.MaxTargets {
@@ -335,81 +277,6 @@ func (p *targetParser) body(name string) ([]byte, error) {
 	return b, nil
 }
 
-type jsonTarget struct {
-	Method   string                     `json:"method"`
-	URL      string                     `json:"url"`
-	Header   map[string]json.RawMessage `json:"header"`
-	Body     []byte                     `json:"body"` // in base64
-	Text     *string                    `json:"text"`
-	BodyFile string                     `json:"body_file"`
-	Weight   int                        `json:"weight"`
-	Class    string                     `json:"class"`
-}
-
-const jsonForm = `write {"method": "POST", "url": "http://HOST/PATH", "header": {"Name": ["value"]}, ` +
-	`"text": "BODY", "weight": 1, "class": "NAME"}; "body" instead of "text" is in base64, "body_file" names a file`
-
-func (p *targetParser) json(line string) error {
-	var j jsonTarget
-	d := json.NewDecoder(strings.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&j); err != nil {
-		return fmt.Errorf("%w; %s", err, jsonForm)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("something follows the object; write each on a line of its own")
-	}
-	if j.URL == "" {
-		return fmt.Errorf("no url; %s", jsonForm)
-	}
-	if j.Weight < 0 || j.Weight > loadgen.MaxTargets {
-		return fmt.Errorf("weight %d; it goes from 1 to %d", j.Weight, loadgen.MaxTargets)
-	}
-	t, err := p.target(j.Method, j.URL)
-	if err != nil {
-		return err
-	}
-	t.Weight, t.Class = j.Weight, j.Class
-	for _, name := range slices.Sorted(maps.Keys(j.Header)) {
-		values, err := stringOrList(j.Header[name])
-		if err != nil {
-			return fmt.Errorf("header %q: write a text or a list of texts", name)
-		}
-		t.Header.Del(name)
-		for _, v := range values {
-			t.Header.Add(name, v)
-		}
-	}
-	given := 0
-	if len(j.Body) > 0 {
-		t.Body = j.Body
-		given++
-	}
-	if j.Text != nil {
-		t.Body = []byte(*j.Text)
-		given++
-	}
-	if j.BodyFile != "" {
-		if t.Body, err = p.body(j.BodyFile); err != nil {
-			return err
-		}
-		given++
-	}
-	if given > 1 {
-		return errors.New("body, text and body_file all give a body; write one of them")
-	}
-	p.specs = append(p.specs, spec{at: p.at(), target: t})
-	return nil
-}
-
-func stringOrList(b json.RawMessage) (list []string, err error) {
-	if bytes.HasPrefix(b, []byte(`"`)) {
-		list = []string{""}
-		return list, json.Unmarshal(b, &list[0])
-	}
-	return list, json.Unmarshal(b, &list)
-}
-
 func (l *Flags) Inputs() []string {
-	return append([]string{l.BodyFile, l.Shape.times, l.Shape.caFile, l.Mix.File}, l.Mix.named...)
+	return append([]string{l.BodyFile, l.Shape.times, l.Mix.File}, l.Mix.named...)
 }

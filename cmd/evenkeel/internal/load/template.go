@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	defaultDistinct  = 10000
+	maxDistinct      = 10000 // requests; then they repeat
 	maxRenderedBytes = 16 << 20
 	maxMadeBytes     = 1 << 30
 	maxLinesBytes    = 256 << 20
@@ -167,10 +167,7 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 	if err != nil {
 		return nil, FlagError(err)
 	}
-	n := m.distinct
-	if n == 0 {
-		n = int(max(1, min(Planned(o), defaultDistinct)))
-	}
+	n := int(max(1, min(Planned(o), maxDistinct)))
 	index, of := int64(0), int64(1)
 	if m.Share != nil {
 		index, of = int64(m.Share.Index), int64(m.Share.Of)
@@ -183,7 +180,7 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 			return nil, fmt.Errorf("%s: request %d: %w", p.at, i+1, err)
 		}
 		if bytes += size; bytes > maxMadeBytes {
-			return nil, fmt.Errorf("%s: the requests are over %d MiB after %d of them; give -distinct less", p.at,
+			return nil, fmt.Errorf("%s: the requests are over %d MiB after %d of them; make them smaller", p.at,
 				maxMadeBytes>>20, i)
 		}
 		made = append(made, spec{

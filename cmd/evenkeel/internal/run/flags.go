@@ -73,7 +73,6 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 		r.checkUntil(), r.checkJudging()); err != nil {
 		return nil, a.Wrong(fs, "%v", err)
 	}
-	a.Say(fs.Name(), f.load.Hints(fs)...)
 	if err := cli.CanSave(f.load.Inputs(), f.load.Output, f.html); err != nil {
 		return nil, err
 	}
@@ -92,7 +91,7 @@ func (r *Runner) prepare() error {
 	if r.load, err = f.load.Options(f.urls); err != nil {
 		return err
 	}
-	if err := f.load.Fit(&r.load); err != nil {
+	if err := load.Fit(&r.load); err != nil {
 		return err
 	}
 	if err := loadgen.Check(r.load); err != nil {
