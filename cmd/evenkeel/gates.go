@@ -51,7 +51,7 @@ const planHelp = `
 evenkeel plan [flags] SOURCE
 
 Says how many replicas, how much memory and how many turns a load needs, with and without gates.
-SOURCE is a run.json, a gctrace log, - for standard input, or a URL that httpgate.Status serves.
+SOURCE is a run.json, - for standard input, or a URL that httpgate.Status serves.
 
   evenkeel plan run.json                            replicas for the measured load
   evenkeel plan -times 4 -memory 2GiB run.json      for four times the load, 2 GiB each
@@ -67,7 +67,6 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	fs.Var((*cli.Whole)(&f.Turns), "k", "`K` replicas may collect at once (default: the status page's, or 1)")
 	fs.Var(&f.Memory, "memory", "memory limit of a replica, such as `2GiB` (default: the status page's, or none)")
 	fs.Var(&f.Times, "times", "plan for so many `times` the load (default 1, or all replicas of a status page)")
-	fs.Var(&f.Rate, "rate", "plan for so many `requests` per second in all (default: the source's)")
 	fs.Var(&f.Held, "held", "a collection holds its turn for this `time` (default: as measured, or an estimate)")
 	fs.Var(&f.Watch, "for", "watch a status page for this `time`")
 	fs.StringVar(&f.Label, "label", "", "use the runs with this `label`")
@@ -78,17 +77,15 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	}
 	switch {
 	case len(names) == 0:
-		return a.Wrong(fs, "no source; name a run.json, a gctrace log, or the URL of a status page")
+		return a.Wrong(fs, "no source; name a run.json, or the URL of a status page")
 	case len(names) > 1:
 		return a.Wrong(fs, "%d sources; it reads one", len(names))
 	case cli.Given(fs, "n") && (f.Replicas < 1 || f.Replicas > mostReplicas):
 		return a.Wrong(fs, "-n %d; write how many replicas there are, at most 1000000", f.Replicas)
 	case cli.Given(fs, "k") && (f.Turns < 1 || f.Turns > mostReplicas):
 		return a.Wrong(fs, "-k %d; write how many may collect at once, at most 1000000", f.Turns)
-	case cli.Given(fs, "times") && !positive(float64(f.Times)):
+	case cli.Given(fs, "times") && !(f.Times > 0 && f.Times <= 1e12):
 		return a.Wrong(fs, "-times %v; write a number above 0, such as 2", float64(f.Times))
-	case cli.Given(fs, "rate") && !positive(float64(f.Rate)):
-		return a.Wrong(fs, "-rate %v; write requests a second, such as 2000", float64(f.Rate))
 	case f.Watch < cli.Period(time.Second):
 		return a.Wrong(fs, "-for %v is too short to see what is allocated; write at least 1s", &f.Watch)
 	case cli.Given(fs, "held") && f.Held == 0:
@@ -97,9 +94,6 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 		return a.Wrong(fs, "-for watches a status page, and %s is not one", names[0])
 	case f.Label != "" && fetch.IsURL(names[0]):
 		return a.Wrong(fs, "-label is of a run.json, and %s is not one", names[0])
-	}
-	if err := cli.Exclusive(fs, "rate", "times"); err != nil {
-		return a.Wrong(fs, "%v", err)
 	}
 	p, err := plan.Of(ctx, names[0], f)
 	if err != nil {
@@ -113,5 +107,3 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 }
 
 const mostReplicas = 1e6
-
-func positive(x float64) bool { return x > 0 && x <= 1e12 }

@@ -154,46 +154,6 @@ func TestPlanCountsIdleProcessors(t *testing.T) {
 	if with, without := text(r), text(planRun("a")); with != without || with == "" {
 		t.Errorf("where idle processors mark the plan is\n%s, else\n%s", with, without)
 	}
-	log := func(cpu string) string {
-		var lines strings.Builder
-		for n := 1; n <= 50; n++ {
-			fmt.Fprintf(&lines, "gc %d @%d.000s 4%%: 0+1.0+0 ms clock, 0+%s+0 ms cpu, 60->61->30 MB, 60 MB goal, 0 "+
-				"MB stacks, 0 MB globals, 2 P\n", n, n, cpu)
-		}
-		return call("plan", logFile(t, lines.String())).stdout
-	}
-	if with, without := log("1/9/20"), log("10/20/0"); with != without || with == "" {
-		t.Errorf("of a log the plan is\n%s, else\n%s", with, without)
-	}
-}
-
-// TestPlanInRun: the table of evenkeel run has a line of the plan for its base, and none where that
-// is not known.
-func TestPlanInRun(t *testing.T) {
-	for _, c := range []struct {
-		change func(*runfile.Run)
-		want   string
-		gates  bool // what they would give is there, too
-	}{
-		{func(*runfile.Run) {}, "this load takes 1 to 2 replicas, ", false},
-		{func(r *runfile.Run) {
-			r.GC.Summary.Wall.Total = gctrace.Of(r.Load.Duration / 20)
-		}, "this load takes 1 to 2 replicas, ", true},
-		{func(r *runfile.Run) { r.Disturbance = nil }, "", false},
-		{func(r *runfile.Run) { r.Alloc = nil }, "", false},
-		{func(r *runfile.Run) { r.GC = nil }, "", false},
-		{func(r *runfile.Run) { r.GC.Summary.Heap.Live.Mean = gctrace.Of[int64](0) }, "", false},
-	} {
-		run := planRun("a")
-		c.change(&run)
-		out := plan.Line([]*runfile.Run{&run})
-		if c.want == "" && out != "" || !strings.HasPrefix(out, c.want) {
-			t.Errorf("want %q:\n%s", c.want, out)
-		}
-		if c.gates != strings.Contains(out, "collections ran for 5% of the time, so as many requests overlapped one") {
-			t.Errorf("what gates would give, want %v:\n%s", c.gates, out)
-		}
-	}
 }
 
 // TestPlanOfASmallHeap: gctrace writes whole megabytes, and examples/hello has none.
@@ -205,7 +165,7 @@ func TestPlanOfASmallHeap(t *testing.T) {
 
 func TestPlanJSON(t *testing.T) {
 	name := savePlanRuns(t, planRun("a"), planRun("a"))
-	r := call("plan", "-json", "-n", "3", "-k", "2", "-rate", "12000", "-held", "100ms", name)
+	r := call("plan", "-json", "-n", "3", "-k", "2", "-times", "2", "-held", "100ms", name)
 	r.check(t, cli.ExitOK, nil, nil)
 	var p plan.Plan
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
@@ -221,31 +181,6 @@ func TestPlanJSON(t *testing.T) {
 	}
 }
 
-// TestPlanOfALog knows nothing of requests.
-func TestPlanOfALog(t *testing.T) {
-	var log strings.Builder
-	for n := 1; n <= 100; n++ {
-		fmt.Fprintf(&log, "gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+10.23/20.19/0+0.058 ms cpu, 60->61->30 "+
-			"MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, float64(n)*.1)
-	}
-	name := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(name, []byte(log.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	call("plan", "-n", "4", name).check(t, cli.ExitOK,
-		[]string{
-			"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns",
-			"! a log knows nothing of requests",
-		}, nil)
-	call("plan", "-n", "4", "-held", "300ms", name).check(t, cli.ExitOK,
-		[]string{"! if all replicas want the turn at once"}, nil)
-	call("plan", "-rate", "5", name).check(t, cli.ExitFailed, nil, []string{"so -rate means nothing; write -times"})
-	call("plan", "-label", "a", name).check(t, cli.ExitFailed, nil, []string{"leave -label out"})
-	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, cli.ExitUsage, nil, []string{"-label is of a run.json"})
-	call("plan", "-for", "3s", name).check(t, cli.ExitUsage, nil, []string{"-for watches a status page"})
-	call("plan", "-held", "0s", name).check(t, cli.ExitUsage, nil, []string{"-held 0s; write for how long"})
-}
-
 func TestPlanRefusesWhatItCannotUse(t *testing.T) {
 	without := func(change func(*runfile.Run)) string {
 		r := planRun("a")
@@ -257,8 +192,8 @@ func TestPlanRefusesWhatItCannotUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, say string }{
-		{empty, "is empty: name a run.json"},
-		{logFile(t, "no gctrace line\n"), "neither a run.json nor a log"},
+		{empty, "cut off, or empty"},
+		{logFile(t, gcLog(1, 3)), "not a file that evenkeel wrote"},
 		{logFile(t, "{}"), "no version"},
 		{savePlanRuns(t, planRun("a"), planRun("b")), "has runs of a, b: choose one with -label"},
 		{without(func(r *runfile.Run) { r.GC = nil }), "it lacks collections; measure for longer"},
@@ -271,6 +206,11 @@ func TestPlanRefusesWhatItCannotUse(t *testing.T) {
 		[]string{`no runs of "c", but of a, b`})
 	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitOK,
 		[]string{"replicas needed"}, nil)
+	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, cli.ExitUsage, nil, []string{"-label is of a run.json"})
+	call("plan", "-for", "3s", "a").check(t, cli.ExitUsage, nil, []string{"-for watches a status page"})
+	call("plan", "-held", "0s", "a").check(t, cli.ExitUsage, nil, []string{"-held 0s; write for how long"})
+	call("plan", "-n", "100", "-held", "3s", savePlanRuns(t, planRun("a"))).check(t, cli.ExitOK,
+		[]string{"! if all replicas want the turn at once"}, nil)
 	cpu := without(func(r *runfile.Run) { r.Disturbance = nil })
 	call("plan", cpu).check(t, cli.ExitOK, []string{"memory of one", "! the replicas needed and"}, nil)
 }

@@ -32,8 +32,6 @@ func TestUsage(t *testing.T) {
 		{"plan -memory 5 MiB a", cli.ExitUsage, "", "it reads one"},
 		{"plan -memory x a", cli.ExitUsage, "", "write a size such as 900MiB"},
 		{"plan -times 0 a", cli.ExitUsage, "", "write a number above 0"},
-		{"plan -rate -5 a", cli.ExitUsage, "", "write requests a second"},
-		{"plan -rate 5 -times 2 a", cli.ExitUsage, "", "leave one out"},
 		{"plan -for 10ms a", cli.ExitUsage, "", "write at least 1s"},
 		{"plan /no/such/file", cli.ExitFailed, "", "/no/such/file"},
 		{"plan ftp://x/", cli.ExitFailed, "", "not an http or https URL"},

@@ -2,18 +2,14 @@
 package plan
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
-	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/internal/textfmt"
 )
@@ -24,21 +20,18 @@ type Options struct {
 	Turns    int
 	Memory   cli.ByteSize
 	Times    cli.Decimal
-	Rate     cli.Decimal // per second, in all
 	Held     cli.Period
 	Watch    cli.Period // to look at a status page
 	Label    string
 }
 
-// Of plans for a run.json, a gctrace log, - for standard input, or the URL of a status page.
+// Of plans for a run.json, - for standard input, or the URL of a status page.
 func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	p, err := read(ctx, source, &o)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.scale(&o); err != nil {
-		return nil, err
-	}
+	p.scale(&o)
 	p.Ways = lookAhead(p.load, p.limits)
 	p.judge()
 	return p, nil
@@ -57,8 +50,7 @@ type Plan struct {
 
 func (p *Plan) note(format string, a ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, a...)) }
 
-func (p *Plan) scale(f *Options) error {
-	times := max(float64(f.Times), 0)
+func (p *Plan) scale(f *Options) {
 	if f.Replicas > 0 {
 		p.Replicas = f.Replicas
 	}
@@ -69,12 +61,8 @@ func (p *Plan) scale(f *Options) error {
 	if f.Memory > 0 {
 		p.Memory = float64(f.Memory)
 	}
-	switch {
-	case f.Rate > 0 && p.Requests == 0:
-		return fmt.Errorf("%s: it says nothing of requests, so -rate means nothing; write -times", p.Source)
-	case f.Rate > 0:
-		times = float64(f.Rate) / p.Requests
-	case times == 0:
+	times := float64(f.Times)
+	if times == 0 {
 		times = 1
 		if fetch.IsURL(p.Source) {
 			times = float64(max(p.Replicas, 1))
@@ -87,7 +75,6 @@ func (p *Plan) scale(f *Options) error {
 		p.Held = exactly(time.Duration(f.Held).Seconds())
 	}
 	p.HeldMeasured = !p.Held.IsZero()
-	return nil
 }
 
 func read(ctx context.Context, name string, f *Options) (*Plan, error) {
@@ -99,19 +86,7 @@ func read(ctx context.Context, name string, f *Options) (*Plan, error) {
 		return nil, err
 	}
 	defer in.Close()
-	b := bufio.NewReader(in)
-	first, err := b.Peek(1)
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s is empty: name a run.json, or a log with GODEBUG=gctrace=1 lines", source)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", source, err)
-	case first[0] == '{':
-		return ofRuns(source, b, f.Label)
-	case f.Label != "":
-		return nil, fmt.Errorf("%s is not a run.json, and has no labels: leave -label out", source)
-	}
-	return ofLog(source, b)
+	return ofRuns(source, in, f.Label)
 }
 
 func (p *Plan) judge() {
@@ -142,32 +117,6 @@ func (p *Plan) judge() {
 			"%s; set gcgate.Options.Replicas for an earlier trigger, or give it more memory",
 			secondsRange(gated.Wait), secondsText(gated.Spare))
 	}
-}
-
-// Line says what a variant needs, stock and behind gates, or "".
-func Line(runs []*runfile.Run) string {
-	var sum runSum
-	for _, r := range runs {
-		sum.add(r)
-	}
-	p, err := sum.plan("")
-	if err != nil || p.measured == 0 || p.scale(&Options{}) != nil {
-		return ""
-	}
-	ways := lookAhead(p.load, p.limits)
-	stock, gated := &ways[GOGC100], &ways[Gated]
-	figures := func(o *Outlook, replicas, share string) string {
-		return rangeText(o.Needed, textfmt.Count) + replicas + ", " + rangeText(o.MemoryInAll, textfmt.Bytes) +
-			" in all, " + rangeText(o.Collector, textfmt.Share) + share
-	}
-	line := fmt.Sprintf("this load takes %s; behind gates %s, turns for %s (evenkeel plan)",
-		figures(stock, " replicas", " of the CPU for the collector"),
-		figures(gated, "", ""), rangeText(gated.Turns, textfmt.Count))
-	if sum.wall > 0 {
-		line += fmt.Sprintf("\ncollections ran for %s of the time, so as many requests overlapped one; gated few do",
-			textfmt.Share(sum.wall/sum.seconds))
-	}
-	return line
 }
 
 func (p *Plan) Text(st textfmt.Style) string {

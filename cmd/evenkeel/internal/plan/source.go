@@ -11,7 +11,6 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
-	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
@@ -50,7 +49,6 @@ type runSum struct {
 	seconds                    float64
 	requests, allocated        float64
 	live, cycles, marking      float64 // marking in seconds of CPU
-	wall                       float64 // seconds with a collection
 	service                    float64
 	beside                     float64
 	traced, profiled, measured float64 // runs that have these
@@ -73,9 +71,6 @@ func (s *runSum) add(r *runfile.Run) {
 			s.live += float64(live)
 			s.cycles += float64(r.GC.Summary.Collections)
 			s.marking += marking.Seconds()
-		}
-		if wall, ok := r.GC.Summary.Wall.Total.Get(); ok {
-			s.wall += wall.Seconds()
 		}
 		if procs, ok := r.GC.Summary.Procs.Get(); ok {
 			s.procs = procs
@@ -124,35 +119,6 @@ func marked(s *gctrace.Summary) (time.Duration, bool) {
 	total, ok := s.CPU.Total.Get()
 	idle, _ := s.CPU.Idle.Get()
 	return total + idle, ok
-}
-
-func ofLog(source string, in io.Reader) (*Plan, error) {
-	log := gctrace.NewScanner(in)
-	r := gclog.Part{}.Summarize(log.All())
-	if err := log.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", source, err)
-	}
-	if r.Total == 0 {
-		return nil, fmt.Errorf("%s: neither a run.json nor a log with gctrace lines (GODEBUG=gctrace=1)", source)
-	}
-	sum := &r.Processes[len(r.Processes)-1].Summary
-	window, _ := sum.Window.Get()
-	allocated, _ := sum.AllocBytes.Get()
-	live, _ := sum.Heap.Live.Mean.Get()
-	marking, _ := marked(sum)
-	if window <= 0 || allocated <= 0 || live <= 0 {
-		return nil, fmt.Errorf("%s: too few collections; let the program run for longer, under load", source)
-	}
-	procs, _ := sum.Procs.Get()
-	p := &Plan{Source: source, load: load{
-		AllocRate: float64(allocated) / window.Seconds(), Live: float64(live), Procs: procs,
-		MarkPerByte: exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
-	}}
-	p.note("a log knows nothing of requests, which a run.json has; " + noCPU)
-	if r.Total > 1 {
-		p.note("the log has %d processes: the last one is taken", r.Total)
-	}
-	return p, nil
 }
 
 func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, error) {

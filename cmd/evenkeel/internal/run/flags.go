@@ -19,7 +19,6 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
-	"evenkeel.dev/cmd/evenkeel/internal/plan"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -166,9 +165,6 @@ func (r *Runner) Run(ctx context.Context) error {
 func (r *Runner) print(c *compare.Comparison) error {
 	if err := c.Text(r.app.Stdout, r.app.Style); err != nil {
 		return err
-	}
-	if advice := plan.Line(c.Columns[c.Base].Runs); advice != "" {
-		fmt.Fprintf(r.app.Stdout, "\n%s\n", advice)
 	}
 	for _, col := range c.Columns {
 		a := col.Median().Alloc
