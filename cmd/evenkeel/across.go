@@ -97,7 +97,7 @@ func (f *explainFlags) wrongServices(services, targets []string) error {
 func acrossServices(
 	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names, targets []string, limits explain.Limits,
 ) error {
-	services, story, err := traces.Services(ctx, a, names, targets, !f.noProfile, f.options)
+	services, story, err := traces.Services(ctx, a, names, targets, f.options)
 	if err != nil {
 		return wrongOption(a, fs, targets[0], err)
 	}

@@ -57,15 +57,14 @@ const (
 )
 
 type explainFlags struct {
-	demo      bool
-	json      bool
-	html      string
-	perfetto  string
-	failIf    cli.List
-	against   cli.List
-	noProfile bool
-	cpuStat   string
-	options   reqtrace.Options
+	demo     bool
+	json     bool
+	html     string
+	perfetto string
+	failIf   cli.List
+	against  cli.List
+	cpuStat  string
+	options  reqtrace.Options
 }
 
 func (f *explainFlags) register(fs *flag.FlagSet) {
@@ -81,9 +80,8 @@ func (f *explainFlags) register(fs *flag.FlagSet) {
 	fs.Var((*cli.List)(&f.options.Requests), "request",
 		"a request is what follows each wait in this `function`, such as main.(*pool).worker; repeatable")
 	fs.StringVar(&f.options.Class, "class", "", "explain requests of this `class` or pattern; - for those without one")
-	fs.BoolVar(&f.noProfile, "no-profile", false, "take no CPU profile with the trace of a URL")
 	fs.StringVar(&f.cpuStat, "cpu-stat", "",
-		"read CPU times of this `process`, or from a file (default: the process that listens at the URL)")
+		"read CPU times from this `file` (default: of the process that listens at the URL)")
 	f.options.Slowest = 10
 	fs.Var((*cli.Whole)(&f.options.Slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
 }
@@ -91,8 +89,8 @@ func (f *explainFlags) register(fs *flag.FlagSet) {
 func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	var f explainFlags
 	fs := a.NewFlags("explain", explainHelp,
-		"Common flags: html against fail-if demo", "Requests: request region class slowest",
-		"The trace: no-profile cpu-stat", "Results: json perfetto")
+		"Common flags: html against fail-if demo", "Requests: request region class slowest cpu-stat",
+		"Results: json perfetto")
 	f.register(fs)
 	names, err := a.Operands(fs, args)
 	if err != nil {
@@ -133,11 +131,12 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	if services != nil {
 		return acrossServices(ctx, a, fs, &f, services, names, limits)
 	}
-	pid, err := traces.ReadCPU(f.cpuStat, &f.options)
-	if err != nil {
-		return err
+	if f.cpuStat != "" {
+		if err := traces.ReadCPU(f.cpuStat, &f.options); err != nil {
+			return err
+		}
 	}
-	source, v, err := f.verdict(ctx, a, names[0], pid)
+	source, v, err := f.verdict(ctx, a, names[0])
 	if err != nil {
 		return wrongOption(a, fs, source, err)
 	}
@@ -178,10 +177,6 @@ func (f *explainFlags) wrong(names []string) error {
 		return errors.New("no trace; write a file, - for standard input, or HOST:PORT of a server with net/http/pprof")
 	case f.options.Slowest < 1 || f.options.Slowest > 1000:
 		return fmt.Errorf("-slowest %d; it must be from 1 to 1000", f.options.Slowest)
-	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), fetch.IsURL):
-		return errors.New("-no-profile is of a URL, and these traces are files")
-	case traces.CPUProcess(f.cpuStat) != 0 && !slices.ContainsFunc(names, fetch.IsURL):
-		return errors.New("-cpu-stat names a process, and this trace is a file; give the file of its CPU times")
 	case f.json && f.html == cli.ToStdout:
 		return errors.New("-json and -html - both go to standard output; give the page a file")
 	case f.perfetto == cli.ToStdout && (f.json || f.html == cli.ToStdout):
@@ -232,10 +227,10 @@ func (f *explainFlags) print(
 }
 
 func (f *explainFlags) verdict(
-	ctx context.Context, a *cli.App, name string, pid int,
+	ctx context.Context, a *cli.App, name string,
 ) (source string, v *verdict.Verdict, err error) {
 	if name != demoName {
-		return traces.Verdict(ctx, a, name, pid, !f.noProfile, f.options)
+		return traces.Verdict(ctx, a, name, f.options)
 	}
 	v, err = traces.Analyze(ctx, demoName, bytes.NewReader(demoTrace), f.options)
 	return demoName, v, err
@@ -258,7 +253,7 @@ func against(
 	var broken error
 	for i, list := range sides {
 		for _, name := range list {
-			source, v, err := f.verdict(ctx, a, name, 0)
+			source, v, err := f.verdict(ctx, a, name)
 			if err != nil {
 				return wrongOption(a, fs, source, err)
 			}

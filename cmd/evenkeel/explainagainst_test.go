@@ -158,13 +158,7 @@ func TestExplainAgainstWrong(t *testing.T) {
 			"-against and -slowest exclude each other",
 		},
 		{
-			[]string{"-against", lockTraceFile, "-no-profile", lockTraceFile},
-			cli.ExitUsage,
-			"-no-profile is of a URL, and these traces are files",
-		},
-		{[]string{"-no-profile", lockTraceFile}, cli.ExitUsage, "-no-profile is of a URL, and these traces are files"},
-		{
-			[]string{"-against", lockTraceFile, "-no-profile", "http://127.0.0.1:1/debug/pprof/trace"},
+			[]string{"-against", lockTraceFile, "http://127.0.0.1:1/debug/pprof/trace"},
 			cli.ExitFailed,
 			"127.0.0.1:1",
 		},
@@ -231,7 +225,7 @@ func burn() string {
 }
 
 // TestExplainProfiles: a trace from a URL has the samples of a CPU profile that the command takes
-// meanwhile, unless it is told not to.
+// meanwhile.
 func TestExplainProfiles(t *testing.T) {
 	at := servedUnderLoad(t, pprof.Profile)
 	var r result
@@ -242,10 +236,6 @@ func TestExplainProfiles(t *testing.T) {
 		}
 	}
 	r.check(t, cli.ExitOK, []string{`"samples": [`, `"site": "evenkeel.burn (explainagainst_test.go:`, `"low": `}, nil)
-	r = call("explain", "-json", "-no-profile", at+"0.5")
-	if strings.Contains(r.stdout, `"samples"`) {
-		t.Error("-no-profile has samples: ", r.stdout)
-	}
 }
 
 // TestExplainOwnRequests: what the command asks of the service is none of its requests. The service

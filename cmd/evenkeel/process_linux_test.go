@@ -154,8 +154,6 @@ func TestExplainCPUStat(t *testing.T) {
 	call("explain", "-cpu-stat", trace, trace).check(t, cli.ExitFailed, nil,
 		[]string{"-cpu-stat testdata/throttled.trace.gz: line 1: "})
 	call("explain", "-cpu-stat", "none.log", trace).check(t, cli.ExitFailed, nil, []string{"-cpu-stat: open none.log"})
-	call("explain", "-cpu-stat", "17", trace).check(t, cli.ExitUsage, nil,
-		[]string{"-cpu-stat names a process, and this trace is a file"})
 	call("explain", "-cpu-stat", "17", "-against", trace, trace).check(t, cli.ExitUsage, nil,
 		[]string{"-against and -cpu-stat exclude each other"})
 }
@@ -164,7 +162,7 @@ func testThrottled(t *testing.T, group string) {
 	base := startIn(t, group, "-spin", "2000000")
 	var r result
 	for end := time.Now().Add(2 * time.Minute); ; { // another load may take the CPUs before the quota is used up
-		r = call("explain", "-json", "-no-profile", "-fail-if", "throttled>10%", base+"/debug/pprof/trace?seconds=2")
+		r = call("explain", "-json", "-fail-if", "throttled>10%", base+"/debug/pprof/trace?seconds=2")
 		if r.code == cli.ExitLimit || time.Now().After(end) {
 			break
 		}
@@ -180,7 +178,7 @@ func testThrottled(t *testing.T, group string) {
 	}
 	proxy := httptest.NewServer(httputil.NewSingleHostReverseProxy(u))
 	defer proxy.Close()
-	r = call("explain", "-json", "-no-profile", proxy.URL+"/debug/pprof/trace?seconds=1")
+	r = call("explain", "-json", proxy.URL+"/debug/pprof/trace?seconds=1")
 	r.check(t, r.code, nil, []string{"the service's CPU quota is not known: the process that listens there is not " +
 		"the one that answers"})
 	if strings.Contains(r.stdout, `"quota"`) {

@@ -26,7 +26,7 @@ import (
 // fetchBeside takes the trace together with a CPU profile, and watches a local machine. say tells
 // what is missing.
 func (s *endpoint) fetchBeside(
-	ctx context.Context, profiled bool, say func(format string, a ...any),
+	ctx context.Context, say func(format string, a ...any),
 ) (*spool, *cpuwatch.Beside, error) {
 	if s.seconds == 0 {
 		b, err := s.fetch(ctx)
@@ -37,10 +37,7 @@ func (s *endpoint) fetchBeside(
 		seen = watchMachine(ctx)
 	}
 	watched, unknown := s.watchCPU(ctx)
-	end := func() error { return nil }
-	if profiled {
-		end = s.profile(ctx)
-	}
+	end := s.profile(ctx)
 	b, err := s.fetch(ctx)
 	cpu, beside, failed := watched(), seen(), end()
 	if cpu != nil {
@@ -50,7 +47,7 @@ func (s *endpoint) fetchBeside(
 		beside.CPU = cpu
 	}
 	if err == nil && unknown != nil {
-		say("the service's CPU quota is not known: %v; name its process or a file with -cpu-stat", unknown)
+		say("the service's CPU quota is not known: %v; write its cpu.stat to a file for -cpu-stat", unknown)
 	}
 	if err == nil && failed != nil {
 		say("no CPU profile: %v; the trace is used without, and running has no functions", failed)
@@ -147,48 +144,32 @@ func watchMachine(ctx context.Context) (end func() *cpuwatch.Beside) {
 }
 
 const (
-	noProcess      = -1 // -cpu-stat names a file
 	maxCmdline     = 1 << 20
 	cmdlineTimeout = 5 * time.Second
 )
 
-// CPUProcess returns the process that -cpu-stat names, or 0.
-func CPUProcess(stat string) int {
-	pid, err := strconv.Atoi(stat)
-	if err != nil || pid < 1 {
-		return 0
-	}
-	return pid
-}
-
-// ReadCPU reads the file of -cpu-stat, or returns its process.
-func ReadCPU(stat string, o *reqtrace.Options) (pid int, err error) {
-	if pid = CPUProcess(stat); stat == "" || pid != 0 {
-		return pid, nil
-	}
+// ReadCPU reads the file of -cpu-stat.
+func ReadCPU(stat string, o *reqtrace.Options) error {
 	in, err := os.Open(stat)
 	if err != nil {
-		return 0, fmt.Errorf("-cpu-stat: %w", err)
+		return fmt.Errorf("-cpu-stat: %w", err)
 	}
 	defer in.Close()
 	cpu, err := cpuwatch.ReadLog(in)
 	if err != nil {
-		return 0, fmt.Errorf("-cpu-stat %s: %w", stat, err)
+		return fmt.Errorf("-cpu-stat %s: %w", stat, err)
 	}
 	o.Beside = &cpuwatch.Beside{CPU: cpu}
-	return 0, nil
+	return nil
 }
 
 // watchCPU watches until end. unknown is why the quota is not known.
 func (s *endpoint) watchCPU(ctx context.Context) (end func() *cpuwatch.CPU, unknown error) {
-	end = func() *cpuwatch.CPU { return nil }
-	if s.process == noProcess {
+	end = func() *cpuwatch.CPU { return s.cpu }
+	if s.cpu != nil {
 		return end, nil
 	}
-	pid, err := s.process, error(nil)
-	if pid == 0 {
-		pid, err = s.service(ctx)
-	}
+	pid, err := s.service(ctx)
 	if err == nil {
 		var w *cpuwatch.Watch
 		if w, err = cpuwatch.Start(pid, true); err == nil {

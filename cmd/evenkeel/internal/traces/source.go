@@ -21,6 +21,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/cpuwatch"
 )
 
 const (
@@ -43,7 +44,7 @@ type endpoint struct {
 	patience time.Duration // without a byte, after seconds
 	longest  time.Duration // for the whole, after seconds
 	most     int64
-	process  int // 0: the listener
+	cpu      *cpuwatch.CPU // of -cpu-stat; nil: watch the process that listens there
 }
 
 func newEndpoint(name string, c *tls.Config) (*endpoint, error) {

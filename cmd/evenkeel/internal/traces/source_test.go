@@ -137,7 +137,7 @@ func TestTraceSourceInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	a := &cli.App{Stdout: io.Discard, Stderr: io.Discard}
-	if _, _, err := Verdict(ctx, a, srv.URL+"/debug/pprof/trace", 0, true, reqtrace.Options{}); !errors.Is(err,
+	if _, _, err := Verdict(ctx, a, srv.URL+"/debug/pprof/trace", reqtrace.Options{}); !errors.Is(err,
 		cli.ErrInterrupted) {
 		t.Errorf("%v, want %v", err, cli.ErrInterrupted)
 	}

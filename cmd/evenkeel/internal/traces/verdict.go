@@ -24,11 +24,11 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// Verdict analyses a trace. Reports call it source. pid is the process behind a URL, or 0.
+// Verdict analyses a trace. Reports call it source.
 func Verdict(
-	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
+	ctx context.Context, a *cli.App, name string, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
-	source, in, err := open(ctx, a, name, pid, profiled, &o)
+	source, in, err := open(ctx, a, name, &o)
 	if err != nil {
 		return source, nil, err
 	}
@@ -39,7 +39,7 @@ func Verdict(
 
 // open opens a file, or takes a trace from a URL. It sets o.Beside.
 func open(
-	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o *reqtrace.Options,
+	ctx context.Context, a *cli.App, name string, o *reqtrace.Options,
 ) (source string, in io.ReadCloser, err error) {
 	if !fetch.IsURL(name) {
 		in, source, err = cli.Open(name)
@@ -52,20 +52,17 @@ func open(
 	if err != nil {
 		return "", nil, err
 	}
-	if s.process = pid; o.Beside != nil {
-		s.process = noProcess
+	if o.Beside != nil {
+		s.cpu = o.Beside.CPU
 	}
 	if s.seconds > 0 {
 		a.Say("explain", fmt.Sprintf("taking a trace of %g s from %s", s.seconds, s.url))
 	}
-	b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) {
+	b, beside, err := s.fetchBeside(ctx, func(format string, v ...any) {
 		a.Say("explain", fmt.Sprintf(format, v...))
 	})
 	if err != nil {
 		return s.url, nil, err
-	}
-	if o.Beside != nil && beside != nil {
-		beside.CPU = o.Beside.CPU
 	}
 	if beside != nil {
 		o.Beside = beside
@@ -85,7 +82,7 @@ type Service struct {
 // Targets are by name, the first service first. Options.Class is of the first one. The story says which
 // of them makes its requests slow.
 func Services(
-	ctx context.Context, a *cli.App, names, targets []string, profiled bool, o reqtrace.Options,
+	ctx context.Context, a *cli.App, names, targets []string, o reqtrace.Options,
 ) ([]Service, *across.Story, error) {
 	list, options := make([]Service, len(names)), make([]reqtrace.Options, len(names))
 	opened, errs := make([]io.ReadCloser, len(names)), make([]error, len(names))
@@ -102,7 +99,7 @@ func Services(
 			options[i].Class = ""
 		}
 		all.Go(func() {
-			list[i].Source, opened[i], errs[i] = open(ctx, &said, targets[i], 0, profiled, &options[i])
+			list[i].Source, opened[i], errs[i] = open(ctx, &said, targets[i], &options[i])
 			if errs[i] != nil {
 				cancel() // of the others
 			}
@@ -264,7 +261,7 @@ func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *cpuwatc
 	case <-time.After(2 * explainSettle):
 	case <-ctx.Done():
 	}
-	b, beside, err := source.fetchBeside(ctx, true, func(format string, a ...any) {
+	b, beside, err := source.fetchBeside(ctx, func(format string, a ...any) {
 		fmt.Fprintf(x.Progress, "evenkeel run: "+format+"\n", a...)
 	})
 	stopLoad()
