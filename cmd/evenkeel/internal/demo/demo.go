@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -17,25 +16,23 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/run"
-	"evenkeel.dev/cmd/evenkeel/internal/runfile"
-	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/proc"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/tailstat"
 )
 
 type loads struct {
-	rounds, busy           int
+	rounds                 int
 	round, trace, replicas time.Duration
 }
 
 var (
 	usual = loads{
-		rounds: 7, busy: 12, round: 1700 * time.Millisecond, trace: 2 * time.Second,
+		rounds: 8, round: 1700 * time.Millisecond, trace: 2 * time.Second,
 		replicas: 9 * time.Second,
 	}
 	quick = loads{
-		rounds: 2, busy: 2, round: 300 * time.Millisecond, trace: 300 * time.Millisecond,
+		rounds: 2, round: 300 * time.Millisecond, trace: 300 * time.Millisecond,
 		replicas: time.Second,
 	}
 )
@@ -46,7 +43,6 @@ const (
 	replicaRate = 500
 	patience    = 30 * time.Second
 	feedDelay   = 400 * time.Millisecond
-	look        = 1100 * time.Millisecond
 )
 
 type Demo struct {
@@ -112,12 +108,8 @@ func (d *Demo) why(ctx context.Context) error {
 }
 
 func (d *Demo) fix(ctx context.Context) error {
-	rounds, err := d.rounds(ctx)
-	if err != nil {
-		return err
-	}
 	d.head(fmt.Sprintf("2. Did the fix help?  evenkeel run -variant: that service live, %s in random order",
-		textfmt.Plural(rounds, "round")))
+		textfmt.Plural(d.loads.rounds, "round")))
 	feed, stop, err := serveFeed(feedDelay)
 	if err != nil {
 		return err
@@ -130,7 +122,7 @@ func (d *Demo) fix(ctx context.Context) error {
 	a := d.quiet()
 	r, err := run.New(a, "", []string{
 		"-url", "http://" + addr + "/search?term=telescope&cnn=on", "-ready", "http://" + addr + "/",
-		"-rate", fmt.Sprint(rate), "-z", d.loads.round.String(), "-warmup", "200ms", "-repeat", fmt.Sprint(rounds),
+		"-rate", fmt.Sprint(rate), "-z", d.loads.round.String(), "-warmup", "200ms", "-repeat", fmt.Sprint(d.loads.rounds),
 		"-pprof", "off", "-figures", "p50,p99",
 		"-variant", "slow: -refresh=locked", "-variant", "fixed: -refresh=free",
 		"--", d.program("search"), "-addr", addr, "-alloc=lean", "-ttl=1s", "-feeds", "cnn=http://" + feed,
@@ -151,24 +143,6 @@ func (d *Demo) fix(ctx context.Context) error {
 	d.say("explain now: %s", textfmt.Printable(now.Sentence))
 	a.Stderr = d.App.Stdout
 	return a.SavePage(filepath.Join(d.Out, "fix.html"), func(w io.Writer) error { return page.Compare(w, c) })
-}
-
-// rounds returns how many to measure, before any figure is known.
-func (d *Demo) rounds(ctx context.Context) (int, error) {
-	own, _ := cpuwatch.Start(os.Getpid(), false) // without control groups there is no quota
-	defer own.End()
-	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
-	select {
-	case <-time.After(look):
-	case <-ctx.Done():
-		return 0, cli.ErrInterrupted
-	}
-	why := slowedBy(own.Quota(), watch.End())
-	if why == "" {
-		return d.loads.rounds, nil
-	}
-	d.say("The rest takes longer and is slower here, because %s.\n", why)
-	return d.loads.busy, nil
 }
 
 func (d *Demo) compared(c *compare.Comparison) {
@@ -246,16 +220,4 @@ func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 		_ = srv.Serve(l)
 	}()
 	return l.Addr().String(), func() { srv.Close(); <-done }, nil
-}
-
-// slowedBy says what slows this machine, or returns "". A quota of 0 is none.
-func slowedBy(quota float64, d *runfile.Disturbance) string {
-	var why []string
-	if n := runtime.NumCPU(); quota > 0 && quota < float64(n) {
-		why = append(why, fmt.Sprintf("a CPU quota allows %.2g of %s", quota, textfmt.Plural(n, "processor")))
-	}
-	for _, taken := range d.Taken() {
-		why = append(why, taken.String())
-	}
-	return strings.Join(why, " and ")
 }
