@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,13 +23,9 @@ type Progress struct {
 	label    string
 	last     time.Duration
 
-	warmup, duration time.Duration // of the load
-	timeout, drain   time.Duration
-
-	mu      sync.Mutex // guards all below, w and last
-	bar     string     // "": none
-	warm    bool
-	awaited bool
+	mu   sync.Mutex // guards all below, w and last
+	bar  string     // "": none
+	warm bool
 }
 
 // NewProgress uses a's standard error.
@@ -58,8 +53,6 @@ const (
 	plainInterval = 10 * time.Second
 	barWidth      = 24
 
-	overtime = 200 * time.Millisecond
-
 	// A wider line is cut, because \r goes back one line only.
 	barLine   = "\r\x1b[?7l%s\x1b[K\x1b[?7h"
 	eraseLine = "\r\x1b[K"
@@ -69,43 +62,19 @@ func (p *Progress) update(s loadgen.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := p.text(s)
-	planned := p.duration
-	if s.Warmup {
-		planned = p.warmup
-	}
-	late := planned > 0 && s.Elapsed >= planned+overtime && s.InFlight > 0
-	switch {
-	case p.terminal && late:
-		p.draw(p.prefix() + p.awaiting(s))
-		return
-	case p.terminal:
+	if p.terminal {
 		full := int(s.Fraction * barWidth)
 		p.draw(fmt.Sprintf("%s[%s%s] %3.0f%%  %s", p.prefix(), strings.Repeat("=", full),
 			strings.Repeat(" ", barWidth-full), s.Fraction*100, text))
 		return
 	}
 	if p.warm != s.Warmup {
-		p.warm, p.last, p.awaited = s.Warmup, 0, false
-	}
-	if late && !p.awaited {
-		p.awaited = true
-		fmt.Fprintf(p.w, "%s%v are over; %s\n", p.prefix(), planned, p.awaiting(s))
+		p.warm, p.last = s.Warmup, 0
 	}
 	if s.Elapsed-p.last >= plainInterval {
 		p.last = s.Elapsed
 		fmt.Fprintf(p.w, "%s%3.0f%%  %s\n", p.prefix(), s.Fraction*100, text)
 	}
-}
-
-func (p *Progress) awaiting(s loadgen.Progress) string {
-	answers, backlog := "1 answer that is", ""
-	if s.InFlight != 1 {
-		answers = textfmt.Count(float64(s.InFlight)) + " answers that are"
-	}
-	if s.Backlog > 0 {
-		backlog = fmt.Sprintf(", and up to %v to send %s more", p.drain, textfmt.Count(float64(s.Backlog)))
-	}
-	return fmt.Sprintf("waiting up to %v (-t) for %s still out%s; Ctrl-C ends now", p.timeout, answers, backlog)
 }
 
 func (p *Progress) Say(format string, a ...any) {
@@ -141,6 +110,9 @@ func (p *Progress) text(s loadgen.Progress) string {
 	if s.Failed > 0 {
 		t += fmt.Sprintf("  %s failed", textfmt.Count(float64(s.Failed)))
 	}
+	if s.Fraction == 1 && s.InFlight > 0 {
+		t += "  waiting for " + textfmt.Plural(int(s.InFlight), "answer") + " (-t)"
+	}
 	if s.Warmup {
 		t = "warm-up  " + t
 	}
@@ -157,7 +129,6 @@ func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result,
 	if p.terminal {
 		o.ProgressInterval = 200 * time.Millisecond
 	}
-	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
 	defer p.Clear()
 	return Run(ctx, o)
 }

@@ -33,41 +33,21 @@ func TestProgressPlain(t *testing.T) {
 	}
 }
 
-// TestProgressLate says once why a load goes on after its time, in the warm-up and after it.
+// TestProgressLate says why a load goes on after its time.
 func TestProgressLate(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var b bytes.Buffer
-		p := &Progress{
-			w: &b, terminal: terminal, warmup: 2 * time.Second, duration: 3 * time.Second,
-			timeout: 20 * time.Second, drain: time.Second,
-		}
-		want := func(n int, says string) {
-			t.Helper()
-			if !terminal {
-				n = min(n, 1) // else each time it is drawn
-			}
-			if c := strings.Count(b.String(), "waiting"); c != n || strings.Count(b.String(), says) != n {
-				t.Errorf("said %d times, want %d of %q:\n%s", c, n, says, b.String())
-			}
-			b.Reset()
-		}
-		late := func(warmup bool, planned time.Duration, inFlight, backlog int64) {
-			for i := range time.Duration(3) {
-				p.update(loadgen.Progress{
-					Warmup: warmup, Elapsed: planned + 250*time.Millisecond + i*time.Second, Fraction: 1,
-					InFlight: inFlight, Backlog: backlog,
-				})
+		p := &Progress{w: &b, terminal: terminal}
+		for inFlight, says := range map[int64]string{50: "waiting for 50 answers (-t)", 1: "waiting for 1 answer (-t)"} {
+			for fraction, n := range map[float64]int{.99: 0, 1: 1} {
+				b.Reset()
+				p.last = 0
+				p.update(loadgen.Progress{Elapsed: plainInterval, Fraction: fraction, InFlight: inFlight})
+				if strings.Count(b.String(), says) != n {
+					t.Errorf("%v of the load is over: %q, want %q %d times", fraction, &b, says, n)
+				}
 			}
 		}
-		p.update(loadgen.Progress{Warmup: true, Elapsed: 2001 * time.Millisecond, Fraction: 1, InFlight: 50})
-		want(0, "waiting")
-		late(true, p.warmup, 50, 0)
-		want(3, "waiting up to 20s (-t) for 50 answers that are still out; Ctrl-C ends now")
-		p.update(loadgen.Progress{Elapsed: 3001 * time.Millisecond, Fraction: 1, InFlight: 50})
-		late(false, p.duration, 0, 0)
-		want(0, "waiting")
-		late(false, p.duration, 1, 198)
-		want(3, "waiting up to 20s (-t) for 1 answer that is still out, and up to 1s to send 198 more; Ctrl-C ends now")
 	}
 }
 
