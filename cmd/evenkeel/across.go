@@ -21,25 +21,17 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// named splits NAME=TRACE. The default name is the host of a URL, with its port if hosts are the same,
-// or a file's name.
+// named splits NAME=TRACE. The default name is the host and port of a URL, or a file's name.
 func named(list []string) (services, targets []string) {
 	for _, x := range list {
 		name, target := splitName(x)
-		services, targets = append(services, name), append(targets, target)
-	}
-	short := make([]string, len(list))
-	for i := range short {
-		short[i] = targetName(targets[i], false)
-	}
-	for i, name := range services {
-		switch {
-		case name != "":
-		case 1 < len(slices.DeleteFunc(slices.Clone(short), func(s string) bool { return s != short[i] })):
-			services[i] = targetName(targets[i], true)
-		default:
-			services[i] = short[i]
+		if name == "" {
+			name, _, _ = strings.Cut(filepath.Base(target), ".")
+			if u, err := url.Parse(addressed(target)); err == nil && u.Host != "" {
+				name = u.Host
+			}
 		}
+		services, targets = append(services, name), append(targets, target)
 	}
 	return services, targets
 }
@@ -51,17 +43,6 @@ func splitName(x string) (name, target string) {
 		return "", x
 	}
 	return name, target
-}
-
-func targetName(target string, port bool) string {
-	if u, err := url.Parse(addressed(target)); err == nil && u.Host != "" {
-		if port {
-			return u.Host
-		}
-		return u.Hostname()
-	}
-	name, _, _ := strings.Cut(filepath.Base(target), ".")
-	return name
 }
 
 func (f *explainFlags) wrongServices(services, targets []string) error {

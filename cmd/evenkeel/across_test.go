@@ -96,7 +96,7 @@ func TestNamed(t *testing.T) {
 	for _, tt := range []struct{ in, names, targets []string }{
 		{
 			[]string{"shop=10.0.0.1:6060", "http://prices:6060/debug/pprof/"},
-			[]string{"shop", "prices"},
+			[]string{"shop", "prices:6060"},
 			[]string{"10.0.0.1:6060", "http://prices:6060/debug/pprof/"},
 		},
 		{
@@ -106,7 +106,7 @@ func TestNamed(t *testing.T) {
 		},
 		{
 			[]string{"http://a:1/trace?seconds=5", "http://b:1/trace?seconds=5"},
-			[]string{"a", "b"},
+			[]string{"a:1", "b:1"},
 			[]string{"http://a:1/trace?seconds=5", "http://b:1/trace?seconds=5"},
 		},
 	} {

@@ -293,16 +293,11 @@ func foundText(g Goal, f foundRates) string {
 		return fmt.Sprintf("%s holds at none of the %d rates tried", g.Text, f.steps)
 	}
 	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.holds))
-	switch {
-	case f.unknown > 0 && f.fails > f.unknown:
-		t += fmt.Sprintf("; from %s/s on it is inconclusive, and at %s/s it does not", textfmt.Count(f.unknown),
-			textfmt.Count(f.fails))
-	case f.unknown > 0 && f.fails == 0:
-		t += fmt.Sprintf("; from %s/s on it is inconclusive", textfmt.Count(f.unknown))
-	case f.fails > 0:
-		t += fmt.Sprintf(", and not at %s/s", textfmt.Count(f.fails))
-	default:
-		t += ", the highest tried"
+	if f.unknown > 0 {
+		t += fmt.Sprintf(", is inconclusive at %s/s", textfmt.Count(f.unknown))
+	}
+	if f.fails > 0 {
+		t += fmt.Sprintf(", fails at %s/s", textfmt.Count(f.fails))
 	}
 	return fmt.Sprintf("%s (%d steps)", t, f.steps)
 }

@@ -171,16 +171,12 @@ func (s *ShareFlags) Register(fs *flag.FlagSet) {
 			s.Share = &runfile.Share{Index: index, Of: of}
 			return nil
 		})
-	fs.Func("start", "start at this `time`, 2026-11-22T10:00:00Z or seconds since 1970", func(text string) error {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			s.Start = time.Unix(n, 0)
-			return nil
-		}
-		t, err := time.Parse(time.RFC3339, text)
+	fs.Func("start", "start at this `time` in seconds since 1970, as $(($(date +%s) + 5))", func(text string) error {
+		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return errors.New("write a time with its zone, such as 2026-11-22T10:00:00Z, or seconds since 1970")
+			return errors.New("write seconds since 1970, such as $(($(date +%s) + 5))")
 		}
-		s.Start = t
+		s.Start = time.Unix(n, 0)
 		return nil
 	})
 	fs.BoolVar(&s.Quiet, "quiet", false, "show no progress")

@@ -31,9 +31,6 @@ type Outlook struct {
 	CPU       Range `json:"cpu_per_request,omitzero"`
 	Collector Range `json:"collector_share,omitzero"`
 
-	// Headroom is the factor by which the load may grow up to 85% of the processors.
-	Headroom Range `json:"headroom,omitzero"`
-
 	// Turns keep the load at [capacity.EasyLoad]. TurnLoad is for the turns given. Of Gated only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
@@ -54,16 +51,12 @@ func (s load) stock(o limits, way string, growth float64) Outlook {
 	heap := max((1+growth)*s.Live, growth*runtimeFloor)
 	collector := s.marking(heap - s.Live)
 	collector.High *= markNearKnee
-	all := s.Work.add(collector)
 	out := Outlook{Way: way}
 	if !s.Work.IsZero() {
-		out.Needed = replicas(all.Times(1 / (knee * float64(s.Procs))))
+		out.Needed = replicas(s.Work.add(collector).Times(1 / (knee * float64(s.Procs))))
 	}
 	out.Replicas = out.count(o)
 	out.use(s, o, collector, heap, heap)
-	if !s.Work.IsZero() && !out.Replicas.IsZero() {
-		out.Headroom = o.headroom(out.Replicas, all).Times(knee * float64(s.Procs))
-	}
 	return out
 }
 
@@ -85,11 +78,6 @@ func (s load) gated(o limits) Outlook {
 	collector := s.marking(room)
 	rate := s.AllocRate / max(out.Replicas.Low, 1)
 	out.use(s, o, collector, trigger, trigger+rate*s.Held.High)
-	if !s.Work.IsZero() && !out.Replicas.IsZero() {
-		serving := Range{max(out.Replicas.Low-float64(o.Turns), 0), max(out.Replicas.High-float64(o.Turns), 0)}
-		carried, all := o.headroom(serving, s.Work), o.headroom(out.Replicas, s.Work.add(collector))
-		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(knee * float64(s.Procs))
-	}
 	low, high := durationOf(s.Held.Low), durationOf(s.Held.High)
 	out.TurnLoad = Range{
 		capacity.TurnLoad(s.AllocRate, room, low, o.Turns),
@@ -156,15 +144,6 @@ func (out *Outlook) count(o limits) Range {
 		return exactly(float64(o.Replicas))
 	}
 	return out.Needed
-}
-
-// The fewer needed replicas are for less work.
-func (o limits) headroom(replicas, work Range) Range {
-	if o.Replicas > 0 {
-		return Range{replicas.Low / work.High, replicas.High / work.Low}
-	}
-	a, b := replicas.Low/work.Low, replicas.High/work.High
-	return Range{min(a, b), max(a, b)}
 }
 
 func (out *Outlook) use(s load, o limits, collector Range, peakLow, peakHigh float64) {

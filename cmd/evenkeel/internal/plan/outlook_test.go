@@ -30,21 +30,18 @@ func TestCompare(t *testing.T) {
 			MemoryInAll: Range{6.5e9, 7.82e9},
 			CPU:         Range{5.2e-4, 6.56e-4},
 			Collector:   Range{1.2 / 6.2, 1.56 / 5.56},
-			Headroom:    Range{8.5 / 6.56, 8.5 / 5.2},
 		},
 		{
 			Way: "GOGC=400", Needed: Range{6, 7}, Replicas: exactly(10), Memory: Range{1.55e9, 1.88e9},
 			MemoryInAll: Range{15.5e9, 18.8e9},
 			CPU:         Range{4.3e-4, 5.39e-4},
 			Collector:   Range{.3 / 5.3, .39 / 4.39},
-			Headroom:    Range{8.5 / 5.39, 8.5 / 4.3},
 		},
 		{
 			Way: "gated", Needed: Range{7, 8}, Replicas: exactly(10), Memory: Range{650e6, 640e6*1.22 + 50e6},
 			MemoryInAll: Range{6.5e9, 8.308e9},
 			CPU:         Range{(4 + 1.2/.95) / 1e4, (5 + 1.2/.95) / 1e4},
 			Collector:   Range{1.2 / .95 / (5 + 1.2/.95), 1.2 / .95 / (4 + 1.2/.95)},
-			Headroom:    Range{.85 * 10 / (5 + 1.2/.95), .85 * 10 / (4 + 1.2/.95)},
 			Turns:       Range{2, 2}, TurnLoad: Range{1e9 * .3 / room, 1e9 * .4 / room},
 			Wait: Range{2.7, 3.6}, Spare: 0.75 * 600e6 / 1e8 * 0.9, // nine carry the load of ten
 		},
@@ -74,7 +71,7 @@ func TestCompareKnowsWhatItDoesNotKnow(t *testing.T) {
 	s.Work, s.Requests = Range{}, 0
 	got := lookAhead(s, limits{})
 	for _, o := range got {
-		if !o.Needed.IsZero() || !o.CPU.IsZero() || !o.Headroom.IsZero() || !o.Collector.IsZero() ||
+		if !o.Needed.IsZero() || !o.CPU.IsZero() || !o.Collector.IsZero() ||
 			!o.MemoryInAll.IsZero() || o.Memory.IsZero() {
 			t.Errorf("%v: %+v", o.Way, o)
 		}

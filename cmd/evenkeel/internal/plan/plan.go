@@ -95,12 +95,9 @@ func (p *Plan) judge() {
 			p.note("%v: the heap does not stay below %s, so the runtime would collect without end", o.Way,
 				textfmt.Bytes(p.Memory))
 		}
-		switch {
-		case o.Headroom.IsZero() || o.Headroom.Low >= 1:
-		case o.Headroom.High < 1:
-			p.note("%v: the replicas are past the knee: the load is more than they serve without long queues", o.Way)
-		default:
-			p.note("%v: the replicas may be past the knee", o.Way)
+		if n := float64(p.Replicas); n > 0 && n < o.Needed.High {
+			p.note("%v: the load needs %s replicas to be served without long queues", o.Way,
+				rangeText(o.Needed, textfmt.Count))
 		}
 	}
 	gated := p.Ways[Gated]
@@ -159,7 +156,6 @@ func (p *Plan) Text(st textfmt.Style) string {
 	row("memory in all", func(o *Outlook) string { return rangeText(o.MemoryInAll, textfmt.Bytes) })
 	row("CPU of a request", func(o *Outlook) string { return rangeText(o.CPU, secondsText) })
 	row("of it the collector", func(o *Outlook) string { return rangeText(o.Collector, textfmt.Share) })
-	row("knee at this load times", func(o *Outlook) string { return rangeText(o.Headroom, textfmt.Count) })
 	row("turns needed", func(o *Outlook) string { return rangeText(o.Turns, textfmt.Count) })
 	row("load of the turns", func(o *Outlook) string { return rangeText(o.TurnLoad, textfmt.Count) })
 	row("longest wait for one", func(o *Outlook) string { return secondsRange(o.Wait) })
