@@ -175,8 +175,8 @@ func (f *explainFlags) wrong(names []string) error {
 		return errors.New("no trace of the new version; write it after those of -against, whose patterns are quoted")
 	case len(names) == 0:
 		return errors.New("no trace; write a file, - for standard input, or HOST:PORT of a server with net/http/pprof")
-	case f.options.Slowest < 1 || f.options.Slowest > 1000:
-		return fmt.Errorf("-slowest %d; it must be from 1 to 1000", f.options.Slowest)
+	case f.options.Slowest > 1000:
+		return fmt.Errorf("-slowest %d; it must be at most 1000", f.options.Slowest)
 	case f.json && f.html == cli.ToStdout:
 		return errors.New("-json and -html - both go to standard output; give the page a file")
 	case f.perfetto == cli.ToStdout && (f.json || f.html == cli.ToStdout):

@@ -80,10 +80,8 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 		return a.Wrong(fs, "no source; name a run.json, or the URL of a status page")
 	case len(names) > 1:
 		return a.Wrong(fs, "%d sources; it reads one", len(names))
-	case cli.Given(fs, "n") && (f.Replicas < 1 || f.Replicas > mostReplicas):
-		return a.Wrong(fs, "-n %d; write how many replicas there are, at most 1000000", f.Replicas)
-	case cli.Given(fs, "k") && (f.Turns < 1 || f.Turns > mostReplicas):
-		return a.Wrong(fs, "-k %d; write how many may collect at once, at most 1000000", f.Turns)
+	case max(f.Replicas, f.Turns) > 1e6:
+		return a.Wrong(fs, "-n %d, -k %d; each may be 1000000 at most", f.Replicas, f.Turns)
 	case cli.Given(fs, "times") && !(f.Times > 0 && f.Times <= 1e12):
 		return a.Wrong(fs, "-times %v; write a number above 0, such as 2", float64(f.Times))
 	case f.Watch < cli.Period(time.Second):
@@ -105,5 +103,3 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	_, err = io.WriteString(a.Stdout, p.Text(a.Style))
 	return err
 }
-
-const mostReplicas = 1e6

@@ -39,8 +39,6 @@ func runTop(ctx context.Context, a *cli.App, args []string) error {
 	switch {
 	case len(names) == 0:
 		return a.Wrong(fs, "no URL; write those of all replicas' recorders, as http://HOST:PORT%s", traces.RecorderPath)
-	case rows < 1:
-		return a.Wrong(fs, "-n %d; it must be at least 1", rows)
 	case every < cli.Period(100*time.Millisecond):
 		return a.Wrong(fs, "-every %v; it must be at least 100ms", time.Duration(every))
 	}

@@ -85,14 +85,15 @@ func Each[S ~[]T, T any](to *S, parse func(string) (T, error)) func(string) erro
 	}
 }
 
+// Whole is a flag of a number from 1 on.
 type Whole int
 
 func (w *Whole) String() string { return strconv.Itoa(int(*w)) }
 
 func (w *Whole) Set(s string) error {
 	n, err := strconv.Atoi(s)
-	if err != nil {
-		return errors.New("write a whole number, such as 20")
+	if err != nil || n < 1 {
+		return errors.New("write a whole number from 1 on, such as 20")
 	}
 	*w = Whole(n)
 	return nil

@@ -72,14 +72,11 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 }
 
 var notZero = map[string]string{
-	"n": "end after 1 request or more, or leave it out",
-	"c": "write 1 or more, or leave it out for 50 (with -rate 1000)",
 	"z": "write how long to load, such as 10s, or leave it out",
 	"t": "write how long a request may take, such as 5s, or leave it out for 20s",
 
-	"streams": "write 1 or more, or leave it out for 1",
-	"seed":    "write a number from 1 on, or leave it out for a new one",
-	"budget":  "write how long -until may take, such as 5m, or leave it out for 10m",
+	"seed":   "write a number from 1 on, or leave it out for a new one",
+	"budget": "write how long -until may take, such as 5m, or leave it out for 10m",
 }
 
 // CheckGiven finds a flag that is 0 and must not be.

@@ -64,8 +64,6 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 		return nil, a.Wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
 	case f.html == cli.ToStdout:
 		return nil, a.Wrong(fs, "-html - would mix with the table; use -o FILE, then evenkeel compare -html - FILE")
-	case f.repeat < 1:
-		return nil, a.Wrong(fs, "-repeat must be at least 1")
 	}
 	if err := cmp.Or(load.CheckGiven(fs), cli.Exclusive(fs, "until", "repeat", "explain", "traces"),
 		f.judging.Check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(),
@@ -224,39 +222,19 @@ func parseVariant(s string) (variant, error) {
 
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// splitWords splits as a POSIX shell does, without expansions.
+var (
+	word   = regexp.MustCompile(`(?:[^\s'"]|'[^']*'|"[^"]*")+`)
+	quoted = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
+)
+
+// splitWords splits at blanks outside of quotes.
 func splitWords(s string) ([]string, error) {
-	var words []string
-	var word []byte
-	inWord, quote := false, byte(0)
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == '\\' && quote != '\'':
-			if i++; i == len(s) {
-				return nil, errors.New("nothing follows the backslash at its end")
-			}
-			if quote == '"' && !strings.ContainsRune("$`\"\\", rune(s[i])) {
-				word = append(word, '\\')
-			}
-			inWord, word = true, append(word, s[i])
-		case c == quote && quote != 0:
-			quote = 0
-		case quote != 0:
-			word = append(word, c)
-		case c == '\'' || c == '"':
-			inWord, quote = true, c
-		case strings.IndexByte(" \t\r\n", c) < 0:
-			inWord, word = true, append(word, c)
-		case inWord:
-			words, word, inWord = append(words, string(word)), word[:0], false
-		}
+	if strings.ContainsAny(word.ReplaceAllString(s, ""), `'"`) {
+		return nil, errors.New("a quote is not closed")
 	}
-	if quote != 0 {
-		return nil, fmt.Errorf("the quote %c is not closed", quote)
-	}
-	if inWord {
-		words = append(words, string(word))
+	words := word.FindAllString(s, -1)
+	for i := range words {
+		words[i] = quoted.ReplaceAllString(words[i], "$1$2")
 	}
 	return words, nil
 }

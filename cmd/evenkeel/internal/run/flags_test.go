@@ -17,20 +17,19 @@ func TestParseVariant(t *testing.T) {
 		{" no gc : GOGC=off", variant{label: "no gc", env: []string{"GOGC=off"}}, ""},
 		{"x: A=1 _b2=  -c d=e", variant{"x", []string{"A=1", "_b2="}, []string{"-c", "d=e"}}, ""},
 		{"x: -a A=1", variant{"x", nil, []string{"-a", "A=1"}}, ""},
-		{"x: A='b c' \"d e\" f\\ g", variant{"x", []string{"A=b c"}, []string{"d e", "f g"}}, ""},
+		{"x: A='b c' \"d e\" f\\g", variant{"x", []string{"A=b c"}, []string{"d e", "f\\g"}}, ""},
 		{"x: 1A=b", variant{"x", nil, []string{"1A=b"}}, ""},
 		{"x: =b", variant{"x", nil, []string{"=b"}}, ""},
 		{"x: ''", variant{"x", nil, []string{""}}, ""},
 		{"x: -url http://h:1/", variant{"x", nil, []string{"-url", "http://h:1/"}}, ""},
-		{`x: "-re=\d\"$" '\d'`, variant{"x", nil, []string{`-re=\d"$`, `\d`}}, ""},
+		{`x: "-re=\d'$" '\d'$1`, variant{"x", nil, []string{`-re=\d'$`, `\d$1`}}, ""},
 		{"x: a\u00a0b", variant{"x", nil, []string{"a\u00a0b"}}, ""},
 		{"x: \xff", variant{"x", nil, []string{"\xff"}}, ""},
 		{"", variant{}, "no label"},
 		{"GOGC=off", variant{}, "no label"},
 		{" : GOGC=off", variant{}, "no label"},
-		{"x: 'a", variant{}, "quote ' is not closed"},
-		{`x: "a`, variant{}, `quote " is not closed`},
-		{`x: a\`, variant{}, "backslash"},
+		{"x: 'a", variant{}, "a quote is not closed"},
+		{`x: "a`, variant{}, "a quote is not closed"},
 	} {
 		got, err := parseVariant(tt.in)
 		if tt.err != "" {
@@ -47,29 +46,17 @@ func TestParseVariant(t *testing.T) {
 	}
 }
 
-// FuzzSplitWords quotes words as a shell's users do and splits them again, and splits anything.
+// FuzzSplitWords quotes words and splits them again, and splits anything.
 func FuzzSplitWords(f *testing.F) {
 	f.Add("a b", "it's", `"\`)
 	f.Add("", "\x00\xff", "\u00a0")
 	f.Add(`\`, "'", "\n")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		words := []string{a, b, c}
-		single := make([]string, 3)
-		double := make([]string, 3)
-		bare := make([]string, 3)
-		escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", "$", `\$`)
-		for i, w := range words {
-			single[i] = `'` + strings.ReplaceAll(w, `'`, `'\''`) + `'`
-			double[i] = `"` + escape.Replace(w) + `"`
-			bare[i] = `''`
-			for k := range len(w) {
-				bare[i] += `\` + w[k:k+1]
-			}
-		}
-		for _, quoted := range [][]string{single, double, bare} {
-			s := " " + strings.Join(quoted, "\t ") + "\n"
+		for _, quote := range []string{`'`, `"`} {
+			s := " " + quote + strings.Join(words, quote+"\t "+quote) + quote + "\n"
 			got, err := splitWords(s)
-			if err != nil || cmp.Diff(words, got) != "" {
+			if !strings.Contains(a+b+c, quote) && (err != nil || cmp.Diff(words, got) != "") {
 				t.Errorf("%q: %q, %v, want %q", s, got, err, words)
 			}
 		}
