@@ -158,7 +158,7 @@ func TestLoadObservesNothing(t *testing.T) {
 	for _, tt := range []struct{ flags, want string }{
 		{"-pprof " + url + "/nothing", "-pprof: no allocation profile"},
 		{"-gctrace " + dir + "/none", "no such file"},
-		{"-gctrace " + dir, "is a folder"},
+		{"-gctrace " + dir, "is not a file"},
 	} {
 		execute(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitFailed, nil,
 			[]string{tt.want})

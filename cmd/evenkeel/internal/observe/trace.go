@@ -131,8 +131,7 @@ func (p *Passer) Last() []string {
 // logHistory is how much of an existing log is read.
 const logHistory = 1 << 20
 
-// follow reads a growing log. It returns once it has read what exists. stop reads to the end,
-// except of a pipe.
+// follow reads a growing log. It returns once it has read what exists. stop reads to the end of a file.
 func (t *trace) follow(ctx context.Context, name string) (stop func(), err error) {
 	t.log = name
 	if name == cli.ToStdout {
@@ -141,23 +140,22 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 		time.Sleep(logRest) // for what exists
 		return func() {}, nil
 	}
-	f, err := cli.Await(ctx, func() (*os.File, error) { return os.Open(name) }) // a pipe may have no writer
+	fi, err := os.Stat(name) // because nothing interrupts the opening of a pipe
 	if err != nil {
 		return nil, err
 	}
-	fi, err := f.Stat()
-	if err == nil && fi.IsDir() {
-		err = fmt.Errorf("%s is a folder; name the file that the service's standard error is written to", name)
+	if !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file; name the one that the service's standard error is written to, or "+
+			"write -gctrace - and give a pipe as standard input", name)
 	}
+	f, err := os.Open(name)
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
-	ends := fi.Mode().IsRegular()
 	reading, cancel := context.WithCancel(context.Background())
 	caughtUp := make(chan struct{})
 	in := io.Reader(&tail{reading, f, sync.OnceFunc(func() { close(caughtUp) })})
-	if ends && fi.Size() > logHistory {
+	if fi.Size() > logHistory {
 		_, _ = f.Seek(-logHistory, io.SeekEnd)
 		br := bufio.NewReader(in)
 		_, _ = br.ReadSlice('\n')
@@ -168,21 +166,14 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 		defer close(done)
 		t.scan(in)
 	}()
-	var rest <-chan time.Time
-	if !ends {
-		rest = time.After(logRest) // for what exists
-	}
 	select {
 	case <-caughtUp:
 	case <-done:
-	case <-rest:
 	case <-ctx.Done():
 	}
 	return func() {
 		cancel()
-		if ends {
-			<-done
-		}
+		<-done
 		f.Close()
 	}, nil
 }
