@@ -62,22 +62,12 @@ func CanSave(inputs []string, outputs ...string) error {
 func sameFile(a, b string) bool {
 	is, err := os.Stat(a)
 	if err != nil {
-		return a != "" && wholeName(a) == wholeName(b)
+		x, errX := filepath.Abs(a)
+		y, errY := filepath.Abs(b)
+		return a != "" && errX == nil && errY == nil && x == y
 	}
 	other, err := os.Stat(b)
 	return err == nil && is.Mode().IsRegular() && os.SameFile(is, other)
-}
-
-func wholeName(name string) string {
-	whole, err := filepath.Abs(name)
-	if err != nil {
-		return filepath.Clean(name)
-	}
-	dir, file := filepath.Split(whole)
-	if to, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = to
-	}
-	return filepath.Join(dir, file)
 }
 
 // Save is SaveAs for a run.json.
