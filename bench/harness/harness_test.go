@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -261,6 +262,30 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestMeasured: of several cases those that are measured at this commit are left out.
+func TestMeasured(t *testing.T) {
+	runs := map[string]int{}
+	whole := Case{
+		Name: "x/whole", Rounds: 1, Ways: []string{"a"}, Length: time.Millisecond,
+		Run: func(_ context.Context, r *Run) error { runs["whole"]++; r.Set("x", 1); return nil },
+	}
+	fails := whole
+	fails.Name = "x/fails"
+	fails.Run = func(_ context.Context, r *Run) error { runs["fails"]++; r.Set("x", 1); return errors.New("no") }
+	h := &Harness{Cases: []Case{whole, fails}, Out: t.Output(), Results: t.TempDir()}
+	for _, pattern := range []string{"", "x", "x/whole"} {
+		if err := h.Run(t.Context(), pattern); (err == nil) != (pattern == "x/whole") {
+			t.Error(err)
+		}
+	}
+	h.Rounds = 2
+	_ = h.Run(t.Context(), "x/whole")
+	_ = h.Run(t.Context(), "x/*")
+	if want := map[string]int{"whole": 1 + 1 + 2 + 2, "fails": 2 + 2}; !maps.Equal(runs, want) {
+		t.Errorf("runs %v, want %v", runs, want)
+	}
+}
+
 // TestMissed: a claim that is missed is an error of a test in full.
 func TestMissed(t *testing.T) {
 	c := Case{
@@ -298,6 +323,22 @@ func TestCheckSave(t *testing.T) {
 	dir := filepath.Join(tree, "bench", "results") // not there yet
 	if err := checkSave(dir); err != nil {
 		t.Errorf("a clean tree: %v", err)
+	}
+	before, err := commit(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := filepath.Join(dir, "case.json.gz")
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(result, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	git("add", ".")
+	git("commit", "-q", "-m", "results")
+	if err := os.WriteFile(result, []byte("again"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := commit(tree); after != before || err != nil {
+		t.Errorf("with new results: %s %v, want %s", after, err, before)
 	}
 	write("package b")
 	for _, dir := range []string{dir, filepath.Join(tree, "new", "folder")} {

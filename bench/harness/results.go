@@ -26,6 +26,7 @@ type set struct {
 	Started   time.Time       `json:"started"`
 	Machine   json.RawMessage `json:"machine"` // as evenkeel writes it to run.json
 	Versions  versions        `json:"versions"`
+	Complete  bool            `json:"complete,omitempty"` // all rounds, none failed
 	Figures   []figure        `json:"figures"`
 	Raw       struct {
 		Runs []*Run `json:"runs"`
@@ -41,24 +42,37 @@ type versions struct {
 	Revision string            `json:"revision"`
 }
 
-func newSet(res *Result, started time.Time) *set {
-	revision, err := describe(".")
+func newSet(c *Case, out io.Writer) *set {
+	revision, err := commit(".")
 	if err != nil {
 		revision = "not known: " + err.Error()
 	}
-	s := &set{
-		Benchmark: res.Case.Name, Started: started, Machine: thisMachine(), out: res.Out,
+	return &set{
+		Benchmark: c.Name, Started: time.Now().UTC(), Machine: thisMachine(), out: out,
 		Versions: versions{runtime.Version(), modules(), revision},
 	}
-	s.Raw.Runs = res.Runs
-	return s
 }
 
-// describe names the commit, with -dirty if the work tree differs.
-func describe(dir string) (string, error) {
-	out, err := exec.Command("git", "-C", dir, "describe", "--always", "--dirty", "--abbrev=12").Output()
-	return strings.TrimSpace(string(out)), err
+// measured are the files that a commit measures: all but the results and the pages about them.
+var measured = []string{":(top)", ":(top,exclude)bench/results", ":(top,exclude,glob)**/*.md"}
+
+// commit names the last commit of dir's work tree that changed a measured file, with -dirty if one
+// has changed after it.
+func commit(dir string) (string, error) {
+	git := func(args ...string) (string, error) {
+		args = slices.Concat([]string{"-C", dir}, args, []string{"--"}, measured)
+		out, err := exec.Command("git", args...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	name, err1 := git("log", "-1", "--format=%h", "--abbrev=12")
+	changed, err2 := git("status", "--porcelain", "--untracked-files=no")
+	if changed != "" {
+		name += dirty
+	}
+	return name, errors.Join(err1, err2)
 }
+
+const dirty = "-dirty"
 
 func modules() map[string]string {
 	versions := map[string]string{}
@@ -93,14 +107,20 @@ func checkSave(dir string) error {
 		if _, err := os.Stat(at); err != nil && at != filepath.Dir(at) {
 			continue // save makes it
 		}
-		revision, err := describe(at)
-		if err != nil || !strings.HasSuffix(revision, "-dirty") {
+		revision, err := commit(at)
+		if err != nil || !strings.HasSuffix(revision, dirty) {
 			return nil // dir is in no work tree, or nothing has changed there
 		}
 		return fmt.Errorf("no results go to %s, because the work tree differs from its commit (%s); "+
 			"commit the changes first, or keep the results elsewhere with -results", dir, revision)
 	}
 	return nil
+}
+
+// saved says whether dir has the whole case of this machine and commit.
+func (s *set) saved(dir string) bool {
+	old, err := readSaved(filepath.Join(dir, s.file()))
+	return err == nil && old.Complete && old.Versions.Revision == s.Versions.Revision
 }
 
 type machineOf struct {
