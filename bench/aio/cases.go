@@ -92,10 +92,10 @@ const (
 var groups = []*group{
 	{
 		Case: harness.Case{
-			Name: "aio/echo", What: "a message at a time on each connection, next to package net and its peers",
+			Name: "aio/echo", What: "a message of 64 B at a time on each connection, next to package net and its peers",
 			Ways: all, Length: length, Figures: []string{rate, perEcho, "p50", "p99", "p99.9", calls},
 		},
-		loads: slices.Concat(echoes(64), echoes(512)),
+		loads: echoes(),
 	},
 	{
 		Case: harness.Case{
@@ -116,7 +116,7 @@ var groups = []*group{
 			Name: "aio/accept-burst",
 			What: "connections that are accepted and kept, next to a loop of accept4, and gaio's Test8k: " +
 				"8,192 clients at once, each with one message",
-			Ways: slices.Concat([]string{accept4}, all), Rounds: 20,
+			Ways:    slices.Concat([]string{accept4}, all),
 			Figures: []string{perConn, allocs, takes, accepted, "p99", stalled},
 		},
 		loads: []load{{
@@ -177,7 +177,7 @@ var groups = []*group{
 	},
 	{
 		Case: harness.Case{
-			Name: "aio/hostile", Ways: withNet, Rounds: 20, Length: length,
+			Name: "aio/hostile", Ways: withNet, Length: length,
 			What:    "peers that do not read, say nothing or send without end, slow system calls, and many operations",
 			Figures: []string{rate, "p50", "p99", "max", late, silence},
 		},
@@ -185,13 +185,12 @@ var groups = []*group{
 	},
 }
 
-func echoes(size int) (list []load) {
+func echoes() (list []load) {
 	for _, conns := range []int{1, 100, 1000, 8000} {
-		l := load{name: fmt.Sprintf("%d B, %d", size, conns), conns: conns, size: size, buf: own, client: "pingpong"}
-		if size == 64 {
-			l.trace, l.claims = true, echoClaims[conns]
-		}
-		list = append(list, l)
+		list = append(list, load{
+			name: fmt.Sprint(conns), conns: conns, size: 64, buf: own, client: "pingpong", trace: true,
+			claims: echoClaims[conns],
+		})
 	}
 	return list
 }
@@ -239,7 +238,13 @@ var hostile = []load{
 		more:   []string{"-slowcalls", "150ms"},
 		claims: []harness.Claim{{Way: uring, Figure: "p99", Over: epoll, Target: harness.AtMost(2)}},
 	},
-	deadlines("up"), deadlines("random"), deadlines("down"),
+	{
+		name: "deadlines", ways: both, conns: 100, do: "deadlines", client: "silent", count: 1000, says: true,
+		claims: []harness.Claim{
+			{Figure: late, Target: harness.AtMost(20), Unit: " ms"},
+			{Figure: silence, Target: harness.AtMost(10), Unit: " ms"},
+		},
+	},
 	{
 		name: "queued writes", ways: both, conns: 101, size: 100, do: "queued", client: "drain", count: 1000,
 		says: true, claims: []harness.Claim{{Figure: "max", Target: harness.AtMost(20), Unit: " ms"}},
@@ -254,16 +259,6 @@ var hostile = []load{
 			{Figure: "p99", Over: control, Target: harness.AtMost(1)},
 		},
 	},
-}
-
-func deadlines(order string) load {
-	return load{
-		name: "deadlines, " + order, ways: both, conns: 100, do: "deadlines", client: "silent", count: 1000, says: true,
-		more: []string{"-order", order}, claims: []harness.Claim{
-			{Figure: late, Target: harness.AtMost(20), Unit: " ms"},
-			{Figure: silence, Target: harness.AtMost(10), Unit: " ms"},
-		},
-	}
 }
 
 func Cases() (list []harness.Case) {

@@ -121,7 +121,7 @@ const service = "a service, 20 MB"
 
 // least sizes of traces, by load
 var megabytes = map[string]int{
-	service: 20, "10,000 goroutines, 10 MB": 10, "10,000 goroutines, 130 MB": 130, "10,000 goroutines, 500 MB": 500,
+	service: 20, "10,000 goroutines, 10 MB": 10, "10,000 goroutines, 130 MB": 130,
 }
 
 func analysisCase() harness.Case {

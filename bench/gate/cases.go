@@ -67,7 +67,7 @@ func Cases() (cases []harness.Case) {
 
 func (g group) build() harness.Case {
 	c := g.Case
-	c.Rounds, c.Length, c.Warmup = cmp.Or(c.Rounds, 6), runLength, cmp.Or(c.Warmup, shortWarmup)
+	c.Rounds, c.Length, c.Warmup = cmp.Or(c.Rounds, 5), runLength, cmp.Or(c.Warmup, shortWarmup)
 	c.Figures = slices.Concat(
 		[]string{"requests", "failed", "overlapped", "collections", "p50", "p99", "p99.9", "peak MB"}, c.Figures)
 	c.Skip = func(name, load string) bool {
@@ -237,7 +237,7 @@ func envoyGroup() group {
 		harness.None(defaults, moderate, "failed"),
 		{Load: moderate, Way: defaults, Figure: "overlapped", Of: "requests", Target: harness.AtMost(.1)},
 	})
-	for _, way := range []string{polled, answers, noTurns} {
+	for _, way := range []string{answers, noTurns} {
 		claims = append(claims, harness.None(way, forced, "failed"))
 	}
 	return group{
@@ -248,7 +248,7 @@ func envoyGroup() group {
 		},
 		replicas: 2,
 		ways: []way{
-			controlOf(w), w, drained(polled, envoy, true), drained(answers, envoyHeader, true, "-envoy"),
+			controlOf(w), w, under(moderate, drained(polled, envoy, true)), drained(answers, envoyHeader, true, "-envoy"),
 			under(moderate, drained(defaults, envoyDefaults, true)), under(forced, drained(noTurns, envoy, false)),
 		},
 		loads: map[string]load{moderate: {rate: 1000, share: .22}, forced: {rate: 500}},
@@ -293,9 +293,8 @@ func singleGroup() group {
 		ways: []way{
 			under(moderate, controlOf(w)), // saturated it would have to collect
 			w,
-			{name: "GOGC=400", window: messages, env: []string{"GOGC=400"}},
+			{name: "GOGC=400", window: messages, env: []string{"GOGC=400"}, under: moderate},
 			{name: auto, window: messages, gated: true, args: flags("-gate", "-limit", "2GiB")},
-			{name: "memory", window: messages, gated: true, args: flags("-gate=memory", "-limit", "2GiB")},
 		},
 		loads: map[string]load{moderate: {rate: 1100}, saturated: {rate: 1100, share: .5, times: 2.4}},
 	}
@@ -332,7 +331,7 @@ func wholeGroup() group {
 		Case: harness.Case{
 			Name:  "gate/wholepath",
 			What:  "httpd, recorder and gate together, with 10,000 idle connections, next to net/http",
-			Needs: "HAProxy and 10,000 open files", Rounds: 10, Loads: []string{moderate}, Claims: claims,
+			Needs: "HAProxy and 10,000 open files", Rounds: 7, Loads: []string{moderate}, Claims: claims,
 			Figures: []string{"own MB", "CPU µs/request"},
 		},
 		replicas: 2,

@@ -58,8 +58,6 @@ var idleWays = []way{
 	{name: stock},
 	{name: through, args: flags("-gate=through")},
 	{name: auto, args: flags("-gate")},
-	{name: "memory", args: flags("-gate=memory", "-limit", "2GiB")},
-	{name: "shed", args: flags("-gate=shed", "-no-turns")},
 	{name: "drain", args: flags("-gate=drain", "-inband")},
 }
 
@@ -73,7 +71,7 @@ func idleCase() harness.Case {
 	g := group{ways: idleWays}
 	c := harness.Case{
 		Name: "gate/cost-idle", What: "CPU and context switches of a process that has had 18 requests and then none",
-		Rounds: 1, Length: 2 * time.Minute, Warmup: 30 * time.Second,
+		Rounds: 1, Length: time.Minute, Warmup: 20 * time.Second,
 		Run: func(ctx context.Context, r *harness.Run) error {
 			w := g.way(r.Way)
 			w.window, w.anyCore = 1000, true

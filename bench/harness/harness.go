@@ -20,7 +20,7 @@ type Case struct {
 	Name   string        // group/name, such as httpd/json
 	What   string        // with peers and control
 	Needs  string        // in addition to two cores
-	Rounds int           // default: 10
+	Rounds int           // default: 7
 	Length time.Duration // that a run measures; default: 3 s
 	Warmup time.Duration // load before that; default: a tenth of Length
 
@@ -49,6 +49,7 @@ type Claim struct {
 	Of     string // judges the sum of Figure as a share of this figure's
 	Target Target
 	Unit   string // default: x or %
+	Missed string // why it is missed, if it is
 }
 
 // Target is a range of values, or "not slower" by tailstat.
@@ -178,6 +179,9 @@ func (res *Result) pairs(c Claim, other string, f func(a, b float64)) {
 	}
 }
 
+// The interval of five runs is as wide as they are.
+const defaultRounds = 7
+
 func (c *Case) loads() []string {
 	if len(c.Loads) == 0 {
 		return []string{""}
@@ -237,5 +241,5 @@ func (c *Case) takes() time.Duration {
 	const start = time.Second
 	length := cmp.Or(c.Length, 3*time.Second)
 	each := length + cmp.Or(c.Warmup, length/10) + start
-	return (time.Duration(cmp.Or(c.Rounds, 10)*len(c.runs())) * each).Round(time.Second)
+	return (time.Duration(cmp.Or(c.Rounds, defaultRounds)*len(c.runs())) * each).Round(time.Second)
 }

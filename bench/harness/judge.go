@@ -18,10 +18,11 @@ type figure struct {
 	Measured float64   `json:"measured"`           // median
 	Range    []float64 `json:"range,omitempty"`    // lowest and highest run
 	Interval []float64 `json:"interval,omitempty"` // of their centre
-	Floor    float64   `json:"floor,omitempty"`    // smallest ratio above 1 that so many runs show
 	Unit     string    `json:"unit,omitempty"`
 	Target   string    `json:"target"`
 	Verdict  verdict   `json:"verdict"`
+
+	why string // Claim.Missed
 }
 
 type verdict string
@@ -88,7 +89,7 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 	from, to := interval(xs)
 	f := figure{
 		Name: c.name(), Measured: Median(xs), Unit: cmp.Or(c.Unit, unit),
-		Target: c.Target.String(), Verdict: c.Target.holds(from, to),
+		Target: c.Target.String(), Verdict: c.Target.holds(from, to), why: c.Missed,
 	}
 	switch {
 	case len(xs) == 0, len(xs) == 1 && c.Over != "":
@@ -97,9 +98,6 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 		f.Range = []float64{slices.Min(xs), slices.Max(xs)}
 		if !math.IsInf(to, 1) {
 			f.Interval = []float64{from, to}
-		}
-		if c.Over != "" {
-			f.Floor = floor(xs)
 		}
 	}
 	s.add(f)
@@ -110,7 +108,7 @@ func (s *set) share(c Claim, hits, trials int) {
 	from, to := wilson(hits, trials)
 	s.add(figure{
 		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to},
-		Unit: "%", Target: c.Target.String(), Verdict: c.Target.holds(from, to),
+		Unit: "%", Target: c.Target.String(), Verdict: c.Target.holds(from, to), why: c.Missed,
 	})
 }
 
@@ -154,7 +152,11 @@ func (s *set) notSlower(res *Result, c Claim) {
 			v = inconclusive
 		}
 		name := strings.Replace(c.name(), "p99 and p99.9", r.Figure, 1)
-		s.add(figure{Name: name, Measured: r.Ratio, Unit: "x", Target: "not slower", Verdict: v})
+		f := figure{Name: name, Measured: r.Ratio, Unit: "x", Target: "not slower", Verdict: v, why: c.Missed}
+		if v != inconclusive {
+			f.Interval = []float64{r.Within.Low, r.Within.High}
+		}
+		s.add(f)
 	}
 }
 
@@ -164,16 +166,13 @@ func (s *set) add(f figure) {
 }
 
 func (f *figure) text() string {
-	text := fmt.Sprintf("%.4g%s", f.Measured, f.Unit)
+	text := fmt.Sprintf("%.3g%s", f.Measured, f.Unit)
 	within := f.Interval
 	if within == nil {
 		within = f.Range
 	}
 	if len(within) == 2 {
-		text += fmt.Sprintf(" [%.4g..%.4g]", within[0], within[1])
-	}
-	if f.Floor > 0 {
-		text += fmt.Sprintf(", shows %.2g%%", 100*(f.Floor-1))
+		text += fmt.Sprintf(" [%.3g..%.3g]", within[0], within[1])
 	}
 	return text
 }
@@ -211,22 +210,6 @@ func interval(xs []float64) (low, high float64) {
 		return math.Exp(low), math.Exp(high)
 	}
 	return low, high
-}
-
-// floor returns the smallest ratio above 1 that so many runs show in four of five trials, or 0.
-func floor(xs []float64) float64 {
-	var ones, runs []tailstat.Run
-	for i, x := range slices.Sorted(slices.Values(xs)) {
-		ones = append(ones, tailstat.Run{Round: i + 1, Values: map[string]float64{"x": 1}})
-		runs = append(runs, tailstat.Run{Round: i + 1, Values: map[string]float64{"x": x}})
-	}
-	o := tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("x", false)}, Confidence: confidence}
-	c, err := tailstat.Compare(ones, runs, o)
-	if err != nil {
-		return 0
-	}
-	ratio, _ := c.Result[0].Detectable(0)
-	return ratio
 }
 
 // Median returns 0 for nothing.

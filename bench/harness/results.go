@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 // set is a file of results.
 type set struct {
 	Benchmark string          `json:"benchmark"`
+	What      string          `json:"what,omitempty"`
 	Started   time.Time       `json:"started"`
 	Machine   json.RawMessage `json:"machine"` // as evenkeel writes it to run.json
 	Versions  versions        `json:"versions"`
@@ -48,7 +48,7 @@ func newSet(c *Case, out io.Writer) *set {
 		revision = "not known: " + err.Error()
 	}
 	return &set{
-		Benchmark: c.Name, Started: time.Now().UTC(), Machine: thisMachine(), out: out,
+		Benchmark: c.Name, What: c.What, Started: time.Now().UTC(), Machine: thisMachine(), out: out,
 		Versions: versions{runtime.Version(), modules(), revision},
 	}
 }
@@ -74,12 +74,25 @@ func commit(dir string) (string, error) {
 
 const dirty = "-dirty"
 
+// peers are the modules whose versions the page names.
+var peers = []string{
+	"github.com/bojand/ghz", "github.com/cloudwego/hertz", "github.com/cloudwego/netpoll", "github.com/ebitengine/purego",
+	"github.com/lesismal/nbio", "github.com/panjf2000/gnet/v2", "github.com/rakyll/hey", "github.com/tsenart/vegeta/v12",
+	"github.com/valyala/fasthttp", "github.com/xtaci/gaio", "google.golang.org/grpc",
+}
+
+// modules returns the versions of peers in go.mod.
 func modules() map[string]string {
 	versions := map[string]string{}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			versions[m.Path] = m.Version
-		}
+	cmd := exec.Command("go", append([]string{"list", "-m"}, peers...)...)
+	cmd.Dir = filepath.Join(Root(), "bench")
+	out, err := cmd.Output()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the versions of the peers are not known:", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		name, version, _ := strings.Cut(strings.TrimSpace(line), " ")
+		versions[name] = version
 	}
 	return versions
 }
@@ -124,9 +137,10 @@ func (s *set) saved(dir string) bool {
 }
 
 type machineOf struct {
-	CPU   string
-	Cores int
-	Go    string
+	CPU    string
+	Cores  int
+	Kernel string
+	Go     string
 }
 
 // machine returns no names for one that is not known.
@@ -204,70 +218,4 @@ func (h *Harness) caseOf(s *set) *Case {
 		return nil
 	}
 	return &h.Cases[at]
-}
-
-const pageHead = `# Benchmarks
-
-This page is generated from [bench/results](../bench/results) by the option -page of bench. Each claim is met, missed or
-inconclusive. Brackets hold the interval of the runs' centre (90%). "make bench FLAGS=-list" prints all claims, and
-"make bench RUN=aio/echo" measures a case. [Contributing](../CONTRIBUTING.md#benchmarks) says how.
-
-| case | measures | claims | takes | measured |
-|---|---|---|---|---|
-`
-
-// Page prints docs/benchmarks.md. It judges the raw values in dir anew. The results of tests come
-// last, as they were judged.
-func (h *Harness) Page(dir string) error {
-	names, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
-	if err != nil {
-		return err
-	}
-	results := map[string][]*set{}
-	var tests []*set
-	for _, name := range names {
-		s, err := readSaved(name)
-		if err != nil {
-			return err
-		}
-		if h.caseOf(s) == nil && len(s.Figures) > 0 {
-			tests = append(tests, s)
-		}
-		results[s.Benchmark] = append(results[s.Benchmark], s)
-	}
-	fmt.Fprint(h.Out, pageHead)
-	for _, c := range h.Cases {
-		measured := ""
-		if len(results[c.Name]) > 0 {
-			measured = "yes"
-		}
-		fmt.Fprintf(h.Out, "| %s | %s | %d | %v | %s |\n", c.Name, c.What, len(c.Claims), c.takes(), measured)
-	}
-	for i := range h.Cases {
-		c := &h.Cases[i]
-		for n, s := range results[c.Name] {
-			if n == 0 {
-				fmt.Fprintf(h.Out, "\n## %s\n", c.Name)
-			}
-			s.Figures, s.out = nil, io.Discard
-			s.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: io.Discard})
-			s.page(h.Out)
-		}
-	}
-	for _, s := range tests {
-		fmt.Fprintf(h.Out, "\n## %s\n\nA test with `-full` measures it.\n", s.Benchmark)
-		s.page(h.Out)
-	}
-	return nil
-}
-
-func (s *set) page(out io.Writer) {
-	m := s.machine()
-	fmt.Fprintf(out, "\n%s, %d cores, Go %s, %s, commit %s ([raw](../bench/results/%s)):\n\n",
-		m.CPU, m.Cores, strings.TrimPrefix(m.Go, "go"),
-		s.Started.Format(time.DateOnly), s.Versions.Revision, s.name)
-	fmt.Fprint(out, "| claim | figure | target | |\n|---|---|---|---|\n")
-	for _, f := range s.Figures {
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", f.Name, f.text(), f.Target, f.Verdict)
-	}
 }

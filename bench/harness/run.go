@@ -129,7 +129,7 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 			return err
 		}
 	}
-	rounds := cmp.Or(h.Rounds, c.Rounds, 10)
+	rounds := cmp.Or(h.Rounds, c.Rounds, defaultRounds)
 	if h.Quick {
 		rounds = 1
 	}

@@ -42,7 +42,6 @@ type load struct {
 
 	// Of cores.
 	unix  bool
-	procs int // GOMAXPROCS of the server; 0: of the machine
 	rests time.Duration
 }
 
@@ -82,13 +81,13 @@ var groups = []group{
 			{name: "HTTP/2 over TLS", kind: "hold", conns: 2000, h2: true, tls: true, claims: sameBytes},
 		},
 	},
-	closed("hello", "CPU and latency of a small answer", "/hello", cpuAtMost(.9)),
-	closed("json", "CPU and latency of an encoded answer", "/json", cpuAtMost(.9)),
-	closed("64k", "CPU and latency of an answer of 64 KiB", "/64k", cpuAtMost(.9)),
-	closed("sleep", "handlers that sleep for 1 ms", "/sleep", cpuAtMost(1.05, over(rate, harness.AtLeast(.95)))),
+	closed("hello", "CPU and latency of a small answer", "/hello", all, cpuAtMost(.9)),
+	closed("json", "CPU and latency of an encoded answer", "/json", ours, cpuAtMost(.9)),
+	closed("64k", "CPU and latency of an answer of 64 KiB", "/64k", ours, cpuAtMost(.9)),
+	closed("sleep", "handlers that sleep for 1 ms", "/sleep", ours, cpuAtMost(1.05, over(rate, harness.AtLeast(.95)))),
 	{
 		name: "cpu", what: "handlers that compute, 100 connections, next to net/http",
-		ways: all, figures: latencies,
+		ways: ours, figures: latencies,
 		loads: []load{
 			{name: "100 µs", path: "/cpu-100us", conns: 100, claims: cpuAtMost(1)},
 			{name: "1 ms", path: "/cpu-1ms", conns: 100, claims: cpuAtMost(1)},
@@ -118,7 +117,7 @@ var groups = []group{
 	{
 		name: "cores", cores: true,
 		what: "a small answer by one to eight loops on all cores, which the client shares, next to net/http",
-		ways: []string{control, "1 loop", "2 loops", "4 loops", "8 loops"},
+		ways: []string{control, "1 loop", "2 loops", "8 loops"},
 		figures: []string{
 			rate, perAsk, "p50", "p99", "p99.9", "loops", busiest, serial, uneven, "client cores", noAnswer,
 		},
@@ -127,8 +126,7 @@ var groups = []group{
 			{name: "1000", conns: 1000, claims: onCores},
 			{name: "10000", conns: 10_000, claims: onCores},
 			{name: "unequal", conns: 500, rests: time.Second, claims: balanced},
-			{name: "unix, GOMAXPROCS=1", conns: 100, unix: true, procs: 1, claims: onCores},
-			{name: "unix, GOMAXPROCS=2", conns: 100, unix: true, procs: 2, claims: onCores},
+			{name: "unix, 100", conns: 100, unix: true, claims: onCores},
 		},
 	},
 }
@@ -143,13 +141,12 @@ var onCores = []harness.Claim{
 
 var balanced = []harness.Claim{
 	{Way: "2 loops", Figure: uneven, Target: harness.AtMost(1.2)},
-	{Way: "4 loops", Figure: uneven, Target: harness.AtMost(1.2)},
 	{Way: "8 loops", Figure: uneven, Target: harness.AtMost(1.2)},
 }
 
-func closed(name, what, path string, claims []harness.Claim) group {
+func closed(name, what, path string, ways []string, claims []harness.Claim) group {
 	return group{
-		name: name, what: what + ", next to net/http", ways: all, figures: latencies,
+		name: name, what: what + ", next to net/http", ways: ways, figures: latencies,
 		loads: []load{
 			{name: "100", path: path, conns: 100, claims: claims},
 			{name: "1000", path: path, conns: 1000, claims: claims},
@@ -191,13 +188,15 @@ func Cases() (list []harness.Case) {
 			Name: "httpd/" + g.name, What: g.what, Needs: "20,000 open files",
 			Ways: g.ways, Skip: g.skip, Run: g.run, Figures: g.figures,
 		}
+		own := slices.DeleteFunc(slices.Clone(g.ways), func(way string) bool {
+			return way != epoll && way != uring && !g.cores || way == control
+		})
+		for _, way := range own {
+			c.Claims = append(c.Claims, harness.None(way, "", noAnswer))
+		}
 		for _, l := range g.loads {
 			c.Loads = append(c.Loads, l.name)
-			for _, way := range g.ways {
-				if way != epoll && way != uring && !g.cores || way == control {
-					continue
-				}
-				c.Claims = append(c.Claims, harness.None(way, l.name, noAnswer))
+			for _, way := range own {
 				for _, claim := range l.claims {
 					if claim.Way == "" || claim.Way == way {
 						claim.Way, claim.Load = way, l.name
@@ -220,8 +219,7 @@ func (g group) load(name string) load {
 
 func (g group) skip(way, load string) bool {
 	l := g.load(load)
-	return way == "gnet" && l.path == "/sleep" || // its handlers must not block
-		(l.tls || l.h2) && !slices.Contains(ours, way)
+	return (l.tls || l.h2) && !slices.Contains(ours, way)
 }
 
 const quickConns = 200
@@ -240,9 +238,6 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 	var env []string
 	if g.cores {
 		serverCore, clientCore = harness.AnyCore, harness.AnyCore
-	}
-	if l.procs > 0 {
-		env = append(env, "GOMAXPROCS="+strconv.Itoa(l.procs))
 	}
 	if l.rests > 0 {
 		warmup = harness.Unless(r, 10*time.Second, warmup)

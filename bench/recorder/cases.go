@@ -146,7 +146,7 @@ func costCase() harness.Case {
 	}
 	return harness.Case{
 		Name: "recorder/cost", What: "CPU, memory and latencies of services with a recorder, next to without",
-		Rounds: 8, Length: 40 * time.Second, Warmup: 5 * time.Second,
+		Rounds: 5, Length: 25 * time.Second, Warmup: 5 * time.Second,
 		Ways: []string{without, always, budgeted}, Loads: []string{"hello", "search", "msgpush"},
 		Skip: func(way, load string) bool { return way == budgeted && load != "hello" },
 		Figures: []string{
@@ -182,7 +182,7 @@ func analysisCase() harness.Case {
 	loads := map[string][]string{"one core": nil, "one core, 64 MB live": {"-ballast", "64"}}
 	c := harness.Case{
 		Name: "recorder/analysis", What: "a snapshot each second that the service analyzes, next to one that it keeps",
-		Rounds: 8, Length: 20 * time.Second, Warmup: 5 * time.Second,
+		Rounds: 5, Length: 20 * time.Second, Warmup: 5 * time.Second,
 		Ways: []string{kept, inProcess}, Loads: []string{"one core", "one core, 64 MB live"},
 		Figures: []string{perRequest, peak, "p50", "p99", "p99.9", "analysis, of a core"},
 		Run: func(ctx context.Context, r *harness.Run) error {

@@ -32,7 +32,7 @@ func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
 
 var errAll = errors.New("all have come")
 
-// deadlinesAio submits c.count reads from each silent peer, with deadlines 10 µs apart. It prints
+// deadlinesAio submits c.count reads from each silent peer, with deadlines 10 µs apart, in random order. It prints
 // how late they ended, and the longest time without a result.
 func deadlinesAio(c config, ready func(net.Addr)) error {
 	w, conns, err := gather(c, ready)
@@ -44,16 +44,7 @@ func deadlinesAio(c config, ready func(net.Addr)) error {
 	for i := range due {
 		due[i] = first.Add(time.Duration(i) * 10 * time.Microsecond)
 	}
-	order := rand.New(rand.NewPCG(19, 1)).Perm(len(due))
-	for i := range order {
-		switch c.order {
-		case "up":
-			order[i] = i
-		case "down":
-			order[i] = len(due) - 1 - i
-		}
-	}
-	for k, i := range order {
+	for k, i := range rand.New(rand.NewPCG(19, 1)).Perm(len(due)) {
 		if err := conns[k%len(conns)].Read(&due[i], nil, due[i]); err != nil {
 			return err
 		}

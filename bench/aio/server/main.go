@@ -29,7 +29,6 @@ type config struct {
 	backend aio.Backend
 	conns   int
 	count   int
-	order   string
 }
 
 // serve calls ready with its address when it listens.
@@ -56,7 +55,6 @@ func main() {
 	flag.IntVar(&c.size, "size", 100, "of queued, unread: `bytes` of a write")
 	flag.IntVar(&c.conns, "conns", 100, "of deadlines, queued, unread: `connections` that they are about")
 	flag.IntVar(&c.count, "count", 1000, "`operations` of each of these; of accept: connections that are counted")
-	flag.StringVar(&c.order, "order", "up", "of deadlines: in which `order` they are submitted: up, random or down")
 	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps, and say on SIGUSR2 how late it woke")
 	slow := flag.Duration("slowcalls", 0, "run goroutines that are in uninterruptible system calls of this `length`")
 	flag.Parse()
