@@ -78,8 +78,6 @@ const (
 	allocs   = "allocs/connection"
 	slope    = "ms/1,000 connections"
 	lateMean = "late, mean"
-	late     = "deadline late"
-	silence  = "WaitIO silent"
 )
 
 const (
@@ -177,9 +175,9 @@ var groups = []*group{
 	},
 	{
 		Case: harness.Case{
-			Name: "aio/hostile", Ways: withNet, Length: length,
-			What:    "peers that do not read, say nothing or send without end, slow system calls, and many operations",
-			Figures: []string{rate, "p50", "p99", "max", late, silence},
+			Name: "aio/hostile", Ways: []string{control, epoll, uring}, Length: length,
+			What:    "latency next to a peer that sends without end, and next to slow system calls",
+			Figures: []string{rate, "p50", "p99"},
 		},
 		loads: hostile,
 	},
@@ -227,34 +225,16 @@ func idle(way string) []harness.Claim {
 	}
 }
 
-var (
-	both    = []string{epoll, uring}
-	withNet = []string{control, epoll, uring}
-)
+var both = []string{epoll, uring}
 
 var hostile = []load{
 	{
-		name: "slow system calls", ways: withNet, conns: 100, size: 64, buf: own, client: "pingpong",
+		name: "slow system calls", conns: 100, size: 64, buf: own, client: "pingpong",
 		more:   []string{"-slowcalls", "150ms"},
 		claims: []harness.Claim{{Way: uring, Figure: "p99", Over: epoll, Target: harness.AtMost(2)}},
 	},
 	{
-		name: "deadlines", ways: both, conns: 100, do: "deadlines", client: "silent", count: 1000, says: true,
-		claims: []harness.Claim{
-			{Figure: late, Target: harness.AtMost(20), Unit: " ms"},
-			{Figure: silence, Target: harness.AtMost(10), Unit: " ms"},
-		},
-	},
-	{
-		name: "queued writes", ways: both, conns: 101, size: 100, do: "queued", client: "drain", count: 1000,
-		says: true, claims: []harness.Claim{{Figure: "max", Target: harness.AtMost(20), Unit: " ms"}},
-	},
-	{
-		name: "peers that do not read", ways: both, conns: 500, size: 512, do: "unread", client: "unread", count: 980,
-		claims: []harness.Claim{{Figure: "max", Target: harness.AtMost(100), Unit: " ms"}},
-	},
-	{
-		name: "a bulk peer", ways: withNet, conns: 1, size: 64, buf: 64 << 10, client: "bulk", claims: []harness.Claim{
+		name: "a bulk peer", conns: 1, size: 64, buf: 64 << 10, client: "bulk", claims: []harness.Claim{
 			{Figure: "p50", Over: control, Target: harness.AtMost(3)},
 			{Figure: "p99", Over: control, Target: harness.AtMost(1)},
 		},
@@ -334,8 +314,8 @@ func command(r *harness.Run, l load) []string {
 		way = []string{"-way", r.Way}
 	}
 	return slices.Concat([]string{
-		"bench/aio/server", "-do", cmp.Or(l.do, "echo"), "-buf", strconv.Itoa(l.buf), "-size", strconv.Itoa(l.size),
-		"-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
+		"bench/aio/server", "-do", cmp.Or(l.do, "echo"), "-buf", strconv.Itoa(l.buf),
+		"-count", strconv.Itoa(l.count),
 	}, way, l.more)
 }
 
@@ -354,8 +334,7 @@ func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Ch
 	if err == nil {
 		client, err = r.Start(
 			ctx, 1, oneP, "bench/aio/client", "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.client,
-			"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
-			"-length", r.Length.String(), "-warmup", r.Warmup.String(), "-trace="+strconv.FormatBool(l.trace),
+			"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns), "-length", r.Length.String(), "-warmup", r.Warmup.String(), "-trace="+strconv.FormatBool(l.trace),
 		)
 	} else if said := err.Error(); strings.Contains(said, "needs a build with cgo") ||
 		strings.HasSuffix(r.Way, "uring") && strings.Contains(said, "io_uring") {

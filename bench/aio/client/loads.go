@@ -5,9 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"sync"
 	"syscall"
 	"time"
 
@@ -198,64 +195,4 @@ func (f *fleet) connectAll(n int) ([]int, error) {
 func silent(c *config) (values, error) {
 	_, err := (&fleet{config: c}).connectAll(c.conns)
 	return values{}, err
-}
-
-// dial serves loads that do not measure the client's time.
-func (c *config) dial() (net.Conn, error) {
-	conn, err := net.Dial("tcp", c.addr)
-	if err != nil {
-		return nil, err
-	}
-	return conn, errors.Join(conn.(*net.TCPConn).SetLinger(0), conn.SetDeadline(time.Now().Add(2*patience)))
-}
-
-// drain reads c.count messages on each connection, and all bytes on the first.
-func drain(c *config) (values, error) {
-	var wg sync.WaitGroup
-	errs := make([]error, c.conns)
-	for i := range c.conns {
-		conn, err := c.dial()
-		if err != nil {
-			return nil, err
-		}
-		if i == 0 {
-			go func() { _, _ = io.Copy(io.Discard, conn) }()
-			continue
-		}
-		wg.Go(func() { _, errs[i] = io.CopyN(io.Discard, conn, int64(c.count*c.size)) })
-	}
-	wg.Wait()
-	return values{}, errors.Join(errs...)
-}
-
-// unread measures new connections while c.conns others do not read what the server sends.
-func unread(c *config) (values, error) {
-	f, err := newFleet(c)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := f.connectAll(c.conns); err != nil {
-		return nil, err
-	}
-	const least = 5
-	rx := make([]byte, c.size)
-	for start, n := now(), 0; n < least || now()-start < int64(c.length); n++ {
-		at := now()
-		conn, err := c.dial()
-		if err != nil {
-			return nil, err
-		}
-		message(f.tx, n, 1)
-		if _, err := conn.Write(f.tx); err != nil {
-			return nil, err
-		}
-		if _, err := io.ReadFull(conn, rx); err != nil {
-			return nil, fmt.Errorf("connection %d: %w", n, err)
-		}
-		f.hist.Record(time.Duration(now() - at))
-		if err := errors.Join(check(rx, f.tx, n), conn.Close()); err != nil {
-			return nil, err
-		}
-	}
-	return values{}.latencies(&f.hist), nil
 }

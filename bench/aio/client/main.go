@@ -29,7 +29,6 @@ type config struct {
 	to     syscall.SockaddrInet4 // addr
 	conns  int
 	size   int
-	count  int // messages of drain
 	length time.Duration
 	warmup time.Duration
 	pid    int
@@ -43,11 +42,8 @@ type values map[string]float64
 
 var loads = map[string]func(*config) (values, error){
 	"pingpong": pingpong, "burst": burst, "hold": hold,
-	"bulk": bulk, "drain": drain, "silent": silent, "unread": unread,
+	"bulk": bulk, "silent": silent,
 }
-
-// loads that keep their connections until the input ends
-var keeping = []string{"drain", "silent"}
 
 func main() {
 	log.SetFlags(0)
@@ -57,7 +53,6 @@ func main() {
 	flag.StringVar(&c.addr, "addr", "", "`address` of the server")
 	flag.IntVar(&c.conns, "conns", 1, "connections")
 	flag.IntVar(&c.size, "size", 64, "`bytes` of a message, 16 at least")
-	flag.IntVar(&c.count, "count", 0, "messages of drain")
 	flag.DurationVar(&c.length, "length", time.Second, "measured `time`")
 	flag.DurationVar(&c.warmup, "warmup", 200*time.Millisecond, "load before the measured time")
 	flag.IntVar(&c.pid, "pid", 0, "process `id` of the server, to read its CPU time")
@@ -86,10 +81,10 @@ func run(c *config, load string) error {
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(v); err != nil || !slices.Contains(keeping, load) {
+	if err := json.NewEncoder(os.Stdout).Encode(v); err != nil || load != "silent" {
 		return err
 	}
-	_, err = io.Copy(io.Discard, os.Stdin)
+	_, err = io.Copy(io.Discard, os.Stdin) // it keeps its connections
 	return err
 }
 

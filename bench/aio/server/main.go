@@ -25,9 +25,7 @@ import (
 
 type config struct {
 	buf     int // of a connection; 0: the library's shared one
-	size    int
 	backend aio.Backend
-	conns   int
 	count   int
 }
 
@@ -41,7 +39,6 @@ var echoes = map[string]serve{
 
 var others = map[string]serve{
 	"accept by accept4": acceptRaw, "accept by aio": acceptAio,
-	"deadlines by aio": deadlinesAio, "queued by aio": queuedAio, "unread by aio": unreadAio,
 }
 
 func main() {
@@ -49,12 +46,10 @@ func main() {
 	log.SetPrefix("server: ")
 	var c config
 	way := flag.String("way", "net", "accept4 or one of "+strings.Join(slices.Sorted(maps.Keys(echoes)), ", "))
-	do := flag.String("do", "echo", "echo, accept, deadlines, queued or unread")
+	do := flag.String("do", "echo", "echo or accept")
 	flag.TextVar(&c.backend, "backend", aio.BackendAuto, "of aio: auto, io_uring, epoll")
 	flag.IntVar(&c.buf, "buf", 4096, "`bytes` of a connection's buffer; 0: the library's shared one (gaio, aio)")
-	flag.IntVar(&c.size, "size", 100, "of queued, unread: `bytes` of a write")
-	flag.IntVar(&c.conns, "conns", 100, "of deadlines, queued, unread: `connections` that they are about")
-	flag.IntVar(&c.count, "count", 1000, "`operations` of each of these; of accept: connections that are counted")
+	flag.IntVar(&c.count, "count", 1000, "of accept: `connections` that are counted")
 	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps, and say on SIGUSR2 how late it woke")
 	slow := flag.Duration("slowcalls", 0, "run goroutines that are in uninterruptible system calls of this `length`")
 	flag.Parse()
