@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"evenkeel.dev/tailstat"
@@ -166,15 +167,23 @@ func (s *set) add(f figure) {
 }
 
 func (f *figure) text() string {
-	text := fmt.Sprintf("%.3g%s", f.Measured, f.Unit)
+	text := digits(f.Measured) + f.Unit
 	within := f.Interval
 	if within == nil {
 		within = f.Range
 	}
 	if len(within) == 2 {
-		text += fmt.Sprintf(" [%.3g..%.3g]", within[0], within[1])
+		text += " [" + digits(within[0]) + ".." + digits(within[1]) + "]"
 	}
 	return text
+}
+
+// digits has three of them at least.
+func digits(x float64) string {
+	if math.Abs(x) >= 1000 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
 func (t Target) holds(from, to float64) verdict {
