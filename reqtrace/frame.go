@@ -42,7 +42,7 @@ type frame struct {
 func ownerOf(f *trace.StackFrame) owner {
 	root := pathRoot(f.Func)
 	switch {
-	case strings.HasPrefix(f.Func, "evenkeel.dev/reqtrace/region."): // also if go.mod replaces it
+	case hasAnyPrefix(f.Func, markers): // also if go.mod replaces them
 		return ownerLibrary
 	// an assembly function without a package
 	case root == "runtime", root == "sync", root == "internal", root == f.Func:
@@ -57,6 +57,8 @@ func ownerOf(f *trace.StackFrame) owner {
 	}
 	return ownerProgram
 }
+
+var markers = []string{"evenkeel.dev/reqtrace/region.", "evenkeel.dev/contrib/grpc/grpcregion."}
 
 const cFunction = "._Cfunc_"
 

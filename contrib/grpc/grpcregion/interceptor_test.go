@@ -14,11 +14,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"evenkeel.dev/contrib/grpc/grpcregion"
-	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace"
 )
-
-func TestMain(m *testing.M) { leaks.Main(m) }
 
 // A server and a client whose calls evenkeel explain joins.
 func Example() {
