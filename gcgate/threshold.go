@@ -1,9 +1,7 @@
 package gcgate
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"evenkeel.dev/gcgate/capacity"
@@ -168,15 +166,9 @@ func checkLimit(o *Options, limit int64) error {
 	if float64(o.MinTriggerBytes) <= minTriggerShare*float64(limit) {
 		return nil
 	}
-	var ways []string
-	if lower := int64(minTriggerShare * float64(limit) / 2); lower > 0 {
-		ways = append(ways, fmt.Sprintf("lower it to %d", lower))
-	}
-	if raised := 2 * float64(o.MinTriggerBytes) / minTriggerShare; raised < math.MaxInt64 {
-		ways = append(ways, fmt.Sprintf("raise the limit to %d", int64(raised)))
-	}
-	return refuseOption("MinTriggerBytes", "%d bytes are over %g of the memory limit, which is %d: %s",
-		o.MinTriggerBytes, minTriggerShare, limit, strings.Join(ways, ", or "))
+	return refuseOption("MinTriggerBytes",
+		"%d bytes are over %g of the memory limit, which is %d: lower it, or raise the limit to %.0f",
+		o.MinTriggerBytes, minTriggerShare, limit, math.Ceil(float64(o.MinTriggerBytes)/minTriggerShare))
 }
 
 // limitFor is the memory limit that gives a live heap all the room that it can use.

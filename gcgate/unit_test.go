@@ -233,9 +233,9 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{AnnounceTimeout: time.Hour}, "use up to 10s"},
 		{Options{Signals: []Signal{nil}}, "signal 0 is nil"},
 		{Options{Signals: []Signal{new(fakeSignal), (*fakeSignal)(nil)}}, "signal 1 is nil"},
-		{Options{MemoryLimitBytes: 32 << 20}, "lower it to 13421772, or raise the limit to 83886080"},
-		{Options{MemoryLimitBytes: 1}, "which is 1: raise the limit to 83886080$"},
-		{Options{MinTriggerBytes: math.MaxInt64}, "which is 9223372036854775807: lower it to 3689348814741910528$"},
+		{Options{MemoryLimitBytes: 32 << 20}, "which is 33554432: lower it, or raise the limit to 41943040$"},
+		{Options{MemoryLimitBytes: 1}, "which is 1: lower it, or raise the limit to 41943040$"},
+		{Options{MinTriggerBytes: math.MaxInt64}, "which is 9223372036854775807: lower it,"},
 	} {
 		_, err := Start(t.Context(), c.o)
 		var oe *evenkeel.OptionError
