@@ -122,8 +122,8 @@ func (d *Demo) fix(ctx context.Context) error {
 	a := d.quiet()
 	r, err := run.New(a, "", []string{
 		"-url", "http://" + addr + "/search?term=telescope&cnn=on", "-ready", "http://" + addr + "/",
-		"-rate", fmt.Sprint(rate), "-z", d.loads.round.String(), "-warmup", "200ms", "-repeat", fmt.Sprint(d.loads.rounds),
-		"-pprof", "off", "-figures", "p50,p99",
+		"-rate", fmt.Sprint(rate), "-z", d.loads.round.String(), "-warmup", "200ms",
+		"-repeat", fmt.Sprint(d.loads.rounds), "-pprof", "off", "-figures", "p50,p99",
 		"-variant", "slow: -refresh=locked", "-variant", "fixed: -refresh=free",
 		"--", d.program("search"), "-addr", addr, "-alloc=lean", "-ttl=1s", "-feeds", "cnn=http://" + feed,
 	})

@@ -38,7 +38,7 @@ func TestProgressLate(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var b bytes.Buffer
 		p := &Progress{w: &b, terminal: terminal}
-		for inFlight, says := range map[int64]string{50: "waiting for 50 answers (-t)", 1: "waiting for 1 answer (-t)"} {
+		for inFlight, says := range map[int64]string{50: "waiting for 50 answers (", 1: "waiting for 1 answer ("} {
 			for fraction, n := range map[float64]int{.99: 0, 1: 1} {
 				b.Reset()
 				p.last = 0

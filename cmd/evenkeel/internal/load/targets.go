@@ -40,7 +40,7 @@ const (
 func (m *mixFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&m.File, "targets", "", "`file` of requests, as vegeta has them; - for standard input")
 	fs.BoolVar(&m.template, "template", false,
-		"expand {{int 1 100}}, {{line \"FILE\"}} and {{seq}} in URLs, headers and bodies; after 10000 requests they repeat")
+		"expand {{int 1 100}}, {{line \"FILE\"}} and {{seq}} in URLs, headers and bodies")
 }
 
 type spec struct {
