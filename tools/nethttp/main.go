@@ -1,6 +1,6 @@
 // Command nethttp runs net/http's own tests, those of GOROOT, with package httpd serving:
 //
-//	nethttp [-backends epoll,io_uring] [-loops N] [-short] [-run REGEXP]
+//	nethttp [-backends epoll,io_uring] [-short] [-run REGEXP]
 //
 // An overlay (go help build) makes Server.Serve and ServeTLS httpd's. It fails if a test fails that
 // known.txt does not have, or if a known one passes. Start it in module tools.
@@ -35,13 +35,12 @@ const bound = "20m"
 
 func main() {
 	backends := flag.String("backends", "epoll,io_uring", "run them on each of these `BACKENDS`")
-	loops := flag.Int("loops", 2, "let so many `LOOPS` serve, with connections that move all the time")
 	short := flag.Bool("short", false, "run less, and what there is side by side")
 	run := flag.String("run", "", "run only the tests that match `REGEXP`, as of go test, the known ones too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	wrong, err := suite(ctx, strings.Split(*backends, ","), *loops, *short, *run)
+	wrong, err := suite(ctx, strings.Split(*backends, ","), *short, *run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "nethttp:", err)
 	}
@@ -50,7 +49,7 @@ func main() {
 	}
 }
 
-func suite(ctx context.Context, backends []string, loops int, short bool, run string) (wrong bool, err error) {
+func suite(ctx context.Context, backends []string, short bool, run string) (wrong bool, err error) {
 	list, err := parseKnown(known)
 	if err != nil {
 		return false, err
@@ -65,8 +64,7 @@ func suite(ctx context.Context, backends []string, loops int, short bool, run st
 		return false, err
 	}
 	b := binary{
-		path: filepath.Join(dir, "http.test"), dir: filepath.Join(goroot, "src", "net", "http"),
-		loops: loops, short: short,
+		path: filepath.Join(dir, "http.test"), dir: filepath.Join(goroot, "src", "net", "http"), short: short,
 	}
 	if err := b.build(ctx, dir); err != nil {
 		return false, err
@@ -168,7 +166,6 @@ func pattern(test string) string { return "^" + strings.ReplaceAll(test, "/", "$
 
 type binary struct {
 	path, dir, backend string
-	loops              int
 	short              bool
 }
 
@@ -196,7 +193,7 @@ func (b *binary) run(ctx context.Context, args ...string) (out string, code int,
 	cmd.Dir = b.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // some tests start programs
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Env = append(os.Environ(), backendEnv+"="+b.backend, fmt.Sprint(loopsEnv, "=", b.loops))
+	cmd.Env = append(os.Environ(), backendEnv+"="+b.backend)
 	text, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return "", 0, ctx.Err()

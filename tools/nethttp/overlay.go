@@ -11,7 +11,6 @@ import (
 
 const (
 	backendEnv = "NETHTTP_BACKEND" // aio's backend
-	loopsEnv   = "NETHTTP_LOOPS"   // httpd.Options.Loops
 	missing    = 3                 // exit code without the backend
 )
 
@@ -47,7 +46,6 @@ import (
 	"net/http"
 	"os"
 	"reflect"
-	"strconv"
 	"time"
 
 	"evenkeel.dev/aio"
@@ -58,7 +56,7 @@ func init() {
 	if err := o.Backend.UnmarshalText([]byte(os.Getenv("` + backendEnv + `"))); err != nil {
 		panic(err)
 	}
-	o.Loops, _ = strconv.Atoi(os.Getenv("` + loopsEnv + `"))
+	o.Loops = 2
 	// connections move as often as they can
 	crowded, uneven, quiet, balanceEvery, quietEvery = 0, 0, -1, time.Millisecond, time.Millisecond
 	if w, err := aio.New(aio.Options{Backend: o.Backend}); err == nil {
