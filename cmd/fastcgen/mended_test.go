@@ -370,7 +370,10 @@ var mended = map[string]struct {
 	"macro": {
 		"#define twice(n) ((n) * 2)\nstatic inline int doubled(int n) { return twice(n); }",
 		"//fastc:call twice(n)\nfunc Twice(n int32) int32\n",
-		[]edit{{"include the header that declares it, or wrap a macro in a static inline function in the preamble", "call twice(", "call doubled("}},
+		[]edit{{
+			"include the header that declares it, or wrap a macro in a static inline function in the preamble",
+			"call twice(", "call doubled(",
+		}},
 	},
 	"variable": {
 		"extern int count; int counted(void);", "//fastc:call count()\nfunc Count() int32\n",

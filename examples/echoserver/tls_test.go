@@ -96,7 +96,8 @@ func TestParked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &service{watcher: w, log: slog.New(slog.DiscardHandler), config: &tls.Config{Certificates: []tls.Certificate{own}}}
+	config := &tls.Config{Certificates: []tls.Certificate{own}}
+	v := &service{watcher: w, log: slog.New(slog.DiscardHandler), config: config}
 	ended := v.start(ln, func() {})
 	started := leaks.Started()
 	for range conns {

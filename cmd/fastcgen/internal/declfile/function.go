@@ -146,19 +146,8 @@ func (p *fileParser) consistent(f *Func) {
 			p.bad.Add(c.At, "//fastc:writes "+name+", which C gets no address of", "pass &"+name+" in //fastc:call")
 		}
 	}
-	if site := f.SiteName(); f.Budget != nil && f.NameTaken(site) {
-		p.bad.Add(f.At, site+" is the name of a parameter or result, and of the variable that holds the budget",
-			"rename the parameter or result")
-	}
 	if f.Fails != nil && !f.HasError {
 		p.bad.Add(f.Fails.At, "//fastc:fails without an error result", "add error as the last result")
-	}
-	if f.AlwaysSlow() && f.Budget != nil {
-		p.bad.Add(f.At, "//fastc:budget on a function that is always slow", "leave //fastc:budget out")
-	}
-	if f.AlwaysSlow() && f.Yields != nil {
-		p.bad.Add(f.At, "//fastc:yield on a function that is always slow, where cgo lets others run",
-			"leave //fastc:yield out")
 	}
 }
 

@@ -92,8 +92,6 @@ func (p *fileParser) imports() {
 		switch {
 		case s.Path.Value != `"C"`:
 			p.refuse(s.Pos(), "imports "+s.Path.Value, `leave it out: a declaration file imports only "C"`)
-		case s.Name != nil:
-			p.refuse(s.Pos(), `a name for import "C"`, "leave it out")
 		case seen:
 			p.refuse(s.Pos(), `a second import "C"`, "put both preambles above one")
 		case doc == nil:
