@@ -279,7 +279,7 @@ var mended = map[string]struct {
 		}},
 	},
 	"struct within": {
-		"struct in { int a; }; struct out { struct { struct in x[2][2]; } u; }; void put(struct out *o);",
+		"struct in { int a; }; struct out { struct in x[2][2]; }; void put(struct out *o);",
 		"type Out C.struct_out\n\n//fastc:call put(o)\nfunc Put(o *Out)\n",
 		[]edit{{"declare type NAME C.struct_in too", "type Out", "type In C.struct_in\n\ntype Out"}},
 	},
@@ -524,7 +524,7 @@ var mended = map[string]struct {
 			{"struct wide asks for an alignment that Go does not give; put //fastc:opaque above it to pass pointers " +
 				"to it only", "type Wide", "//fastc:opaque\ntype Wide"},
 			{
-				"struct list: items is an array of structs without a name; put //fastc:opaque above the type",
+				"struct list: items is a struct without a name; put //fastc:opaque above the type",
 				"type List",
 				"//fastc:opaque\ntype List",
 			},

@@ -163,12 +163,12 @@ func cAsserts(b *strings.Builder, mr *match.Mirror, trial bool) {
 	fmt.Fprintf(b, "_Static_assert(sizeof(%s) == %d && _Alignof(%s) == %d, %q);\n", c, mr.Size, c, mr.Align, Stale)
 	for _, f := range mr.Offsets {
 		if f.CType == "" {
-			fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d, %q);\n", c, f.CPath, f.Offset, Stale)
+			fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d, %q);\n", c, f.CName, f.Offset, Stale)
 			continue
 		}
 		fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d && __builtin_types_compatible_p(__typeof__(((%s "+
 			"*)0)->%s), %s), %q);\n",
-			c, f.CPath, f.Offset, c, f.CPath, f.CType, Stale)
+			c, f.CName, f.Offset, c, f.CName, f.CType, Stale)
 	}
 }
 

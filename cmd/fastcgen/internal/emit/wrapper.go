@@ -123,9 +123,7 @@ func goAsserts(b io.Writer, mr *match.Mirror) {
 	fmt.Fprintf(b, "\n// The compiler refuses these when %s is not laid out as %s.\nvar (\n", n, mr.Decl.CText())
 	fmt.Fprintf(b, "\t_ = [1]struct{}{}[unsafe.Sizeof(%s{})-%d]\n", n, mr.Size)
 	for _, f := range mr.Offsets {
-		if !strings.Contains(f.GoPath, ".") {
-			fmt.Fprintf(b, "\t_ = [1]struct{}{}[unsafe.Offsetof(%s{}.%s)-%d]\n", n, f.GoPath, f.Offset)
-		}
+		fmt.Fprintf(b, "\t_ = [1]struct{}{}[unsafe.Offsetof(%s{}.%s)-%d]\n", n, f.GoName, f.Offset)
 	}
 	fmt.Fprint(b, ")\n")
 }

@@ -290,7 +290,7 @@ func (g *guesser) declare(u *guess, c dwarf.Type, opaque bool) string {
 	}
 	for _, f := range s.Field {
 		inner := cc.Element(f.Type)
-		if !opaque && cc.Struct(inner) != nil && !cc.Anonymous(inner) {
+		if !opaque && cc.Struct(inner) != nil {
 			g.declare(u, inner, false)
 		}
 	}

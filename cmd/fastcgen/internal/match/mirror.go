@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"fmt"
 	"strings"
@@ -21,9 +22,9 @@ type Mirror struct {
 
 // Field is a field's place, as Go and C write its name.
 type Field struct {
-	GoPath, CPath string
+	GoName, CName string
 	Offset        int64
-	CType         string // empty for an anonymous struct
+	CType         string // empty for an anonymous enum
 }
 
 const opaque = "put //fastc:opaque above the type to pass pointers to it only"
@@ -32,7 +33,7 @@ func (r *resolver) mirror(t *declfile.Type) *Mirror {
 	s := r.cType(t).(*dwarf.StructType)
 	mr := &Mirror{Decl: t, Size: s.ByteSize}
 	before := len(r.bad)
-	mr.Lines, mr.Align = r.fields(t, mr, s, "", "", 0)
+	mr.Lines, mr.Align = r.fields(t, mr, s)
 	if o := r.facts.Odd[r.facts.Types[t.CText()]]; len(r.bad) == before &&
 		(o.Align > mr.Align || r.facts.Odd[s].Align > mr.Align) {
 		r.bad.Add(t.At, t.CText()+" asks for an alignment that Go does not give",
@@ -41,7 +42,7 @@ func (r *resolver) mirror(t *declfile.Type) *Mirror {
 	return mr
 }
 
-// fields makes the lines for the fields of s, at offset base in t, and returns its alignment in Go.
+// fields makes the lines for the fields of s, and returns its alignment in Go.
 // A blank field of bytes fills each gap that C leaves and Go would not:
 //
 //	struct { char kind; __attribute__((aligned(8))) int n; }      Kind byte     offset 0
@@ -51,18 +52,12 @@ func (r *resolver) mirror(t *declfile.Type) *Mirror {
 //
 // Invariant: no field begins before end, and each begins at a multiple of its alignment in Go. A
 // packed struct, a union or one with bit-fields has no mirror.
-func (r *resolver) fields(
-	t *declfile.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64,
-) (lines []string, align int64) {
+func (r *resolver) fields(t *declfile.Type, mr *Mirror, s *dwarf.StructType) (lines []string, align int64) {
 	align = 1
 	end := int64(0)
 	names := map[string]bool{}
 	refuse := func(f *dwarf.StructField, what, do string) {
-		field := cPath + f.Name
-		if f.Name == "" {
-			field = cPath + "a field without a name"
-		}
-		r.bad.Add(t.At, t.CText()+": "+field+" "+what, do)
+		r.bad.Add(t.At, t.CText()+": "+cmp.Or(f.Name, "a field without a name")+" "+what, do)
 	}
 	if len(s.Field) == 0 {
 		r.bad.Add(t.At, t.CText()+" has no fields", opaque)
@@ -81,8 +76,7 @@ func (r *resolver) fields(
 			continue
 		}
 		names[name] = true
-		text, size, fieldAlign, what, do := r.fieldType(t, mr, f.Type, goPath+name+".", cPath+f.Name+".",
-			base+f.ByteOffset)
+		text, size, fieldAlign, what, do := r.fieldType(t, mr, f.Type)
 		if what != "" {
 			refuse(f, what, do)
 			continue
@@ -96,7 +90,7 @@ func (r *resolver) fields(
 			lines = append(lines, fmt.Sprintf("_ [%d]byte", gap))
 		}
 		lines = append(lines, name+" "+text)
-		place := Field{goPath + name, cPath + f.Name, base + f.ByteOffset, cc.TypeText(f.Type, "")}
+		place := Field{name, f.Name, f.ByteOffset, cc.TypeText(f.Type, "")}
 		if cc.Anonymous(f.Type) {
 			place.CType = ""
 		}
@@ -115,7 +109,7 @@ func (r *resolver) fields(
 
 // fieldType returns a field's Go type, size and alignment, or what is wrong with it.
 func (r *resolver) fieldType(
-	t *declfile.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64,
+	t *declfile.Type, mr *Mirror, c dwarf.Type,
 ) (text string, size, align int64, what, do string) {
 	b := cc.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
@@ -146,13 +140,10 @@ func (r *resolver) fieldType(
 		case b.Count <= 0:
 			return "", 0, 0, "is an array without a length", opaque
 		}
-		text, size, align, what, do = r.fieldType(t, mr, b.Type, goPath, cPath, base)
-		if strings.HasPrefix(text, "struct {") {
-			return "", 0, 0, "is an array of structs without a name", opaque
-		}
+		text, size, align, what, do = r.fieldType(t, mr, b.Type)
 		return fmt.Sprintf("[%d]%s", b.Count, text), size * b.Count, align, what, do
 	case *dwarf.StructType:
-		return r.structField(t, mr, b, c, goPath, cPath, base)
+		return r.structField(t, mr, b, c)
 	case *dwarf.PtrType:
 		if _, ok := cc.Bare(b.Type).(*dwarf.FuncType); ok {
 			return "", 0, 0, "is a pointer to a function, and a leaf function cannot call back", opaque
@@ -163,10 +154,13 @@ func (r *resolver) fieldType(
 }
 
 func (r *resolver) structField(
-	t *declfile.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64,
+	t *declfile.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type,
 ) (text string, size, align int64, what, do string) {
 	if b.Kind == "union" {
 		return "", 0, 0, "is a union, which Go does not have", opaque
+	}
+	if cc.Anonymous(c) {
+		return "", 0, 0, "is a struct without a name", opaque
 	}
 	if !r.trying && !r.mirrorable(t, b) { // otherwise the advice would go round in a circle
 		return "", 0, 0, "is " + cc.TypeText(c, "") + ", of which Go can have no mirror", opaque
@@ -178,16 +172,11 @@ func (r *resolver) structField(
 		inner := r.layoutOf(g)
 		return g.Name, inner.Size, inner.Align, "", ""
 	}
-	named := !cc.Anonymous(c)
-	if named && !r.trying {
+	if !r.trying {
 		return "", 0, 0, "is " + cc.TypeText(c, ""), "declare type NAME C." + cgoName(c, b) + " too"
 	}
-	lines, align := r.fields(t, mr, b, goPath, cPath, base)
-	text = "struct {\n" + strings.Join(lines, "\n") + "\n}"
-	if named {
-		text = cgoName(c, b)
-	}
-	return text, b.ByteSize, align, "", ""
+	_, align = r.fields(t, mr, b)
+	return cgoName(c, b), b.ByteSize, align, "", ""
 }
 
 // mirrorable reports whether a Go struct can be laid out as s, once the structs within are declared.
@@ -197,7 +186,7 @@ func (r *resolver) mirrorable(t *declfile.Type, s *dwarf.StructType) bool {
 	}
 	try := *r
 	try.trying, try.bad = true, nil
-	try.fields(t, &Mirror{Decl: t}, s, "", "", 0)
+	try.fields(t, &Mirror{Decl: t}, s)
 	return len(try.bad) == 0
 }
 

@@ -22,6 +22,8 @@ type Point C.struct_v_point
 // Item has a field of each kind.
 type Item C.v_item
 
+type Range C.struct_v_range
+
 // Nest holds structs.
 type Nest C.struct_v_nest
 

@@ -11,7 +11,8 @@ enum v_sign { V_MINUS = -1, V_ZERO, V_PLUS };
 
 struct v_point { double x, y; };
 typedef struct { int32_t id; char tag; struct v_point at; uint8_t key[3]; enum v_mode mode; bool on; int16_t grid[2][3]; } v_item;
-struct v_nest { char c; struct { int16_t lo, hi; } range; struct v_point corner[2]; };
+struct v_range { int16_t lo, hi; };
+struct v_nest { char c; struct v_range range; struct v_point corner[2]; };
 typedef struct v_ctx v_ctx;
 
 double v_dot(const double *a, const double *b, size_t n);
