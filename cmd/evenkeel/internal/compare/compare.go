@@ -85,7 +85,7 @@ func (c *Column) Median() *runfile.Run {
 	return runs[(len(runs)-1)/2]
 }
 
-func LoadText(l *loadgen.Result) string { return loopText(l) + shapeText(l) }
+func loadText(l *loadgen.Result) string { return loopText(l) + shapeText(l) }
 
 func loopText(l *loadgen.Result) string {
 	switch {

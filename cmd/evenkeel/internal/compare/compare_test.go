@@ -200,7 +200,7 @@ func TestLoadTextUnknown(t *testing.T) {
 		"7 connections (closed loop)":            {Connections: 7},
 		"100 requests/s (open loop)":             {Rate: 100},
 	} {
-		if got := LoadText(l); got != want {
+		if got := loadText(l); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

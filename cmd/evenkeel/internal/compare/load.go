@@ -20,7 +20,7 @@ const barCells = 40
 func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	var b strings.Builder
 	l := r.Load
-	fmt.Fprintf(&b, "%s\n%s\n", s.Bold(strings.Join(Targets(l, listedTargets), "\n")), s.Dim(loadLine(l)))
+	fmt.Fprintf(&b, "%s\n%s\n", s.Bold(strings.Join(Targets(l, listedTargets), "\n")), s.Dim(LoadLine(l)))
 	if t := MixText(r.Mix); t != "" {
 		fmt.Fprintln(&b, s.Dim("requests: "+t))
 	}
@@ -101,9 +101,10 @@ func ObservedText(r *runfile.Run) string {
 	return strings.Join(parts, "; ")
 }
 
-func loadLine(l *loadgen.Result) string {
-	t := LoadText(l)
-	if l.Rate > 0 {
+// LoadLine says all of what was asked for.
+func LoadLine(l *loadgen.Result) string {
+	t := loadText(l)
+	if l.Rate > 0 && l.Connections > 0 {
 		t += fmt.Sprintf(", at most %d connections", l.Connections)
 	}
 	if l.Seed != 0 {
@@ -112,7 +113,10 @@ func loadLine(l *loadgen.Result) string {
 	if l.Warmup > 0 {
 		t += ", after " + textfmt.Duration(l.Warmup) + " of warm-up"
 	}
-	return t + ", timeout " + textfmt.Duration(l.Timeout)
+	if l.Timeout > 0 {
+		t += ", timeout " + textfmt.Duration(l.Timeout)
+	}
+	return t
 }
 
 type logBin struct {

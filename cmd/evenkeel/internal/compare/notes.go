@@ -52,7 +52,7 @@ func notes(columns []Column, machines int) []string {
 		l, b := col.Runs[0].Load, base.Runs[0].Load
 		if l.Rate != b.Rate || l.Rate == 0 && l.Connections != b.Connections {
 			list = append(list, fmt.Sprintf("%s and %s had different loads: %s against %s", base.Label, col.Label,
-				LoadText(b), LoadText(l)))
+				loadText(b), loadText(l)))
 		}
 	}
 	return list

@@ -161,23 +161,13 @@ func setupOf(c *compare.Comparison) pageSetup {
 func facts(col *compare.Column) []fact {
 	r := col.Runs[0]
 	l := r.Load
-	load := compare.LoadText(l)
-	if l.Rate > 0 && l.Connections > 0 {
-		load += fmt.Sprintf(", at most %d connections", l.Connections)
-	}
-	fs := []fact{{Name: "load", Values: []string{load}}}
+	fs := []fact{{Name: "load", Values: []string{compare.LoadLine(l)}}}
 	add := func(name string, code bool, values ...string) {
 		if len(values) > 0 && values[0] != "" {
 			fs = append(fs, fact{name, values, code})
 		}
 	}
 	add("targets", true, compare.Targets(l, maxTargets)...)
-	if l.Timeout > 0 {
-		add("timeout", false, textfmt.Duration(l.Timeout))
-	}
-	if l.Warmup > 0 {
-		add("warm-up", false, textfmt.Duration(l.Warmup))
-	}
 	add("command", true, commandText(r.Command))
 	add("environment", true, r.Env...)
 	add("requests", false, compare.MixText(r.Mix))
