@@ -94,20 +94,12 @@ func SignedDuration(d time.Duration) string {
 	return Duration(d)
 }
 
-// Visible escapes what does not print, and cuts the text after most runes.
+// Visible is Printable for at most so many runes.
 func Visible(s string, most int) string {
 	if utf8.RuneCountInString(s) > most {
 		s = string([]rune(s)[:most-1]) + "…"
 	}
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
+	return Printable(s)
 }
 
 // digits writes three significant digits, or all of the whole part.

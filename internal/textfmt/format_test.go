@@ -128,7 +128,7 @@ func TestVisible(t *testing.T) {
 		want string
 	}{
 		{"plain λ 日本", 99, "plain λ 日本"},
-		{"a\x1b[2Jb\n\u202ec", 99, `a\x1b[2Jb\n\u202ec`},
+		{"a\x1b[2Jb\n\u202ec", 99, "a\ufffd[2Jb\ufffd\ufffdc"},
 		{"12345", 5, "12345"},
 		{"123456", 5, "1234…"},
 	} {
