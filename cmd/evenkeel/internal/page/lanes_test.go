@@ -42,7 +42,7 @@ func TestHTMLLanes(t *testing.T) {
 		t.Fatalf("%d charts of lanes, want 1", len(lanes))
 	}
 	for _, want := range []string{
-		`class="state e0"`, `class="state e3"`, `scale(0.01 1)`, "&lt;b&gt;deployment&lt;/b&gt;\\x1b</text>",
+		`class="state e0"`, `class="state e3"`, `scale(0.01 1)`, "&lt;b&gt;deployment&lt;/b&gt;\ufffd</text>",
 		">replica 1</text>",
 		"replica 1: collecting 1x, 180 ms in all.",
 	} {
