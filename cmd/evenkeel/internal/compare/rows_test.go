@@ -49,7 +49,8 @@ func twoVariants(t *testing.T, rounds int) *Comparison {
 func TestTooManyRounds(t *testing.T) {
 	runs := slices.Concat(noisy(t, "a", 10, 1), noisy(t, "bb", 10, 1.5))
 	c := Files([]*runfile.File{{Runs: runs, Plan: &runfile.Plan{Looks: 2}}}, []string{"run.json"})
-	if got := strings.Join(append(c.Footnotes(), c.Notes...), "\n"); !strings.Contains(got, "10 rounds are more than the 2") {
+	got := strings.Join(append(c.Footnotes(), c.Notes...), "\n")
+	if !strings.Contains(got, "10 rounds are more than the 2") {
 		t.Error(got)
 	}
 }
