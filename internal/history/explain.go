@@ -143,7 +143,7 @@ func (x *explainer) explain(s *slowRequest) {
 	}
 	if b != nil {
 		s.Key.Function, s.Key.Holder = verdict.Function(b.Site), verdict.Function(b.Holder)
-		s.Words, s.Place, s.HolderPlace, s.Doing = verdict.Words(b), b.Site, b.Holder, doing(b)
+		s.Words, s.Place, s.HolderPlace = verdict.Words(b), b.Site, b.Holder
 	}
 }
 
@@ -188,20 +188,6 @@ func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 		}
 	}
 	return most
-}
-
-func doing(b *reqtrace.Blame) string {
-	if b.Doing == reqtrace.CauseUnknown {
-		return ""
-	}
-	t := b.Doing.String()
-	if b.DoingOp != "" && b.DoingOp != t {
-		t += ", " + b.DoingOp
-	}
-	if b.DoingAt != "" {
-		t += " at " + b.DoingAt
-	}
-	return t
 }
 
 // Explain explains the slow requests of a trace, up to 4,096. Each goes to the cause that took most

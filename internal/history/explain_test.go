@@ -112,7 +112,6 @@ func TestExplainDetails(t *testing.T) {
 			Lost:  60 * ms,
 			Words: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)",
 			Place: "main.get (main.go:33)", HolderPlace: "main.refresh (main.go:40)",
-			Doing: "sleep at main.refresh (main.go:43)",
 			Breakdown: "92% waiting for a lock, 8% running on a CPU, main.get (main.go:33), behind main.refresh " +
 				"(main.go:40)",
 			Snapshot: "s1", Build: "v2",

@@ -28,7 +28,7 @@ func knownHistory() *History {
 			if k == lockKey {
 				r.Words, r.HolderPlace = "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, "+
 					"in main.get (main.go:33)", "main.refresh (main.go:40)"
-				r.Doing, r.TraceID = "sleep at main.refresh (main.go:43)", "4bf92f3577b34da6a3ce929d0e0e4736"
+				r.TraceID = "4bf92f3577b34da6a3ce929d0e0e4736"
 			}
 			h.addOnce(r)
 			h.count(r.Start, k.Class, Count{Slow: 1})

@@ -53,12 +53,10 @@ type Request struct {
 	Words       string `json:"words,omitempty"`
 	Place       string `json:"place,omitempty"`
 	HolderPlace string `json:"holder_place,omitempty"`
-	// such as "sleep at main.refresh (main.go:43)"
-	Doing     string `json:"doing,omitempty"`
-	Breakdown string `json:"breakdown,omitempty"`
-	Snapshot  string `json:"snapshot,omitempty"`
-	Build     string `json:"build,omitempty"`
-	TraceID   string `json:"trace_id,omitempty"`
+	Breakdown   string `json:"breakdown,omitempty"`
+	Snapshot    string `json:"snapshot,omitempty"`
+	Build       string `json:"build,omitempty"`
+	TraceID     string `json:"trace_id,omitempty"`
 
 	// If [Trace.Calls] asks for them: the id of the call that brought the
 	// request, and its own calls in order.
@@ -78,7 +76,7 @@ func (r *Request) WaitsFor(services []string, x *Request) {
 	class := r.Key.Class
 	r.Key = x.Key
 	r.Key.Class, r.Key.Services = class, strings.Join(services, "/")
-	r.Place, r.HolderPlace, r.Doing = x.Place, x.HolderPlace, x.Doing
+	r.Place, r.HolderPlace = x.Place, x.HolderPlace
 	last := services[len(services)-1]
 	of := textfmt.Duration(x.Duration)
 	if x.Snapshot != "" {
@@ -110,7 +108,7 @@ const maxText = 512
 
 func (r Request) bounded() Request {
 	for _, s := range []*string{
-		&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Doing, &r.Breakdown, &r.Snapshot,
+		&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Breakdown, &r.Snapshot,
 		&r.Build, &r.TraceID, &r.Caller,
 	} {
 		*s = shorten(*s)

@@ -162,9 +162,6 @@ func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 func facts(w Request) (list []fact) {
 	for _, f := range []fact{
 		{"in a line", w.Breakdown},
-		{"place", w.Place},
-		{"held by", w.HolderPlace},
-		{"which did", w.Doing},
 		{"lost", textfmt.Duration(w.Lost)},
 		{"build", w.Build},
 		{"trace id", w.TraceID},

@@ -281,8 +281,7 @@ func TestStoreBoundedInAnHour(t *testing.T) {
 		k.Class = fmt.Sprint(i, text)
 		for minute := range 60 {
 			r := slow(60*i+minute, night.Add(time.Duration(minute)*time.Minute), k, ms)
-			r.Mark, r.Words, r.Place, r.HolderPlace, r.Doing, r.Breakdown, r.TraceID = text, text, text, text, text,
-				text, text
+			r.Mark, r.Words, r.Place, r.HolderPlace, r.Breakdown, r.TraceID = text, text, text, text, text, text
 			s.addOne(r)
 		}
 	}
