@@ -29,9 +29,10 @@ const (
 // Change says what made the slowest 1% of the requests slower, or faster, from one version of a
 // service to another.
 //
-// Each trace of a side has the same weight. The differences of Rows, with what a changed mix of
-// classes did ([ClassChange]), add up to Slow, and so do those of ByCause. In these, Slow
-// is what requests take beyond the time at which the slowest 1% begin.
+// Each trace of a side has the same weight. The differences of Rows and Mix add up to Slow, and so do
+// those of ByCause and Mix. In rows, Slow is what requests take beyond the time at which the slowest
+// 1% begin. This is Kitagawa's decomposition (Journal of the American Statistical Association 50,
+// 1955).
 type Change struct {
 	Sentence string        `json:"sentence"`
 	Named    bool          `json:"named"`
@@ -41,7 +42,7 @@ type Change struct {
 	Slow     Difference    `json:"slow"` // of the mean of the slowest 1%
 	Rows     []CauseChange `json:"rows"`
 	ByCause  []CauseChange `json:"by_cause"`
-	Classes  []ClassChange `json:"classes"`
+	Mix      Difference    `json:"mix"` // because classes of requests have other shares of them
 	Level    float64       `json:"level"`
 	Caveats  []string      `json:"caveats"`
 	Alone    bool          `json:"one_trace,omitempty"`
@@ -82,17 +83,6 @@ type CauseChange struct {
 	Named bool       `json:"named,omitempty"`
 }
 
-// ClassChange is the difference that a class makes, by what its requests take (Slow) and by their
-// number (SlowMix). This is Kitagawa's decomposition (Journal of the American
-// Statistical Association 50, 1955).
-type ClassChange struct {
-	Class    string     `json:"class"`
-	OldShare float64    `json:"old_share"` // of all requests, 0 to 1
-	NewShare float64    `json:"new_share"`
-	Slow     Difference `json:"slow"`
-	SlowMix  Difference `json:"slow_mix"`
-}
-
 // Compare says what differs between the reports of two versions of a service. With one trace of
 // each, it names only large differences.
 //
@@ -111,10 +101,10 @@ func Compare(older, newer []*reqtrace.Report, oldName, newName string) (*Change,
 	t := newChangeTable(sides)
 	t.level = 1 - (1-confidence)/float64(max(t.tested(), 1))
 	c := &Change{
-		Causes: []CauseChange{}, Classes: []ClassChange{}, Caveats: []string{},
+		Causes: []CauseChange{}, Caveats: []string{},
 		Old: newSide(oldName, older), New: newSide(newName, newer), Alone: alone, Level: t.level, table: t,
 	}
-	c.Slow = t.difference(t.whole)
+	c.Slow, c.Mix = t.difference(t.whole), t.difference(t.mix)
 	c.Slow.Old, c.Slow.New = time.Duration(math.Round(t.slowness.tails[0])),
 		time.Duration(math.Round(t.slowness.tails[1]))
 	for _, g := range t.sorted(t.byCause) {
@@ -123,7 +113,6 @@ func Compare(older, newer []*reqtrace.Report, oldName, newName string) (*Change,
 	for _, g := range t.sorted(t.rows) {
 		c.Rows = append(c.Rows, t.row(g))
 	}
-	c.classes()
 	c.name()
 	c.Caveats = append(c.Caveats, c.caveats(sides)...)
 	c.Sentence = c.sentence()
@@ -215,22 +204,6 @@ func (c *Change) worth(x *CauseChange) bool {
 		least = aloneShare
 	}
 	return ofProgram(x.Cause) && d.beyond() && d.More.Abs() >= max(changeTime, time.Duration(least*float64(c.Slow.Old)))
-}
-
-func (c *Change) classes() {
-	t := c.table
-	if len(t.classes) < 2 {
-		return
-	}
-	for i, name := range t.classes {
-		c.Classes = append(c.Classes, ClassChange{
-			Class: name, OldShare: t.share[0][i], NewShare: t.share[1][i],
-			Slow: t.difference(t.byClass[i]), SlowMix: t.difference(t.mix[i]),
-		})
-	}
-	slices.SortStableFunc(c.Classes, func(p, q ClassChange) int {
-		return cmp.Compare((q.Slow.More + q.SlowMix.More).Abs(), (p.Slow.More + p.SlowMix.More).Abs())
-	})
 }
 
 // Of returns the difference that some causes make together.
@@ -336,12 +309,11 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 		add("The load differs. It is %s requests/s in %s and %s in %s. Put the same load on both.",
 			textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
 	}
-	for _, x := range c.Classes {
-		if x.NewShare-x.OldShare > otherMix { // another class has less
-			add("%s is %s of the requests in %s, %s in %s. That makes %s of the difference. The causes are compared "+
-				"in the same mix.", cmp.Or(x.Class, classless),
-				textfmt.Share(x.OldShare), c.Old.Name, textfmt.Share(x.NewShare), c.New.Name,
-				textfmt.SignedDuration(x.SlowMix.More))
+	for i, class := range c.table.classes {
+		older, newer := c.table.share[0][i], c.table.share[1][i]
+		if newer-older > otherMix { // another class has less
+			add("%s is %s of the requests in %s, %s in %s. The causes are compared in the same mix.",
+				cmp.Or(class, classless), textfmt.Share(older), c.Old.Name, textfmt.Share(newer), c.New.Name)
 		}
 	}
 	for _, x := range c.ByCause {

@@ -15,12 +15,10 @@ import (
 // through one holder, in one class. A group is the sum of lines:
 //
 //	lines   class × cause × function × holder
-//	groups  rows:    cause × function          byCause: cause
-//	        byClass: class                     whole:   rows and mix
-//	        mix:     class, by how many requests of it there are
+//	groups  rows:  cause × function            byCause: cause
+//	        whole: rows and mix                mix:     by how many requests of each class there are
 //
-// Invariant: the rows, the causes and the classes add up to the same, and with the mix to the
-// whole.
+// Invariant: the rows and the causes add up to the same, and with the mix to the whole.
 type changeTable struct {
 	sides    [2][]*changeTrace
 	classes  []string
@@ -30,8 +28,7 @@ type changeTable struct {
 	level    float64
 	rows     map[groupKey]*group
 	byCause  map[groupKey]*group
-	byClass  []*group
-	mix      []*group
+	mix      *group
 	whole    *group
 	sites    [2]map[groupKey]siteTime
 }
@@ -102,11 +99,7 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 			t.addSlow(tr, t.sites[s], classOf)
 		}
 	}
-	t.whole = t.newGroup(groupKey{})
-	for range t.classes {
-		t.byClass = append(t.byClass, t.newGroup(groupKey{}))
-		t.mix = append(t.mix, t.newGroup(groupKey{}))
-	}
+	t.whole, t.mix = t.newGroup(groupKey{}), t.newGroup(groupKey{})
 	t.sum()
 	return t
 }
@@ -222,10 +215,8 @@ func (t *changeTable) sum() {
 		line.holders, line.classes = map[string]float64{k.holder: more}, map[string]float64{t.classes[k.class]: more}
 		t.group(t.rows, line.key).add(line)
 		t.group(t.byCause, groupKey{cause: k.cause}).add(line)
-		t.byClass[k.class].add(line)
-		t.mix[k.class].add(mix)
+		t.mix.add(mix)
 		t.whole.add(line)
-		mix.raw = [2]float64{} // its line has it
 		t.whole.add(mix)
 	}
 }
@@ -251,7 +242,6 @@ func (t *changeTable) estimate(line, mix *group, k lineKey) {
 			rate[s] = mean[s] / t.share[s][k.class]
 		}
 		line.raw[s] = mean[s]
-		mix.raw[s] = mean[s]
 	}
 	old, now := t.share[0][k.class], t.share[1][k.class]
 	both := (old + now) / 2

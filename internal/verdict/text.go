@@ -221,10 +221,7 @@ func (t *text) slowest() {
 	}
 }
 
-const (
-	changePlaces  = 10
-	changeClasses = 8
-)
+const changePlaces = 10
 
 func (c *Change) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
@@ -233,7 +230,6 @@ func (c *Change) WriteText(w io.Writer, o Options) error {
 	t.sides(c)
 	t.changes(c)
 	t.changedPlaces(c)
-	t.changedClasses(c)
 	if len(c.Caveats) > 0 {
 		t.line("")
 	}
@@ -282,22 +278,13 @@ func (t *text) changes(c *Change) {
 			row(x.Phrase, x.Slow, x.Named)
 		}
 	}
-	if slow := c.mix(); slow != 0 {
-		table.Row("  another mix of classes", "", "", textfmt.SignedDuration(slow), "")
+	if c.Mix.More != 0 {
+		table.Row("  another mix of classes", "", "", textfmt.SignedDuration(c.Mix.More), intervalText(c.Mix))
 	}
 	row("all, as a mean", c.Slow, false)
 	t.line("")
 	table.Render(&t.out)
 	t.line("%s", t.style.Dim("  by cause: what requests take beyond the time at which the slowest 1% of both begin"))
-}
-
-func signed(d Difference) string { return textfmt.SignedDuration(d.More) + " " + intervalText(d) }
-
-func (c *Change) mix() (slow time.Duration) {
-	for i := range c.Classes {
-		slow += c.Classes[i].SlowMix.More
-	}
-	return slow
 }
 
 func (t *text) changedPlaces(c *Change) {
@@ -312,18 +299,4 @@ func (t *text) changedPlaces(c *Change) {
 		t.line("  %9s %-22s  %s", textfmt.SignedDuration(x.Slow.More), intervalText(x.Slow),
 			textfmt.Printable(x.Words()))
 	}
-}
-
-func (t *text) changedClasses(c *Change) {
-	if len(c.Classes) == 0 {
-		return
-	}
-	table := textfmt.NewTable(5)
-	table.Add(t.style.Bold, []string{"class", "of old", "of new", "its time", "its number"})
-	for _, x := range c.Classes[:min(len(c.Classes), changeClasses)] {
-		table.Row("  "+textfmt.Printable(cmp.Or(x.Class, classless)), textfmt.Share(x.OldShare),
-			textfmt.Share(x.NewShare), signed(x.Slow), signed(x.SlowMix))
-	}
-	t.line("")
-	table.Render(&t.out)
 }

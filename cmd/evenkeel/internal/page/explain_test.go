@@ -317,7 +317,7 @@ func TestChange(t *testing.T) {
 	for _, want := range []string{
 		`<h1 id="verdict">The slowest 1% take `, "lock that main.refresh holds, in main.(*cache).get (cache.go:60)",
 		`<tr class="named">`, "slowest 1% of v1 <old>", "slowest 1% of v2",
-		"GET /search", "3 traces", newShell(style+explainStyle+explainChangeStyle, explainScript, nil).CSP,
+		"3 traces", newShell(style+explainStyle+explainChangeStyle, explainScript, nil).CSP,
 	} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page lacks %q", want)
