@@ -45,6 +45,7 @@ const (
 	aBody     = "12345678"
 	aLongPost = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16384\r\n\r\n"
 	longBody  = 16384
+	filling   = "\x00\x00\x00\x00" // peeked bytes of a request
 )
 
 // dialogues are whole requests, and requests that begin or end within a Read.

@@ -16,9 +16,6 @@ import (
 // (http.conn.serve).
 const peeked = 4
 
-// filling pads a request to peeked bytes.
-const filling = "\x00\x00\x00\x00"
-
 // aborts is the deadline by which net/http ends its background Read (http.aLongTimeAgo).
 var aborts = time.Unix(1, 0)
 
@@ -267,8 +264,6 @@ func (w *worker) read(p []byte) (int, error) {
 		switch {
 		case late && until.Equal(aborts):
 			return 0, errAborted
-		case late && w.torn(c):
-			return w.pad(p), nil
 		case late:
 			w.timedOut()
 			return 0, c.opError("read", os.ErrDeadlineExceeded)
@@ -278,9 +273,6 @@ func (w *worker) read(p []byte) (int, error) {
 			w.request.got += n
 			return n, nil
 		case c.err == io.EOF:
-			if w.torn(c) {
-				return w.pad(p), nil
-			}
 			w.setReadingHeader(false)
 			return 0, io.EOF
 		case c.err != nil:
@@ -301,18 +293,6 @@ func (w *worker) read(p []byte) (int, error) {
 
 func (w *worker) hasLent(b []byte) bool {
 	return len(w.output.lent) > 0 && len(b) > 0 && &w.output.lent[0] == &b[0]
-}
-
-// torn reports whether c ended with fewer bytes than peeked before its first request. net/http
-// answers 400 if that is its own connection's first, and says nothing otherwise. See conn.short.
-func (w *worker) torn(c *conn) bool {
-	return !c.served && c.tls == nil && w.request.got > 0 && w.request.got < peeked
-}
-
-func (w *worker) pad(p []byte) int {
-	n := copy(p, filling[w.request.got:])
-	w.request.got += n
-	return n
 }
 
 // Close ends the worker and its connection.
