@@ -13,10 +13,5 @@ func open(o Options) (proactor.Backend, error) {
 			Feature: o.Backend.String(), Need: "Linux; here use BackendAuto or BackendKqueue",
 		}
 	}
-	p, err := poller.NewKqueue()
-	if err != nil {
-		return nil, err
-	}
-	p.MaxEvents = o.MaxEvents
-	return p, nil
+	return poller.NewKqueue(o.MaxEvents)
 }

@@ -14,7 +14,7 @@ var fellBack sync.Once
 func open(o Options) (proactor.Backend, error) {
 	switch o.Backend {
 	case BackendEpoll:
-		return openEpoll(o)
+		return poller.NewEpoll(o.MaxEvents)
 	case BackendKqueue:
 		return nil, &proactor.MissingError{
 			Feature: "kqueue",
@@ -28,7 +28,7 @@ func open(o Options) (proactor.Backend, error) {
 	if o.Backend == BackendIOUring {
 		return nil, err
 	}
-	p, pollErr := openEpoll(o)
+	p, pollErr := poller.NewEpoll(o.MaxEvents)
 	if pollErr != nil {
 		return nil, pollErr
 	}
@@ -36,14 +36,5 @@ func open(o Options) (proactor.Backend, error) {
 		o.Logger.Warn("aio: using epoll instead of io_uring; to choose epoll without this line set Options.Backend "+
 			"to BackendEpoll", "reason", err)
 	})
-	return p, nil
-}
-
-func openEpoll(o Options) (proactor.Backend, error) {
-	p, err := poller.NewEpoll()
-	if err != nil {
-		return nil, err
-	}
-	p.MaxEvents = o.MaxEvents
 	return p, nil
 }

@@ -43,26 +43,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	defaultSwapSize  = 64 << 10
-	maxSwapSize      = 1 << 30
-	defaultMaxQueued = 1024
-	maxMaxQueued     = 1 << 20
-
-	defaultQueuedBytes  = 64 << 20
-	defaultWatcherBytes = 1 << 30
-	maxQueuedBytes      = 1 << 40
-	defaultMaxConns     = 1 << 20
-	maxMaxConns         = 1 << 24
-)
-
 func (o Options) normal() (Options, error) {
 	for _, err := range []error{
-		bound("SwapSize", &o.SwapSize, 1, maxSwapSize, defaultSwapSize, "bytes"),
-		bound("MaxQueued", &o.MaxQueued, 1, maxMaxQueued, defaultMaxQueued, "operations"),
-		bound("MaxQueuedBytes", &o.MaxQueuedBytes, 1, maxQueuedBytes, defaultQueuedBytes, "bytes"),
-		bound("MaxWatcherBytes", &o.MaxWatcherBytes, 1, maxQueuedBytes, defaultWatcherBytes, "bytes"),
-		bound("MaxConns", &o.MaxConns, 1, maxMaxConns, defaultMaxConns, "connections"),
+		bound("SwapSize", &o.SwapSize, 1, 1<<30, 64<<10, "bytes"),
+		bound("MaxQueued", &o.MaxQueued, 1, 1<<20, 1024, "operations"),
+		bound("MaxQueuedBytes", &o.MaxQueuedBytes, 1, 1<<40, 64<<20, "bytes"),
+		bound("MaxWatcherBytes", &o.MaxWatcherBytes, 1, 1<<40, 1<<30, "bytes"),
+		bound("MaxConns", &o.MaxConns, 1, 1<<24, 1<<20, "connections"),
 		bound("MaxEvents", &o.MaxEvents, 2, proactor.MaxEvents, proactor.MaxEvents, "events"),
 	} {
 		if err != nil {

@@ -45,26 +45,15 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	limitLoops      = 256
-	defaultMaxConns = 1 << 20
-	limitMaxConns   = 1 << 24
-
-	defaultQueuedBytes = 256 << 10
-	defaultUnreadBytes = 64 << 10
-	defaultBytes       = 32 << 20
-	limitBytes         = 1 << 40
-)
-
 // normal returns o with its defaults, or an *evenkeel.OptionError.
 func (o Options) normal() (Options, error) {
-	half := min(max(runtime.GOMAXPROCS(0)/2, 1), limitLoops)
+	half := min(max(runtime.GOMAXPROCS(0)/2, 1), 256)
 	for _, err := range []error{
-		limit("Loops", &o.Loops, limitLoops, half, "loops"),
-		limit("MaxConns", &o.MaxConns, limitMaxConns, defaultMaxConns, "connections"),
-		limit("MaxQueuedBytes", &o.MaxQueuedBytes, limitBytes, defaultQueuedBytes, "bytes"),
-		limit("MaxUnreadBytes", &o.MaxUnreadBytes, limitBytes, defaultUnreadBytes, "bytes"),
-		limit("MaxBytes", &o.MaxBytes, limitBytes, defaultBytes, "bytes"),
+		limit("Loops", &o.Loops, 256, half, "loops"),
+		limit("MaxConns", &o.MaxConns, 1<<24, 1<<20, "connections"),
+		limit("MaxQueuedBytes", &o.MaxQueuedBytes, 1<<40, 256<<10, "bytes"),
+		limit("MaxUnreadBytes", &o.MaxUnreadBytes, 1<<40, 64<<10, "bytes"),
+		limit("MaxBytes", &o.MaxBytes, 1<<40, 32<<20, "bytes"),
 	} {
 		if err != nil {
 			return o, err

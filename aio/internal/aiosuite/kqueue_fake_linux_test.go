@@ -57,7 +57,7 @@ func newKqueue(t testing.TB, o aio.Options, noBuffer bool) *aio.Watcher {
 			t.Fatal(err)
 		}
 	}
-	b, err := poller.NewKqueueOver(f)
+	b, err := poller.NewKqueueOver(f, 128)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,10 @@ type epoll struct {
 
 var messages = sync.Pool{New: func() any { return new(sys.Message) }}
 
-// NewEpoll returns a backend over edge-triggered epoll. It fails with a MissingError.
-func NewEpoll() (*Poller, error) {
-	p, err := newEpoll(epollAdd)
+// NewEpoll returns a backend over edge-triggered epoll, which fetches so many events, up to
+// proactor.MaxEvents. It fails with a MissingError.
+func NewEpoll(events int) (*Poller, error) {
+	p, err := newEpoll(events, epollAdd)
 	if err != nil {
 		return nil, proactor.Refused("epoll", "epoll_create1, epoll_ctl, epoll_pwait and eventfd2", err)
 	}
@@ -35,13 +36,13 @@ func epollAdd(epfd, fd int, e *syscall.EpollEvent) error {
 }
 
 // newEpoll registers the descriptor that wakes by add.
-func newEpoll(add func(epfd, fd int, e *syscall.EpollEvent) error) (*Poller, error) {
+func newEpoll(events int, add func(epfd, fd int, e *syscall.EpollEvent) error) (*Poller, error) {
 	fd, err := sys.EpollCreate()
 	if err != nil {
 		return nil, err
 	}
 	k := &epoll{fd: fd}
-	p := &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{CloseFd: sys.Close}}
+	p := &Poller{kernel: k, most: events, woken: make(chan struct{}, 1), held: &proactor.Held{CloseFd: sys.Close}}
 	if k.waiter, err = sys.NewWaiter(fd, "epoll", p.fetched, k.signal); err != nil {
 		return nil, err
 	}

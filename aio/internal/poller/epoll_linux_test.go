@@ -14,13 +14,13 @@ import (
 // TestEpollSetupFails: what cannot be set up leaves no descriptor open.
 func TestEpollSetupFails(t *testing.T) {
 	refuse := func(int, int, *syscall.EpollEvent) error { return syscall.ENOSPC } // max_user_watches is used up
-	if _, err := newEpoll(refuse); err != syscall.ENOSPC {
+	if _, err := newEpoll(batch, refuse); err != syscall.ENOSPC {
 		// the runtime's poller opens its own at the first
 		t.Fatalf("a wake event that cannot be registered: %v, want ENOSPC", err)
 	}
 	opened := leaks.Files()
 	for range 10 {
-		_, _ = newEpoll(refuse)
+		_, _ = newEpoll(batch, refuse)
 	}
 	if left := opened(); left != "" {
 		t.Error("files left open:", left)
@@ -29,7 +29,7 @@ func TestEpollSetupFails(t *testing.T) {
 
 // TestWakeWhileFetching: a Wake whose edge is taken by the look for events, just before a wait, is not lost.
 func TestWakeWhileFetching(t *testing.T) {
-	p, err := NewEpoll()
+	p, err := NewEpoll(batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func busy(t *testing.T) *atomic.Int64 {
 
 // TestWakeBesideBusy: a Wake needs no look at the network.
 func TestWakeBesideBusy(t *testing.T) {
-	p, err := NewEpoll()
+	p, err := NewEpoll(batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestWakeBesideBusy(t *testing.T) {
 // are counted: it has none while a busy machine lets this process wait. A Yield ends by a thread of
 // its own, which such a machine starts late, so a quarter of the yields have to be quick.
 func TestYieldBesideBusy(t *testing.T) {
-	p, err := NewEpoll()
+	p, err := NewEpoll(batch)
 	if err != nil {
 		t.Fatal(err)
 	}

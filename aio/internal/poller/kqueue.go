@@ -59,10 +59,10 @@ type kqueue struct {
 	closed  bool       // guarded by mu
 }
 
-// NewKqueueOver returns a backend over the queue of c, which it owns.
-func NewKqueueOver(c KqueueCalls) (*Poller, error) {
+// NewKqueueOver returns a backend over the queue of c, which it owns. See NewEpoll for events.
+func NewKqueueOver(c KqueueCalls, events int) (*Poller, error) {
 	k := &kqueue{KqueueCalls: c}
-	k.p = &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{CloseFd: c.CloseFd}}
+	k.p = &Poller{kernel: k, most: events, woken: make(chan struct{}, 1), held: &proactor.Held{CloseFd: c.CloseFd}}
 	wakeR, wakeW, err := c.Pipe()
 	if err != nil {
 		c.Close()

@@ -4,10 +4,10 @@ package poller
 
 import "evenkeel.dev/aio/internal/sys"
 
-func NewKqueue() (*Poller, error) {
-	q, err := sys.NewKqueue(batch)
+func NewKqueue(events int) (*Poller, error) {
+	q, err := sys.NewKqueue(events)
 	if err != nil {
 		return nil, err
 	}
-	return NewKqueueOver(q)
+	return NewKqueueOver(q, events)
 }

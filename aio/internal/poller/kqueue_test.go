@@ -26,7 +26,7 @@ func open(t *testing.T, p *Poller) *proactor.Desc {
 
 func newKqueue(t *testing.T, s *script) *Poller {
 	t.Helper()
-	p, err := NewKqueueOver(s)
+	p, err := NewKqueueOver(s, batch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,12 @@ import (
 func TestKqueueSetupFails(t *testing.T) {
 	s := newScript()
 	s.pipeErr = syscall.EMFILE
-	if _, err := NewKqueueOver(s); err != syscall.EMFILE || !s.ended {
+	if _, err := NewKqueueOver(s, batch); err != syscall.EMFILE || !s.ended {
 		t.Errorf("without a pipe: %v, queue closed: %t; want EMFILE, true", err, s.ended)
 	}
 	s = newScript()
 	s.changeErr[sys.Kevent{Ident: wakeFd, Filter: sys.EVFILT_READ, Flags: sys.EV_ADD}] = syscall.ENOMEM
-	if _, err := NewKqueueOver(s); err != syscall.ENOMEM || !s.ended ||
+	if _, err := NewKqueueOver(s, batch); err != syscall.ENOMEM || !s.ended ||
 		!slices.Equal(s.closed, []int{wakeFd, wakeFd + 1}) {
 		t.Errorf("without a wake event: %v, queue closed: %t, descriptors closed: %v", err, s.ended, s.closed)
 	}

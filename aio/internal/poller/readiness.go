@@ -3,7 +3,6 @@
 package poller
 
 import (
-	"cmp"
 	"io"
 	"net"
 	"syscall"
@@ -75,7 +74,7 @@ type Poller struct {
 	at, n  int          // events[at:n] are not handled yet
 	woken  chan struct{}
 
-	MaxEvents int // of a fetch, at most batch. 0: batch
+	most int // events of a fetch, up to batch
 
 	// Take, if set, is given each transfer that may succeed. If it returns true, op is in flight,
 	// and the Poller forgets it until the next edge.
@@ -261,7 +260,7 @@ func (p *Poller) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
 // It has no swap memory.
 func (p *Poller) Recycle() bool { return false }
 
-func (p *Poller) room() []event { return p.events[:cmp.Or(p.MaxEvents, batch)] }
+func (p *Poller) room() []event { return p.events[:p.most] }
 
 func (p *Poller) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	if p.n == 0 {

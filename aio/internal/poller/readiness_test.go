@@ -27,7 +27,7 @@ func (k *accepting) add(*proactor.Desc) error {
 // then one.
 func TestRegisteredWhenItWaits(t *testing.T) {
 	k := &accepting{}
-	p := &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{}}
+	p := &Poller{kernel: k, most: batch, woken: make(chan struct{}, 1), held: &proactor.Held{}}
 	var listener, conn proactor.Desc
 	if err := p.Open(nil, &listener); err != nil || k.added != 1 {
 		t.Fatalf("Open of a listener: %v, %d registrations, want one", err, k.added)
@@ -91,7 +91,7 @@ func (k *oneNumber) close()                           {}
 // closed one's, nor the one's that has its number by now.
 func TestStaleEvent(t *testing.T) {
 	k := &oneNumber{}
-	p := &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{}}
+	p := &Poller{kernel: k, most: batch, woken: make(chan struct{}, 1), held: &proactor.Held{}}
 	var first, second proactor.Desc
 	if err := p.Open(nil, &first); err != nil {
 		t.Fatal(err)

@@ -49,11 +49,15 @@ type Backend struct {
 // New returns a backend over a new ring, with swap memory of that size. It fails with a
 // MissingError.
 func New(swap int) (*Backend, error) {
-	r, err := open()
+	r, err := setup(entries)
 	if err != nil {
 		return nil, missing(err)
 	}
-	p, err := poller.NewEpoll()
+	if err := r.prove(); err != nil {
+		r.close()
+		return nil, missing(err)
+	}
+	p, err := poller.NewEpoll(proactor.MaxEvents)
 	if err != nil {
 		r.close()
 		return nil, err
@@ -69,18 +73,6 @@ func New(swap int) (*Backend, error) {
 	b := &Backend{Poller: p, ring: r, buffers: swapped}
 	p.Take = b.take
 	return b, nil
-}
-
-func open() (*ring, error) {
-	r, err := setup(entries)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.prove(); err != nil {
-		r.close()
-		return nil, err
-	}
-	return r, nil
 }
 
 func (b *Backend) Name() string { return "io_uring" }
