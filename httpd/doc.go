@@ -52,7 +52,7 @@
 //   - A queued Write counts as written, so a handler may notice one Write later that a client left.
 //   - After its handler returned, an http.ResponseController of a request with a body sets the
 //     deadlines of the request that its worker has by then.
-//   - sendfile(2) is used for files from 32 KiB, on Linux and TCP only.
+//   - sendfile(2) is used for files from 64 KiB, on TCP only.
 //   - Connections that came before Serve have neither TCP_NODELAY nor keep-alive probes, unless the
 //     listener has them.
 //   - aio accepts from a duplicate of a *net.TCPListener or *net.UnixListener. If you close the
