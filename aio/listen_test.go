@@ -124,8 +124,7 @@ func TestListenRefused(t *testing.T) {
 		leaks.Test(t)
 		w := open(t, aio.Options{Backend: b})
 		for _, network := range []string{"udp", "unixgram", "unixpacket", "ip4:1", ""} {
-			if l, err := w.Listen(network, "127.0.0.1:0"); l != nil ||
-				!errors.As(err, new(net.UnknownNetworkError)) {
+			if l, err := w.Listen(network, filepath.Join(shortDir(t), "s")); l != nil || err == nil {
 				t.Errorf("network %q: %v, %v", network, l, err)
 			}
 		}

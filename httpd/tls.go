@@ -103,10 +103,16 @@ func (w wire) Write(p []byte) (int, error) {
 	c := w.conn
 	l := c.lock()
 	defer l.unlock()
-	if c.worker == nil {
-		return c.say(p)
+	if c.worker != nil {
+		return c.write(c.worker, p)
 	}
-	return c.write(c.worker, p)
+	if c.ended || c.outErr != nil {
+		return 0, net.ErrClosed
+	}
+	if err := c.queue(bytes.Clone(p), time.Now().Add(flushLimit)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (w wire) real() net.Conn {

@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -204,17 +203,6 @@ func (c *conn) send(bufs ...[]byte) (n int) {
 		c.moving().outErr = err
 	}
 	return n
-}
-
-func (c *conn) say(p []byte) (int, error) {
-	if c.ended || c.outErr != nil {
-		return 0, net.ErrClosed
-	}
-	part := bytes.Clone(p)
-	if err := c.queue(part, time.Now().Add(flushLimit)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // room waits until a Write may go on, or until all is sent.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"reflect"
 	"strconv"
 	"syscall"
 
@@ -85,20 +86,8 @@ func (Sockets) Connected(fd int) error {
 	if err != nil { // a spurious edge
 		return unix.EINPROGRESS
 	}
-	if own, err := unix.Getsockname(fd); err == nil && sameIP(own, peer) {
+	if own, err := unix.Getsockname(fd); err == nil && reflect.DeepEqual(own, peer) {
 		return unix.ECONNREFUSED
 	}
 	return nil
-}
-
-func sameIP(a, b unix.Sockaddr) bool {
-	switch a := a.(type) {
-	case *unix.SockaddrInet4:
-		b, ok := b.(*unix.SockaddrInet4)
-		return ok && a.Port == b.Port && a.Addr == b.Addr
-	case *unix.SockaddrInet6:
-		b, ok := b.(*unix.SockaddrInet6)
-		return ok && a.Port == b.Port && a.Addr == b.Addr
-	}
-	return false
 }
