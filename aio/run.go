@@ -194,7 +194,7 @@ var untagged any = new(byte)
 func (w *Watcher) sleep(op *proactor.Op) {
 	d := op.Desc
 	q := &d.Queues[proactor.In]
-	if w.idle.sleeper == nil || op != q.Head || op.Next != nil || op.Deadline != 0 || !w.idle.sleeper.Sleeps(op) {
+	if op != q.Head || op.Next != nil || op.Deadline != 0 || !w.backend.Sleeps(op) {
 		return
 	}
 	q.Remove(op)

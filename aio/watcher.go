@@ -94,9 +94,8 @@ type Watcher struct {
 		ahead int  // transfers of fresh beyond those of again, while neither was empty
 	}
 	idle struct {
-		sleeper proactor.Sleeper // the backend, or nil
-		spare   proactor.Queue   // operations, for connections that wake up
-		spares  int
+		spare  proactor.Queue // operations, for connections that wake up
+		spares int
 	}
 	memory struct { // what lacked memory, the kernel's or the swap buffer's
 		starved line // for a transfer
@@ -167,12 +166,9 @@ func newWatcher(o Options, b proactor.Backend) *Watcher {
 	if !b.Recycle() {
 		w.swap.buf = make([]byte, o.SwapSize)
 	}
-	if s, ok := b.(proactor.Sleeper); ok {
-		w.idle.sleeper = s
-		s.OnEdge(w.revive)
-	}
-	if h, ok := b.(proactor.Holder); ok {
-		w.cleanup = runtime.AddCleanup(w, closeForgotten, forgotten{h.Holds(), o.Logger})
+	b.OnEdge(w.revive)
+	if held := b.Holds(); held != nil {
+		w.cleanup = runtime.AddCleanup(w, closeForgotten, forgotten{held, o.Logger})
 	}
 	return w
 }

@@ -26,5 +26,5 @@
 //   - Both affinity calls bind the thread of the goroutine in WaitIO.
 //   - A connection has a queue of 2^20 operations. One more gets ErrQueueFull.
 //
-// gaio's own tests pass on each backend. [Over], [Watcher.Shutdown] and [Watcher.Stats] are new.
+// gaio's own tests pass on each backend. [Over] is new.
 package gaio

@@ -353,6 +353,10 @@ func (b *Backend) Yield() { runtime.Gosched() }
 // It has no swap memory.
 func (b *Backend) Recycle() bool { return false }
 
+func (b *Backend) Sleeps(*proactor.Op) bool    { return false }
+func (b *Backend) OnEdge(func(*proactor.Desc)) {}
+func (b *Backend) Holds() *proactor.Held       { return nil }
+
 // Faults are chances from 0 to 1. With a 1 of any but Again, Delay and Reorder, operations never end.
 type Faults struct {
 	ShortRead     float64

@@ -161,7 +161,7 @@ type Desc struct {
 	Bytes    atomic.Int64 // of writes not yet returned
 	Subs     Queue        // under subs.mu: not in Queues yet
 	Owner    any          // the *Conn or *Listener
-	// the tag of a Readable that waits without an Op (see [Sleeper])
+	// the tag of a Readable that waits without an Op (see Backend.Sleeps)
 	Dormant any
 }
 
@@ -267,16 +267,16 @@ type Backend interface {
 
 	// Close cancels and appends what is in flight, and ends a Wait. Descriptors are released before.
 	Close(done []*Op) []*Op
-}
 
-// Sleeper is a Backend that needs no Op for a read that waits.
-type Sleeper interface {
 	// Sleeps reports whether op, for which Start returned false, waits for an edge, so that another
 	// Op may take its place later.
 	Sleeps(op *Op) bool
 
 	// OnEdge makes Poll call revive for a Dormant descriptor at an edge.
 	OnEdge(revive func(d *Desc))
+
+	// Holds returns what is open, or nil if the garbage collector closes that.
+	Holds() *Held
 }
 
 // NewWatcher returns an *aio.Watcher with these aio.Options over b, for tests. Package aio sets it.
@@ -349,6 +349,3 @@ func (h *Held) Close() (n int) {
 	h.Rest()
 	return n
 }
-
-// Holder is a Backend that knows what it has open.
-type Holder interface{ Holds() *Held }
