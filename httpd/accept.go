@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"syscall"
@@ -31,7 +32,7 @@ func (s *server) startAccepting() {
 	ln := s.real.(socket)
 	l, err := s.first.watcher.AttachListener(kept{ln})
 	if err != nil {
-		s.fail(s.acceptError(err))
+		s.fail(fmt.Errorf("httpd: cannot accept: %w", err)) // not Temporary, so that net/http does not try again
 		return
 	}
 	s.mu.Lock()

@@ -3,6 +3,7 @@ package httpd_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -69,6 +70,34 @@ func TestNoDescriptors(t *testing.T) {
 		srv.Close()
 		if err := <-ended; err != http.ErrServerClosed {
 			t.Error(err)
+		}
+	})
+}
+
+// TestNoDescriptorForAccepting: Serve ends with the reason if aio cannot have its duplicate of the listener.
+func TestNoDescriptorForAccepting(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+		few := limit
+		few.Cur = 4 // all below are taken
+		srv := &http.Server{Handler: mux()}
+		srv.BaseContext = func(net.Listener) context.Context { // the loop has begun
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+				t.Error(err)
+			}
+			return t.Context()
+		}
+		ended := begin(t, httpd.Options{Backend: b}, srv, ln)
+		if err := wait(t, ended, "Serve's end"); !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("Serve: %v, want EMFILE", err)
 		}
 	})
 }

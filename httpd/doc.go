@@ -60,7 +60,7 @@
 //   - Shutdown closes connections without a request at once. net/http waits five seconds for them.
 //   - SetKeepAlivesEnabled(false) closes an idle connection after its next request.
 //   - A timeout of a parked connection comes up to 100 ms late.
-//   - If a connection stops or ends after at most three bytes, it is closed with 400 or without.
+//   - A connection that stops or ends after at most three bytes may be closed without a 400.
 //
 // net/http's own tests pass through this package on each backend, except those in
 // tools/nethttp/known.txt, which gives the reasons.
