@@ -183,7 +183,7 @@ func (w *Watcher) collect() []Result {
 		}
 		bytes += written
 		if op.Kind == proactor.Sendv {
-			keep(op.Tag.(*proactor.Vec))
+			w.keep(op.Tag.(*proactor.Vec))
 		}
 		if op.Kind == proactor.ShutWrite && op.Mode != proactor.Rejected {
 			w.endCloseWrite(op.Desc)

@@ -139,6 +139,7 @@ type submissions struct {
 	sent    uint64         // bytes of TryWrites
 	spare   proactor.Queue
 	spares  int
+	vecs    []*proactor.Vec
 	asleep  bool          // WaitIO has to be woken
 	awake   time.Duration // when the last wait ended
 	closed  bool

@@ -2,7 +2,6 @@ package aio
 
 import (
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
@@ -36,8 +35,8 @@ func (c *Conn) TryWritev(bufs [][]byte) (n int, err error) {
 	if w == nil {
 		return 0, ErrClosed
 	}
-	v := vecs.Get().(*proactor.Vec)
-	defer keep(v)
+	v := w.vec()
+	defer w.keep(v)
 	if v.Set(bufs) == 0 {
 		return 0, ErrEmptyBuffer
 	}
@@ -112,30 +111,25 @@ func (w *Watcher) awaitSend(d *proactor.Desc) {
 	}
 }
 
-// vecs are lists of buffers. Those with room for more than vecKept are not kept.
-var vecs = sync.Pool{New: func() any { return new(proactor.Vec) }}
-
-const vecKept = 1024
-
-func keep(v *proactor.Vec) {
-	if v.Clear() <= vecKept {
-		vecs.Put(v)
-	}
-}
+// Lists of buffers that are kept for reuse, and the most buffers of one.
+const (
+	maxVecs = 256
+	vecKept = 1024
+)
 
 // Writev submits one write of all of bufs, such as a net.Buffers. A transfer has up to 1,024
 // buffers and about 64 KiB. Nothing comes between the transfers of one Writev.
 //
 // The Result has OpWrite, a nil Buffer, and the Size of all. The watcher owns the bytes until
 // WaitIO returns the operation. The caller keeps the slice bufs. Like Read, it allocates for more
-// operations than before. It also allocates beyond 1,024 buffers, and after a garbage collection.
-// On macOS and the BSDs each transfer allocates.
+// operations than before, and beyond 256 lists or 1,024 buffers. On macOS and the BSDs each transfer
+// allocates.
 func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	w := c.watcher()
 	if w == nil {
 		return ErrClosed
 	}
-	v := vecs.Get().(*proactor.Vec)
+	v := w.vec()
 	v.Tag = tag
 	op := proactor.Op{Desc: &c.desc, Kind: proactor.Sendv, Full: true, Tag: v}
 	if v.Set(bufs) == 0 {
@@ -143,9 +137,32 @@ func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	}
 	err := w.submit(op, deadline)
 	if err != nil {
-		keep(v)
+		w.keep(v)
 	}
 	return err
+}
+
+func (w *Watcher) vec() *proactor.Vec {
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	last := len(w.subs.vecs) - 1
+	if last < 0 {
+		return new(proactor.Vec)
+	}
+	v := w.subs.vecs[last]
+	w.subs.vecs = w.subs.vecs[:last]
+	return v
+}
+
+func (w *Watcher) keep(v *proactor.Vec) {
+	if v.Clear() > vecKept {
+		return
+	}
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	if len(w.subs.vecs) < maxVecs {
+		w.subs.vecs = append(w.subs.vecs, v)
+	}
 }
 
 func tagOf(op *proactor.Op) any {
