@@ -50,16 +50,10 @@ var (
 	ErrTooManyConns = errors.New("aio: too many connections: close one, or raise Options.MaxConns")
 )
 
-func errOf(c proactor.Cause) error {
-	switch c {
-	case proactor.TimedOut:
-		return ErrDeadline
-	case proactor.Cancelled:
-		return ErrCancelled
-	case proactor.ConnClosed:
-		return ErrClosed
-	case proactor.WatcherClosed:
-		return ErrWatcherClosed
-	}
-	return nil
+var causes = [...]error{
+	proactor.TimedOut: ErrDeadline, proactor.Cancelled: ErrCancelled, proactor.ConnClosed: ErrClosed,
+	proactor.WatcherClosed: ErrWatcherClosed,
 }
+
+// errOf returns nil for proactor.None.
+func errOf(c proactor.Cause) error { return causes[c] }

@@ -105,11 +105,8 @@ func missing(err error) error {
 // disabled returns how the sysctl forbids io_uring, or "".
 func disabled(file string) string {
 	text, _ := os.ReadFile(file)
-	switch strings.TrimSpace(string(text)) {
-	case "1":
-		return "1, which leaves it to processes with CAP_SYS_ADMIN and to the group of kernel.io_uring_group"
-	case "2":
-		return "2, which forbids it to all"
-	}
-	return ""
+	return map[string]string{
+		"1": "1, which leaves it to processes with CAP_SYS_ADMIN and to the group of kernel.io_uring_group",
+		"2": "2, which forbids it to all",
+	}[strings.TrimSpace(string(text))]
 }
