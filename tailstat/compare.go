@@ -236,14 +236,11 @@ func compare(f Figure, base, head []Run, paired bool, level float64) (Result, er
 		for i := range d {
 			d[i] = y[i] - x[i]
 		}
-		e, err = signedRank(d, level)
+		e = signedRank(d, level)
 		r.noise = pairedNoise(d, e.value, level)
 	} else {
-		e, err = rankSum(x, y, level)
+		e = rankSum(x, y, level)
 		r.noise = looseNoise(x, y, level)
-	}
-	if err != nil {
-		return r, err
 	}
 	r.Base, r.Head = math.Exp(median(x)), math.Exp(median(y))
 	r.Ratio, r.Within, r.P = math.Exp(e.value), Interval{math.Exp(e.low), math.Exp(e.high)}, e.p

@@ -2,6 +2,7 @@ package tailstat
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -19,15 +20,23 @@ type estimate struct {
 // a level such as 0.95. Bounds are infinite with too few values. Values that are not finite are an
 // error. It costs n² log n.
 func SignedRank(differences []float64, level float64) (low, high float64, err error) {
-	e, err := signedRank(differences, level)
-	return e.low, e.high, err
+	switch {
+	case !(level > 0 && level < 1):
+		return 0, 0, fmt.Errorf("tailstat: the level %v of an interval lies between 0 and 1; write 0.95, say", level)
+	case len(differences) == 0:
+		return 0, 0, errors.New("tailstat: no values; give one of each run")
+	}
+	for _, x := range differences {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return 0, 0, fmt.Errorf("tailstat: %v among the values; leave out the figure that it is of", x)
+		}
+	}
+	e := signedRank(differences, level)
+	return e.low, e.high, nil
 }
 
 // Ties and zeros count against a difference.
-func signedRank(differences []float64, level float64) (estimate, error) {
-	if err := checkValues(level, differences); err != nil {
-		return estimate{}, err
-	}
+func signedRank(differences []float64, level float64) estimate {
 	n := len(differences)
 	averages := make([]float64, 0, n*(n+1)/2) // Walsh's
 	for i, x := range differences {
@@ -35,39 +44,19 @@ func signedRank(differences []float64, level float64) (estimate, error) {
 			averages = append(averages, (x+y)/2)
 		}
 	}
-	return newEstimate(averages, null(n, n, true), 1-level), nil
+	return newEstimate(averages, null(n, n, true), 1-level)
 }
 
 // rankSum estimates by how much head's values exceed base's, by Wilcoxon's rank-sum test. Ties
 // count against a difference.
-func rankSum(base, head []float64, level float64) (estimate, error) {
-	if err := checkValues(level, base, head); err != nil {
-		return estimate{}, err
-	}
+func rankSum(base, head []float64, level float64) estimate {
 	shifts := make([]float64, 0, len(base)*len(head))
 	for _, x := range base {
 		for _, y := range head {
 			shifts = append(shifts, y-x)
 		}
 	}
-	return newEstimate(shifts, null(len(base), len(head), false), 1-level), nil
-}
-
-func checkValues(level float64, sets ...[]float64) error {
-	if !(level > 0 && level < 1) {
-		return fmt.Errorf("tailstat: the level %v of an interval lies between 0 and 1; write 0.95, say", level)
-	}
-	for _, s := range sets {
-		if len(s) == 0 {
-			return fmt.Errorf("tailstat: no values; give one of each run")
-		}
-		for _, x := range s {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return fmt.Errorf("tailstat: %v among the values; leave out the figure that it is of", x)
-			}
-		}
-	}
-	return nil
+	return newEstimate(shifts, null(len(base), len(head), false), 1-level)
 }
 
 // newEstimate takes all Walsh averages, or all differences of base and head. The statistic is the
