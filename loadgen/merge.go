@@ -20,9 +20,6 @@ type MergeError struct {
 
 func (e *MergeError) Error() string { return fmt.Sprintf("loadgen: result %d: %s", e.Index, e.Reason) }
 
-const otherBuckets = ", so that buckets are cut elsewhere: measure with the same evenkeel, or count each again in " +
-	"the same ones (evenkeel convert -to hlog, and back)"
-
 // Merge adds the results of generators that measured the same targets at the same time. It adds
 // rates, connections and counts, and takes percentiles from the sums. The window spans all of
 // theirs.
@@ -202,14 +199,11 @@ func (h *Histogram) add(from *Histogram) string {
 		h.h = hdr.New(from.h.LowestTrackableValue(), from.h.HighestTrackableValue(), int(from.h.SignificantFigures()))
 	}
 	switch {
-	case from.h.SignificantFigures() != h.h.SignificantFigures():
-		return fmt.Sprintf("its histogram has %d significant digits, and others %d%s",
-			from.h.SignificantFigures(), h.h.SignificantFigures(), otherBuckets)
-	case from.h.LowestTrackableValue() != h.h.LowestTrackableValue() ||
+	case from.h.SignificantFigures() != h.h.SignificantFigures(),
+		from.h.LowestTrackableValue() != h.h.LowestTrackableValue(),
 		from.h.HighestTrackableValue() != h.h.HighestTrackableValue():
-		return fmt.Sprintf("its histogram goes from %d to %d ns, and others from %d to %d ns%s",
-			from.h.LowestTrackableValue(), from.h.HighestTrackableValue(), h.h.LowestTrackableValue(),
-			h.h.HighestTrackableValue(), otherBuckets)
+		return "its histogram has other buckets: measure with the same evenkeel, or count each again in the same " +
+			"ones (evenkeel convert -to hlog, and back)"
 	case from.Count() > math.MaxInt64-h.Count():
 		return "the counts are more than a number holds; the file was changed or damaged: collect it or measure again"
 	}

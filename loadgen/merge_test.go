@@ -170,13 +170,13 @@ func TestMergeRefuses(t *testing.T) {
 		{"interrupted", func(r *Result) { r.Interrupted = true }, "interrupted"},
 		{
 			"digits", func(r *Result) { r.Latency = other(histogramLowest, histogramHighest, 2) },
-			"2 significant digits, and others 3",
+			"other buckets: measure",
 		},
 		{
 			"bounds", func(r *Result) { r.Latency = other(1, histogramHighest, 3) },
-			"goes from 1 to 3600000000000 ns, and others from 1000 to",
+			"other buckets",
 		},
-		{"bounds of the service's", func(r *Result) { r.Service = other(1, histogramHighest, 3) }, "goes from 1 to"},
+		{"bounds of the service's", func(r *Result) { r.Service = other(1, histogramHighest, 3) }, "other buckets"},
 		{"no series", func(r *Result) { r.Series = Series{} }, "no figures over time"},
 		{"interval", func(r *Result) { r.Series.Interval = 8 * time.Millisecond }, "do not fit whole"},
 		{"interval 0", func(r *Result) { r.Series.Interval = 0 }, "intervals of 0s"},
@@ -185,7 +185,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"point's digits", func(r *Result) {
 			h := other(histogramLowest, histogramHighest, 3)
 			r.Series.Points[0].Histogram = textOf(t, h)
-		}, "figures over time: its histogram has 3 significant digits, and others 2"},
+		}, "figures over time: its histogram has other buckets"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bad := one()

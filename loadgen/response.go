@@ -44,7 +44,6 @@ type framing struct {
 	chunked   bool
 	close     bool
 	keepAlive bool
-	took      bool // the last header line was one of these
 }
 
 func readHead(br *bufio.Reader) (answer, framing, error) {
@@ -69,7 +68,7 @@ func readHead(br *bufio.Reader) (answer, framing, error) {
 		return a, f, fmt.Errorf("%w: status %d", errProtocol, a.status)
 	}
 	old := line[7] == '0'
-	for first := true; ; first = false {
+	for {
 		line, err := readLine(br, &left)
 		if err != nil {
 			return a, f, unexpected(err)
@@ -77,7 +76,7 @@ func readHead(br *bufio.Reader) (answer, framing, error) {
 		if len(line) == 0 {
 			break
 		}
-		if err := f.header(line, first); err != nil {
+		if err := f.header(line); err != nil {
 			return a, f, err
 		}
 	}
@@ -88,21 +87,23 @@ func readHead(br *bufio.Reader) (answer, framing, error) {
 	return a, f, nil
 }
 
-// header takes the three fields that matter, which must not be folded. It skips other folded lines
-// (obsolete: RFC 9112, 5.2).
-func (f *framing) header(line []byte, first bool) error {
-	if line[0] == ' ' || line[0] == '\t' {
-		if first || f.took {
-			return fmt.Errorf("%w: folded header line %.40q", errProtocol, line)
-		}
-		return nil
-	}
+// colon returns where the name of a header line ends, or -1. Folded lines have none (obsolete: RFC
+// 9112, 5.2).
+func colon(line []byte) int {
 	i := bytes.IndexByte(line, ':')
-	if i <= 0 || line[i-1] == ' ' || line[i-1] == '\t' {
+	if i <= 0 || line[0] == ' ' || line[0] == '\t' || line[i-1] == ' ' || line[i-1] == '\t' {
+		return -1
+	}
+	return i
+}
+
+// header takes the three fields that matter.
+func (f *framing) header(line []byte) error {
+	i := colon(line)
+	if i < 0 {
 		return fmt.Errorf("%w: header line %.40q", errProtocol, line)
 	}
 	name, value := line[:i], bytes.Trim(line[i+1:], " \t")
-	f.took = true
 	switch {
 	case asciiEqualFold(name, "content-length"):
 		n, err := strconv.ParseUint(string(value), 10, 63)
@@ -121,8 +122,6 @@ func (f *framing) header(line []byte, first bool) error {
 			f.close = f.close || asciiEqualFold(part, "close")
 			f.keepAlive = f.keepAlive || asciiEqualFold(part, "keep-alive")
 		}
-	default:
-		f.took = false
 	}
 	return nil
 }
@@ -173,7 +172,7 @@ func discardChunks(br *bufio.Reader) (total int64, err error) {
 			return total, fmt.Errorf("%w: a chunk is longer than its size says", errProtocol)
 		}
 	}
-	for first := true; ; first = false { // trailers
+	for { // trailers
 		line, err := readLine(br, &left)
 		if err != nil {
 			return total, unexpected(err)
@@ -181,8 +180,7 @@ func discardChunks(br *bufio.Reader) (total int64, err error) {
 		if len(line) == 0 {
 			return total, nil
 		}
-		folded := line[0] == ' ' || line[0] == '\t'
-		if folded && first || !folded && bytes.IndexByte(line, ':') <= 0 {
+		if colon(line) < 0 {
 			return total, fmt.Errorf("%w: trailer line %.40q", errProtocol, line)
 		}
 	}
