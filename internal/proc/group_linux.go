@@ -2,7 +2,6 @@ package proc
 
 import (
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -37,71 +36,45 @@ func (p *Process) waitExit() {
 }
 
 // alive reports whether the group has a process. Signal 0 would reach the zombie.
-func (p *Process) alive() bool {
-	for range p.members() {
-		return true
-	}
-	return false
-}
+func (p *Process) alive() bool { return len(p.Processes()) > 0 }
 
-// members yields the /proc folders of the group's live processes.
-func (p *Process) members() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		stats, err := filepath.Glob("/proc/[0-9]*/stat")
-		if err != nil {
-			return
-		}
-		for _, name := range stats {
-			stat, err := os.ReadFile(name)
-			if err != nil {
-				continue // it has ended
-			}
-			// pid (comm) state ppid pgrp ...; comm may hold anything.
-			var state string
-			var ppid, pgrp int
-			rest := stat[strings.LastIndexByte(string(stat), ')')+1:]
-			_, err = fmt.Sscan(string(rest), &state, &ppid, &pgrp)
-			if err == nil && pgrp == p.Pid() && state != "Z" && state != "X" && !yield(filepath.Dir(name)) {
-				return
-			}
-		}
-	}
-}
-
-// PeakRSS returns the sum of the peaks of the group's live processes in bytes (VmHWM). getrusage(2)
-// would begin with the parent's size at the fork.
-func (p *Process) PeakRSS() (sum int64) {
-	for dir := range p.members() {
-		sum += peak(dir)
-	}
-	return sum
-}
-
+// Processes returns the group's live processes.
 func (p *Process) Processes() (pids []int) {
-	for dir := range p.members() {
-		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil
+	}
+	for _, name := range stats {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		// pid (comm) state ppid pgrp ...; comm may hold anything.
+		var state string
+		var ppid, pgrp int
+		rest := stat[strings.LastIndexByte(string(stat), ')')+1:]
+		_, err = fmt.Sscan(string(rest), &state, &ppid, &pgrp)
+		pid, err2 := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err == nil && err2 == nil && pgrp == p.Pid() && state != "Z" && state != "X" {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-func peak(dir string) int64 {
-	status, err := os.ReadFile(filepath.Join(dir, "status"))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	var kib int64
-	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		return 0 // it has just ended
-	}
-	return kib << 10
-}
-
-func PeakRSSOf(pids []int) (sum int64) {
+// PeakRSS returns the sum of the peaks of live processes in bytes (VmHWM). getrusage(2) would begin
+// with the parent's size at the fork.
+func PeakRSS(pids []int) (sum int64) {
 	for _, pid := range pids {
-		sum += peak(filepath.Join("/proc", strconv.Itoa(pid)))
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(status), "VmHWM:")
+		var kib int64
+		if _, err := fmt.Sscan(rest, &kib); err == nil { // else it has just ended
+			sum += kib << 10
+		}
 	}
 	return sum
 }

@@ -8,11 +8,8 @@ func lockToParent() {}
 // signal just after the group's last process ended may reach another group.
 func (p *Process) waitExit() { _ = p.reap() }
 
-// PeakRSS returns 0, because it is not known here.
-func (p *Process) PeakRSS() int64 { return 0 }
-
 // Processes returns nil, because they are not known here.
 func (p *Process) Processes() []int { return nil }
 
-// PeakRSSOf returns 0, because it is not known here.
-func PeakRSSOf([]int) int64 { return 0 }
+// PeakRSS returns 0, because it is not known here.
+func PeakRSS([]int) int64 { return 0 }

@@ -235,7 +235,7 @@ func (o *Observer) AwaitLog(ctx context.Context) {
 // FillRunning is Fill for a service that evenkeel did not start.
 func (o *Observer) FillRunning() {
 	if o.Service.Processes != nil {
-		if n := proc.PeakRSSOf(o.Service.Processes()); n > 0 {
+		if n := proc.PeakRSS(o.Service.Processes()); n > 0 {
 			o.Run.Server = &runfile.Server{PeakRSSBytes: n}
 		}
 	}

@@ -129,7 +129,7 @@ func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	if err == nil {
 		err = m.loadServer(ctx)
 	}
-	m.peakRSS = server.PeakRSS()
+	m.peakRSS = proc.PeakRSS(server.Processes())
 	if err == nil && r.traced(repeat) {
 		m.explainWindow(ctx)
 	}
