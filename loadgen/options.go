@@ -105,8 +105,8 @@ type Options struct {
 	// and DisableKeepAlive do not apply to it. Default nil.
 	Transport http.RoundTripper
 
-	// OnProgress is called from one goroutine, about every ProgressInterval. It is also called 250
-	// ms after the end of Duration or Warmup, if answers are still missing. Default nil.
+	// OnProgress is called from one goroutine, about every ProgressInterval, until the last answer.
+	// Default nil.
 	OnProgress       func(Progress)
 	ProgressInterval time.Duration // default 1 s
 }

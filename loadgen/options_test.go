@@ -3,7 +3,6 @@ package loadgen
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -253,57 +252,6 @@ func TestProgressOfFailures(t *testing.T) {
 	if class(r, ClassRefused) != 20 || last.Done != last.Failed || last.Done == 0 || last.Rate != 0 || last.P50 != 0 {
 		t.Errorf("%+v; %+v", last, r.Failures)
 	}
-}
-
-// TestProgressOvertime has no interval end, and a service that answers when it is told that a phase
-// is over. Phases in which a busy machine did not get to sending are made longer.
-func TestProgressOvertime(t *testing.T) {
-	for _, open := range []bool{false, true} {
-		wrong := ""
-		for phase := 20 * time.Millisecond; phase < 10*time.Second; phase *= 4 {
-			if wrong = overtimes(t, open, phase); wrong == "" {
-				break
-			}
-		}
-		if wrong != "" {
-			t.Errorf("open loop %v: %s", open, wrong)
-		}
-	}
-}
-
-// overtimes has one request in each of two phases, and returns what is wrong with what is told of them.
-func overtimes(t *testing.T, open bool, phase time.Duration) (wrong string) {
-	t.Helper()
-	told := make(chan struct{}, 2) // one for each phase
-	srv := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-told:
-		case <-r.Context().Done():
-		}
-	})
-	o := Options{
-		Targets: []Target{{URL: srv.URL}}, Connections: 1, Timeout: patience, ProgressInterval: time.Hour,
-		Warmup: phase, Duration: phase, Drain: time.Millisecond,
-	}
-	if open {
-		o.Rate = .2 / phase.Seconds()
-	}
-	var warm, measured int
-	o.OnProgress = func(p Progress) {
-		if p.Warmup {
-			warm++
-		} else {
-			measured++
-		}
-		if p.InFlight != 1 || p.Elapsed < o.Duration+overtime {
-			wrong = fmt.Sprintf("%+v, want 1 in flight", p)
-		}
-		told <- struct{}{}
-	}
-	if run(t, o); wrong == "" && (warm != 1 || measured != 1) {
-		wrong = fmt.Sprintf("%d calls in warm-up and %d after it, want one each", warm, measured)
-	}
-	return wrong
 }
 
 // TestProgressOfTheBacklog has requests fall due that no connection is free for, until it was told of all.

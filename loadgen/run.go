@@ -108,23 +108,15 @@ func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	return rec
 }
 
-// overtime is how late answers may be before report mentions them.
-const overtime = 250 * time.Millisecond
-
 func (e *engine) report(l loop, p phase, rec *recorder, done <-chan struct{}) {
 	t := time.NewTicker(e.o.ProgressInterval)
 	defer t.Stop()
-	var over <-chan time.Time
-	if p.duration > 0 {
-		over = time.After(p.duration + overtime)
-	}
 	var last Progress
 	for {
 		select {
 		case <-done:
 			return
 		case <-t.C:
-		case <-over:
 		}
 		now := Progress{Warmup: p.warmup, Elapsed: time.Duration(e.now() - rec.from)}
 		rec.progress(&now)
