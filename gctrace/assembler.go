@@ -28,21 +28,10 @@ type assembler struct {
 	last   Cycle // its N is 0 before the first one
 }
 
-// endLine takes a line. cut says that the log ends within it.
-func (a *assembler) endLine(b []byte, cut bool) {
+func (a *assembler) endLine(b []byte) {
 	a.stats.Lines++
 	at := findGC(b)
-	if at < 0 && a.broken.next == posGC {
-		a.stats.Foreign++
-		return
-	}
-	before := a.broken
-	part := a.take(trimCR(b), at)
-	k := &a.broken
-	switch grew := k.next != before.next || k.v != before.v; {
-	case cut && grew && k.next >= posSpaceAt && k.next < posForced:
-		a.stats.Truncated, k.next = true, posGC
-	case !part:
+	if at < 0 && a.broken.next == posGC || !a.take(trimCR(b), at) {
 		a.stats.Foreign++
 	}
 }

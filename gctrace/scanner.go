@@ -20,7 +20,7 @@ const (
 // Processes may follow one another. It uses 64 KiB. One goroutine owns it.
 type Scanner struct {
 	src *bufio.Scanner
-	cut bool // the log ends within the line that src has scanned
+	cut bool // the log ends within a line, which is not lost if the program still writes it
 
 	lines assembler
 }
@@ -79,9 +79,9 @@ func (s *Scanner) Stats() Stats {
 // next reads on until there is a cycle.
 func (s *Scanner) next() bool {
 	for len(s.lines.ready) == 0 && s.src.Scan() {
-		s.lines.endLine(s.src.Bytes(), s.cut)
+		s.lines.endLine(s.src.Bytes())
 	}
-	if len(s.lines.ready) == 0 {
+	if len(s.lines.ready) == 0 && !(s.cut && s.lines.broken.next < posForced) {
 		s.lines.giveUp()
 	}
 	return len(s.lines.ready) > 0

@@ -173,12 +173,12 @@ func TestScanner(t *testing.T) {
 		{
 			"cut off", six + "\n" + strings.Replace(utilA, "gc 6", "gc 7", 1),
 			[]string{six},
-			Stats{Lines: 2, Cycles: 1, Truncated: true},
+			Stats{Lines: 2, Cycles: 1},
 		},
 		{
 			"cut off when broken", six + "\n" + strings.Replace(utilA, "gc 6", "gc 7", 1) + "x\n13%: 0.0",
 			[]string{six},
-			Stats{Lines: 3, Cycles: 1, Truncated: true},
+			Stats{Lines: 3, Cycles: 1},
 		},
 		{
 			"ends with a broken line", utilA + "x\ny\n", nil,
@@ -197,7 +197,7 @@ func TestScanner(t *testing.T) {
 		{"long last line", long, nil, Stats{Lines: 2, Foreign: 2}},
 		{
 			"ends where the line before broke", utilA + "\n" + plain(8)[:len(utilA)], nil,
-			Stats{Lines: 2, Lost: 1, Truncated: true},
+			Stats{Lines: 2, Lost: 1},
 		},
 	}
 	for _, tt := range tests {
@@ -267,8 +267,8 @@ func TestScannerErrors(t *testing.T) {
 			for range s.All() {
 				n++
 			}
-			if n != 1 || !errors.Is(s.Err(), tt.want) || !s.Stats().Truncated {
-				t.Errorf("%d cycles, error %v, %+v; want 1, %v, truncated", n, s.Err(), s.Stats(), tt.want)
+			if n != 1 || !errors.Is(s.Err(), tt.want) || s.Stats().Lost != 0 {
+				t.Errorf("%d cycles, error %v, %+v; want 1, %v, 0 lost", n, s.Err(), s.Stats(), tt.want)
 			}
 		})
 	}
@@ -379,7 +379,7 @@ func TestScannerDoesNotAllocate(t *testing.T) {
 	}
 	s := NewScanner(io.LimitReader(&endless{log: serviceLog(1<<20, 0)}, 1<<40))
 	line := []byte(`{"level":"INFO","msg":"gc pressure","n":1}`)
-	if n := testing.AllocsPerRun(1000, func() { s.lines.endLine(line, false) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { s.lines.endLine(line) }); n != 0 {
 		t.Errorf("%v allocations for a line of others, want 0", n)
 	}
 }

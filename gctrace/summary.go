@@ -150,9 +150,6 @@ type Stats struct {
 	Recovered int64 `json:"recovered"`
 	// Lost counts collections whose figures are missing or broken.
 	Lost int64 `json:"lost"`
-
-	// the log stops within a gctrace line; not in Lost
-	Truncated bool `json:"truncated,omitzero"`
 }
 
 // Value is a figure that a source may lack. Its zero value is absent, and omitzero leaves it out of

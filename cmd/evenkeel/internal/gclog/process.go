@@ -205,9 +205,6 @@ func (r *Report) notes(a *cli.App, stats *gctrace.Stats) {
 	if stats.Lost > 0 {
 		note("collections whose lines are missing or could not be read: %s", textfmt.Count(float64(stats.Lost)))
 	}
-	if stats.Truncated {
-		note("the log ends in the middle of a line")
-	}
 }
 
 // WriteSummary takes util, the runtime's own percentage since the program's start.
