@@ -334,7 +334,8 @@ func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Ch
 	if err == nil {
 		client, err = r.Start(
 			ctx, 1, oneP, "bench/aio/client", "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.client,
-			"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns), "-length", r.Length.String(), "-warmup", r.Warmup.String(), "-trace="+strconv.FormatBool(l.trace),
+			"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns),
+			"-length", r.Length.String(), "-warmup", r.Warmup.String(), "-trace="+strconv.FormatBool(l.trace),
 		)
 	} else if said := err.Error(); strings.Contains(said, "needs a build with cgo") ||
 		strings.HasSuffix(r.Way, "uring") && strings.Contains(said, "io_uring") {

@@ -248,7 +248,8 @@ func envoyGroup() group {
 		},
 		replicas: 2,
 		ways: []way{
-			controlOf(w), w, under(moderate, drained(polled, envoy, true)), drained(answers, envoyHeader, true, "-envoy"),
+			controlOf(w), w,
+			under(moderate, drained(polled, envoy, true)), drained(answers, envoyHeader, true, "-envoy"),
 			under(moderate, drained(defaults, envoyDefaults, true)), under(forced, drained(noTurns, envoy, false)),
 		},
 		loads: map[string]load{moderate: {rate: 1000, share: .22}, forced: {rate: 500}},

@@ -14,9 +14,9 @@ import (
 
 const pageHead = `# Benchmarks
 
-This page is generated from [bench/results](../bench/results). A claim is **met** if the whole interval of its figure meets
-the target, **missed** if no part does, and otherwise **inconclusive**. A figure is the median of the rounds, and brackets
-hold the interval of their centre (90%%). [Contributing](../CONTRIBUTING.md#benchmarks) says how to measure.
+This page is generated from [bench/results](../bench/results). A claim is **met** if the whole interval of its figure
+meets the target, **missed** if no part does, and otherwise **inconclusive**. A figure is the median of the rounds, and
+brackets hold the interval of their centre (90%%). [Contributing](../CONTRIBUTING.md#benchmarks) says how to measure.
 
 "make bench RUN=aio/echo" measures a case, and "make bench" all of them in about %v.
 

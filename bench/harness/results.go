@@ -76,9 +76,9 @@ const dirty = "-dirty"
 
 // peers are the modules whose versions the page names.
 var peers = []string{
-	"github.com/bojand/ghz", "github.com/cloudwego/hertz", "github.com/cloudwego/netpoll", "github.com/ebitengine/purego",
-	"github.com/lesismal/nbio", "github.com/panjf2000/gnet/v2", "github.com/rakyll/hey", "github.com/tsenart/vegeta/v12",
-	"github.com/valyala/fasthttp", "github.com/xtaci/gaio", "google.golang.org/grpc",
+	"github.com/bojand/ghz", "github.com/cloudwego/hertz", "github.com/cloudwego/netpoll",
+	"github.com/ebitengine/purego", "github.com/lesismal/nbio", "github.com/panjf2000/gnet/v2", "github.com/rakyll/hey",
+	"github.com/tsenart/vegeta/v12", "github.com/valyala/fasthttp", "github.com/xtaci/gaio", "google.golang.org/grpc",
 }
 
 // modules returns the versions of peers in go.mod.
