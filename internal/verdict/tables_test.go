@@ -160,7 +160,8 @@ func TestSameLine(t *testing.T) {
 		reqtrace.Blame{Cause: reqtrace.CauseNetwork, Site: fetch, Time: 30 * ms},
 	))
 	const want = "32% of the extra time is waiting for a singleflight call. main.fill (get.go:8) runs it while " +
-		"waiting for the network in main.fetch (fetch.go:9), up to 40 ms at a time. Requests wait in main.get (get.go:5)."
+		"waiting for the network in main.fetch (fetch.go:9), up to 40 ms at a time. Requests wait in main.get " +
+		"(get.go:5)."
 	if v.Sentence != want || v.Causes[0].Cause != reqtrace.CauseLock || v.Causes[1].Cause != reqtrace.CauseNetwork {
 		t.Errorf("%s\n%+v", v.Sentence, v.Causes)
 	}

@@ -81,7 +81,8 @@ func start(o Options) (*Recorder, error) {
 		kept.dir = filepath.Join(o.Dir, "snapshots")
 	}
 	r := &Recorder{
-		o: o, log: o.Logger, store: store, files: kept, notes: make(chan note, noteRoom), asks: make(chan chan<- answer),
+		o: o, log: o.Logger, store: store, files: kept,
+		notes: make(chan note, noteRoom), asks: make(chan chan<- answer),
 		stop: make(chan context.Context, 1), ending: make(chan struct{}), done: make(chan struct{}),
 		hooks: map[*func(Explained)]bool{},
 	}

@@ -155,8 +155,9 @@ func TestSpoilt(t *testing.T) {
 		t.Error(got)
 	}
 	r.Disturbance = &runfile.Disturbance{Window: 10 * time.Second, Other: gctrace.Of(31.2), Steal: gctrace.Of(4.)}
-	if got := Spoilt(r); got != "31% of this machine's processor time went to processes other than evenkeel, 4% of this "+
-		"machine's processor time went to its hypervisor (steal)" {
+	const want = "31% of this machine's processor time went to processes other than evenkeel, 4% of this machine's " +
+		"processor time went to its hypervisor (steal)"
+	if got := Spoilt(r); got != want {
 		t.Error(got)
 	}
 	r = &runfile.Run{Load: &loadgen.Result{Rate: 100, Answered: 1000, Late: 500}} // the service kept the connections

@@ -191,7 +191,7 @@ func (r *Report) notes(a *cli.App, stats *gctrace.Stats) {
 		note("collections of %d processes, one after the other: their numbers or times begin anew", r.Total)
 	}
 	if n := r.Total - len(r.Processes); n > 0 {
-		note("the first %d processes are left out: did several programs write into this log at once? give each a log", n)
+		note("the first %d processes are left out. Did several programs write it at once? Give each a log", n)
 	}
 	if r.Total == 1 && r.part.To != 0 {
 		if p := &r.Processes[0]; p.until < time.Duration(r.part.To) {

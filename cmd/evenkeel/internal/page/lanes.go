@@ -28,8 +28,8 @@ func (d *pageData) addLanes(c *compare.Comparison) {
 		lanes[i] = slices.Clone(all[:min(len(all), maxLanes)])
 		total += len(lanes[i])
 		if n := len(all); n > maxLanes {
-			d.laneNotes = append(d.laneNotes, fmt.Sprintf("%s: the first %d of %s sources are drawn.", c.Columns[i].Label,
-				maxLanes, textfmt.Count(float64(n))))
+			d.laneNotes = append(d.laneNotes, fmt.Sprintf("%s: the first %d of %s sources are drawn.",
+				c.Columns[i].Label, maxLanes, textfmt.Count(float64(n))))
 		}
 	}
 	if total == 0 {

@@ -101,7 +101,9 @@ func TestHTMLLanesStaySmall(t *testing.T) {
 	if n := len(p) - plain; n > 700<<10 {
 		t.Errorf("events add %d bytes, want at most %d", n, 700<<10)
 	}
-	for _, want := range []string{"the first 24 of 60 sources are drawn", "neighbours are drawn as one", " others</li>"} {
+	for _, want := range []string{
+		"the first 24 of 60 sources are drawn", "neighbours are drawn as one", " others</li>",
+	} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page lacks %q", want)
 		}

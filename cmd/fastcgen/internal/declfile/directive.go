@@ -219,7 +219,8 @@ func (p *fileParser) budgetDirective(f *Func, dir directive) {
 	}
 	d, err := time.ParseDuration(dir.rest)
 	if err != nil || d <= 0 {
-		p.bad.Add(dir.restAt, "the budget "+strconv.Quote(dir.rest)+" is not a positive duration", "write it as in 300us")
+		p.bad.Add(dir.restAt, "the budget "+strconv.Quote(dir.rest)+" is not a positive duration",
+			"write it as in 300us")
 		return
 	}
 	f.Budget = &d
