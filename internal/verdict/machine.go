@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,11 +13,13 @@ import (
 )
 
 // If the kernel or the hypervisor takes a thread's processor, its goroutine seems to run, and others
-// seem to wait for it. So a cause that looks like that needs a function or a holder to be named, if the
-// hypervisor took much.
+// seem to wait for it. So a cause that looks like that needs a function, a holder, or little lost
+// time to be named.
 const (
 	tooMuchSteal = .05 // of the CPUs' time
 	profileRate  = 100 // samples per second of a CPU profile
+	// times as much lost time as the goroutine took
+	runsWith = 50
 )
 
 // machineLike are the causes that a thread's wait for a processor looks like.
@@ -46,12 +49,26 @@ func (v *Verdict) doubt() string {
 			"ms. Read its cpu.stat (-cpu-stat).", textfmt.Plural(r.Machine.Grid, "silence"))
 	}
 	// with counts, the threads' waits are a cause of their own
-	counted := r.Machine.Threads > 0 && r.Machine.Steal < muchSteal
-	if c.Cause == reqtrace.CauseRunning && !known && !counted && r.Samples > 0 {
+	if !like || r.Machine.Threads > 0 && r.Machine.Steal < muchSteal {
+		return ""
+	}
+	times := 1
+	switch {
+	// it had one of Go's processors, whether or not the kernel let it run
+	case known && c.Cause == reqtrace.CauseRunqueueBusy:
+		times = runsWith
+	case known:
+		return ""
+	case c.Cause == reqtrace.CauseRunning && r.Samples > 0:
 		if n, least := sampled(&r.Tail), leastSamples(r); n < least {
 			return fmt.Sprintf("The CPU profile has %s of it, and %d would prove that it ran, so trace for longer.",
 				textfmt.Plural(n, "sample"), least)
 		}
+		return ""
+	}
+	if took, lost := tookAtLeast(r), LostTime(r); took > 0 && lost >= time.Duration(times)*took {
+		return fmt.Sprintf("It takes %s of the trace, and the service's threads waited %s for a CPU, which looks "+
+			"the same.", textfmt.Duration(took), textfmt.Duration(lost))
 	}
 	return ""
 }
@@ -85,6 +102,37 @@ func leastSamples(r *reqtrace.Report) int {
 // LostTime returns how long threads waited for a CPU, beyond the causes of requests.
 func LostTime(r *reqtrace.Report) time.Duration {
 	return r.Machine.RunDelay + time.Duration(r.Machine.Steal*float64(r.Procs)*float64(r.Trace))
+}
+
+// tookAtLeast returns for how much of the trace some of the slowest 1% waited more than usual for a
+// processor, or seemed to.
+func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
+	var usual time.Duration
+	for _, c := range machineLike {
+		usual += r.Median.Parts.Of(c)
+	}
+	var spans []reqtrace.Span
+	for i := range r.Blocks {
+		for k := range r.Blocks[i].Slow {
+			q := &r.Blocks[i].Slow[k]
+			var like time.Duration
+			for j := range q.Sites {
+				if likeMachine(&q.Sites[j]) {
+					like += q.Sites[j].Time
+				}
+			}
+			if q.Duration() >= r.Tail.Min && like > usual {
+				spans = append(spans, reqtrace.Span{Start: q.Start, End: q.Start + like - usual})
+			}
+		}
+	}
+	slices.SortFunc(spans, func(a, b reqtrace.Span) int { return cmp.Compare(a.Start, b.Start) })
+	var seen time.Duration
+	for _, s := range spans {
+		sum += max(s.End-max(s.Start, seen), 0)
+		seen = max(seen, s.End)
+	}
+	return sum
 }
 
 // Work that is done at a time, without waits for a CPU.

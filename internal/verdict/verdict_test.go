@@ -266,34 +266,138 @@ func TestStolen(t *testing.T) {
 	}
 }
 
-// TestDoubt: without counts of threads, running is named if the samples of a CPU profile show that it
-// ran, or if there is no profile. What is known by its place is named.
+// TestDoubt: what looks like waits of threads for a processor is named where it is known by more
+// than that, where samples of a CPU profile show that it ran, or where threads of the machine did
+// not wait for as long.
 func TestDoubt(t *testing.T) {
-	few := []reqtrace.Sample{{Site: "main.a", Count: 20, Low: .2}, {Site: "main.b", Count: 10}}
-	enough := []reqtrace.Sample{{Site: "main.a", Count: 20, Low: .2}, {Site: "main.b", Count: 11}}
-	const says = "No cause is certain. 100% of the extra time is running on a CPU. The CPU profile has 30 samples of " +
-		"it, and 31 would prove"
-	for _, tt := range []struct {
-		name    string
-		samples []reqtrace.Sample
-		edit    func(*reqtrace.Report)
-		named   bool
-	}{
-		// 50 and 1 ms of 12 requests are 60 samples, and 1 ms is 1
-		{"few samples", few, func(*reqtrace.Report) {}, false},
-		{"few samples, with some steal", few, func(r *reqtrace.Report) {
-			r.Machine.Threads, r.Machine.Steal = 8, .03
-		}, false},
-		{"few samples, with counts", few, func(r *reqtrace.Report) { r.Machine.Threads = 8 }, true},
-		{"enough samples", enough, func(*reqtrace.Report) {}, true},
-		{"no profile", nil, func(r *reqtrace.Report) { r.Samples = 0 }, true},
-	} {
-		r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: 50 * ms}))
-		r.Tail.Requests, r.Samples, r.Tail.Samples = 12, 100, tt.samples
-		tt.edit(r)
-		if v := Of(r); v.Named != tt.named || strings.HasPrefix(v.Sentence, says) == tt.named {
-			t.Errorf("%s: %s", tt.name, v.Sentence)
+	const lost = 500 * ms
+	tail := func(cause reqtrace.Cause, apart time.Duration) *reqtrace.Report {
+		r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}),
+			partsOf(times{reqtrace.CauseRunning: ms, cause: 50 * ms}))
+		r.Tail.Sites, r.Tail.Requests, r.Tail.Min = nil, 12, 40*ms
+		for i := range 12 {
+			parts := []reqtrace.Blame{
+				{Cause: reqtrace.CauseRunning, Time: ms},
+				{Cause: cause, Doing: reqtrace.CauseSyscall, Time: 50 * ms},
+			}
+			r.Blocks = append(r.Blocks, reqtrace.Block{Slow: []reqtrace.Request{
+				{Start: time.Duration(i) * apart, End: time.Duration(i)*apart + 51*ms, Sites: parts},
+				{Start: time.Second, End: time.Second + 39*ms, Sites: parts}, // none of the slowest 1%
+			}})
 		}
+		return r
+	}
+	for _, tt := range []struct {
+		name  string
+		cause reqtrace.Cause
+		apart time.Duration // of the slow requests
+		delay time.Duration // that threads waited for a CPU
+		edit  func(*reqtrace.Report)
+		want  string // in the sentence
+		named bool
+	}{
+		// 600 ms
+		{
+			"more than was lost", reqtrace.CauseSyscall, 50 * ms, lost, nil,
+			"100% of the extra time is in a system call.",
+			true,
+		},
+		{
+			"all at once", reqtrace.CauseSyscall, 0, lost, nil,
+			"No cause is certain. 100% of the extra time is in a system call. It takes 50 ms of the trace, and the " +
+				"service's threads waited 500 ms", false,
+		},
+		{"nearly all at once", reqtrace.CauseRunqueueIdle, 30 * ms, lost, nil, "It takes 380 ms of the trace", false},
+		{
+			"nothing was seen of the machine", reqtrace.CauseSyscall, 0, 0, nil,
+			"100% of the extra time is in a system call", true,
+		},
+		{
+			"stolen", reqtrace.CauseSyscall, 0, 0, func(r *reqtrace.Report) { r.Machine.Steal = .04 },
+			"and the service's threads waited 400 ms", false,
+		},
+		{"its place is known", reqtrace.CauseSyscall, 0, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseSyscall, Site: "main.save (x.go:7)", Time: 50 * ms}}
+		}, "Requests make the call in main.save", true},
+		{"who ran instead is known", reqtrace.CauseRunqueueBusy, 50 * ms, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{
+				Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch (x.go:7)",
+				Time: 50 * ms,
+			}}
+		}, "main.batch (x.go:7) runs instead", true},
+		{
+			"who ran instead is known, and so is that the kernel did not let it", reqtrace.CauseRunqueueBusy, 0,
+			6 * lost,
+			func(r *reqtrace.Report) {
+				r.Tail.Sites = []reqtrace.Blame{{
+					Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch (x.go:7)",
+					Time: 50 * ms,
+				}}
+			}, "No cause is certain", false,
+		},
+		{"a server's own goroutine", reqtrace.CauseChannel, 0, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseChannel, Doing: reqtrace.CauseSyscall, Time: 50 * ms}}
+		}, "No cause is certain. 100% of the extra time is waiting for a channel", false},
+		{"a goroutine of the program's", reqtrace.CauseChannel, 0, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{
+				Cause: reqtrace.CauseChannel, Doing: reqtrace.CauseSyscall,
+				Holder: "main.own (x.go:7)", Time: 50 * ms,
+			}}
+		}, "main.own (x.go:7) serves it", true},
+		{"nobody but other requests ran", reqtrace.CauseRunqueueBusy, 0, lost, func(r *reqtrace.Report) {
+			r.Tail.Sites = []reqtrace.Blame{{
+				Cause: reqtrace.CauseRunqueueBusy, Holder: "other requests",
+				Time: 50 * ms,
+			}}
+		}, "No cause is certain", false},
+		{
+			"nobody but other requests ran, as their handler's name shows", reqtrace.CauseRunqueueBusy, 30 * ms, lost,
+			func(r *reqtrace.Report) {
+				r.Tail.Sites = []reqtrace.Blame{{
+					Cause: reqtrace.CauseRunqueueBusy, Holder: "main.get (x.go:7)",
+					Time: 50 * ms,
+				}}
+			}, "No cause is certain", false,
+		},
+		{"a lock", reqtrace.CauseLock, 0, lost, nil, "100% of the extra time is waiting for a lock", true},
+		{
+			"few samples", reqtrace.CauseRunning, 50 * ms, 0, func(r *reqtrace.Report) {
+				r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{
+					{Site: "main.a", Count: 20, Low: .2},
+					{Site: "main.b", Count: 10},
+				}
+			}, "The CPU profile has 30 samples of it, and 31 would prove",
+			false,
+		}, // 50 and 1 ms of 12 requests are 60 samples, and 1 ms is 1
+		{"enough samples", reqtrace.CauseRunning, 50 * ms, lost, func(r *reqtrace.Report) {
+			r.Samples, r.Tail.Samples = 100, []reqtrace.Sample{
+				{Site: "main.a", Count: 20, Low: .2},
+				{Site: "main.b", Count: 11},
+			}
+		}, "100% of the extra time is running", true},
+		{
+			"stolen, though threads have counts", reqtrace.CauseSyscall, 0, 0,
+			func(r *reqtrace.Report) { r.Machine.Threads, r.Machine.Steal = 8, .03 },
+			"and the service's threads waited 300 ms", false,
+		},
+		{
+			"threads have counts", reqtrace.CauseSyscall, 0, lost, func(r *reqtrace.Report) { r.Machine.Threads = 8 },
+			"100% of the extra time is in a system call", true,
+		},
+		{"few samples, but threads have counts", reqtrace.CauseRunning, 50 * ms, 0, func(r *reqtrace.Report) {
+			r.Machine.Threads, r.Samples = 8, 100
+		}, "100% of the extra time is running", true},
+	} {
+		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
+			r := tail(tt.cause, tt.apart)
+			r.Machine.RunDelay = tt.delay
+			if tt.edit != nil {
+				tt.edit(r)
+			}
+			if v := Of(r); v.Named != tt.named || !strings.Contains(v.Sentence, tt.want) {
+				t.Errorf("%v: %s", v.Named, v.Sentence)
+			}
+		})
 	}
 }
 
