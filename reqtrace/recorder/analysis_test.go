@@ -172,14 +172,20 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	write("memory/memory.limit_in_bytes", "1000\n")
+	write("memory/memory.usage_in_bytes", "900\n")
+	write("memory/memory.stat", "inactive_file 7\ntotal_inactive_file 300\n")
+	if left := groupLeft(dir); left != 400 {
+		t.Errorf("version 1: %d", left)
+	}
 	write("memory.max", "max\n")
 	write("memory.current", "900\n")
 	write("memory.stat", "active_file 7\ninactive_file 300\n")
-	if left := groupLeft(dir); left != math.MaxInt64 {
-		t.Errorf("without a limit: %d", left)
+	if left := groupLeft(dir); left != 400 {
+		t.Errorf("version 2 without a limit: %d", left)
 	}
 	write("memory.max", "2000\n")
 	if left := groupLeft(dir); left != 1400 {
-		t.Errorf("%d bytes are left", left)
+		t.Errorf("version 2: %d", left)
 	}
 }

@@ -129,22 +129,28 @@ func (p *runtimeProcess) memory() int64 {
 	return min(left, groupLeft("/sys/fs/cgroup"))
 }
 
-// groupLeft reads a cgroup. The kernel drops inactive pages of files first.
+// groupLeft reads a cgroup of version 2 or 1. The kernel drops inactive pages of files first.
 func groupLeft(folder string) int64 {
-	limit, ok := number(filepath.Join(folder, "memory.max"))
-	used, known := number(filepath.Join(folder, "memory.current"))
-	if !ok || !known {
-		return math.MaxInt64
-	}
-	stat, _ := os.ReadFile(filepath.Join(folder, "memory.stat"))
-	for line := range strings.Lines(string(stat)) {
-		if text, ok := strings.CutPrefix(line, "inactive_file "); ok {
-			if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
-				used -= n
+	for _, g := range []struct{ limit, used, stat, dropped string }{
+		{"memory.max", "memory.current", "memory.stat", "inactive_file "},
+		{"memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file "},
+	} {
+		limit, ok := number(filepath.Join(folder, g.limit))
+		used, known := number(filepath.Join(folder, g.used))
+		if !ok || !known {
+			continue
+		}
+		stat, _ := os.ReadFile(filepath.Join(folder, g.stat))
+		for line := range strings.Lines(string(stat)) {
+			if text, ok := strings.CutPrefix(line, g.dropped); ok {
+				if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+					used -= n
+				}
 			}
 		}
+		return limit - used
 	}
-	return limit - used
+	return math.MaxInt64
 }
 
 func number(file string) (n int64, ok bool) {
