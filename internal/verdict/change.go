@@ -42,7 +42,7 @@ type Change struct {
 	Slow     Difference    `json:"slow"` // of the mean of the slowest 1%
 	Rows     []CauseChange `json:"rows"`
 	ByCause  []CauseChange `json:"by_cause"`
-	Mix      Difference    `json:"mix"` // because classes of requests have other shares of them
+	Mix      Difference    `json:"mix"` // made by other shares of the classes of requests
 	Level    float64       `json:"level"`
 	Caveats  []string      `json:"caveats"`
 	Alone    bool          `json:"one_trace,omitempty"`

@@ -182,7 +182,8 @@ type SlowClass struct {
 	All  float64 `json:"all"`
 }
 
-// slowClass counts the requests without a class to it, because only those that waited have a class.
+// slowClass returns the class of most of the slowest requests, if the rest are of others. Only requests
+// that waited have a class, so those without one count as of this class.
 func slowClass(r *reqtrace.Report) *SlowClass {
 	if r.Class != "" || len(r.Classes) < 2 || !worth(r) {
 		return nil
