@@ -174,9 +174,12 @@ func buildName(version string, hash func() string) string {
 }
 
 func executableHash() string {
-	path, err := os.Executable()
-	if err != nil {
-		return ""
+	path := "/proc/self/exe" // the running file, even if its path now names another
+	if runtime.GOOS != "linux" {
+		var err error
+		if path, err = os.Executable(); err != nil {
+			return ""
+		}
 	}
 	f, err := os.Open(path)
 	if err != nil {
