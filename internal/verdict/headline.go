@@ -38,6 +38,55 @@ func (n *NamedCause) held() bool {
 	return waits(n.Cause) || n.Cause == reqtrace.CauseSleep && n.Holder != ""
 }
 
+func (v *Verdict) sameLine() (same []NamedCause) {
+	shown := v.shown()
+	line := shown[0].line()
+	for i := range shown {
+		if i == 0 || line != "" && shown[i].line() == line {
+			same = append(same, shown[i])
+		}
+	}
+	return same
+}
+
+// lineHeadline is for causes of one line. Some requests are at that line, and others wait for them.
+func lineHeadline(same []NamedCause) string {
+	sum, itself, first := 0., 0., NamedCause{}
+	for _, n := range same {
+		sum += n.whole()
+		switch {
+		case n.line() == n.Site:
+			itself += n.Share
+		case first.Share == 0:
+			first = n
+		}
+	}
+	if first.Share == 0 {
+		return same[0].headline()
+	}
+	b := first.Blame
+	b.Holder, b.DoingAt = "", ""
+	t := fmt.Sprintf("%s of the extra time comes from %s", textfmt.Share(sum), first.DoingAt)
+	if what := doing(&b); what != "" {
+		t += ", which is " + what
+	}
+	t += fmt.Sprintf(". %s is %s", textfmt.Share(first.whole()), asked(first.Cause, first.Op))
+	if first.Site != "" {
+		t += " in " + first.Site
+	}
+	if first.Holder != "" {
+		t += ", which " + first.Holder + " " + holds(first.Cause, first.Op)
+		if first.Longest > 0 {
+			t += ", up to " + textfmt.Duration(first.Longest)
+		}
+	}
+	t += "."
+	if itself > 0 {
+		t += fmt.Sprintf(" %s is the line itself.", textfmt.Share(itself))
+	}
+	return t
+}
+
 func (n *NamedCause) who() string {
 	var t string
 	switch what := doing(&n.Blame); {
@@ -128,9 +177,12 @@ func (v *Verdict) figures() []string {
 	r := v.report
 	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean),
 		textfmt.Duration(r.Median.Mean))}
-	for i, n := range v.shown() {
-		if i > 0 {
-			list = append(list, "Also: "+n.also())
+	if shown := v.shown(); len(shown) > 1 {
+		line := shown[0].line()
+		for i := range shown[1:] {
+			if n := &shown[1+i]; line == "" || n.line() != line {
+				list = append(list, "Also: "+n.also())
+			}
 		}
 	}
 	if c := v.Class; c != nil {

@@ -99,6 +99,9 @@ func worth(r *reqtrace.Report) bool {
 func (v *Verdict) sentence(doubt string) string {
 	switch {
 	case v.Named:
+		if same := v.sameLine(); len(same) > 1 {
+			return lineHeadline(same)
+		}
 		return v.Causes[0].headline() + v.throttled()
 	case doubt != "":
 		c := &v.Causes[0]
