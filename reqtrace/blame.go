@@ -291,6 +291,25 @@ var ownCause = [...]Cause{
 	stateSleep: CauseSleep, stateDead: CauseUnknown,
 }
 
+// waitState returns what a wait with a reason of the trace is for. ops has the finer names, such as "mutex".
+func waitState(reason string) state {
+	switch reason {
+	case "network":
+		return stateNetwork
+	case "sync", "sync.(*Cond).Wait":
+		return stateLock
+	case "chan send", "chan receive", "select", reasonCoroutine:
+		return stateChannel
+	case "sleep":
+		return stateSleep
+	case "GC mark assist wait for work", "wait until GC ends", "GC weak to strong wait":
+		return stateAssistWait
+	case "preempted":
+		return stateRunnable // the collector scans its stack
+	}
+	return stateUnknown
+}
+
 func (x *blamer) onCPU(thread int32, a, b int64) bool {
 	return x.clock.stalled(a, b) == 0 && x.kernel.off(thread, a, b) == offCPU{}
 }

@@ -288,24 +288,6 @@ func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
 // the trace has no reason for it
 const reasonCoroutine = "coroutine"
 
-func waitState(reason string) state {
-	switch reason {
-	case "network":
-		return stateNetwork
-	case "sync", "sync.(*Cond).Wait":
-		return stateLock
-	case "chan send", "chan receive", "select", reasonCoroutine:
-		return stateChannel
-	case "sleep":
-		return stateSleep
-	case "GC mark assist wait for work", "wait until GC ends", "GC weak to strong wait":
-		return stateAssistWait
-	case "preempted":
-		return stateRunnable // the collector scans its stack
-	}
-	return stateUnknown
-}
-
 const (
 	rangeMark   = "GC concurrent mark phase"
 	rangeAssist = "GC mark assist"

@@ -1,206 +1,212 @@
 package recorder
 
 import (
-	"math"
+	"encoding/binary"
+	"fmt"
 	"time"
+
+	"evenkeel.dev/internal/history"
+	"evenkeel.dev/internal/textfmt"
 )
 
-// The budget counts CPU time, never elapsed time. The clock of the thread measures snapshots and
-// analyses. A model estimates tracing, by second, goroutine and event. The bytes of a snapshot give
-// the events per request. The recorder measures an event when it starts, and later corrects the
-// model ([pairs]).
-const (
-	eventBytes    = 5.5
-	listedBytes   = 17                      // of a trace, for a goroutine that did nothing
-	goroutineCost = time.Microsecond        // each second lists all goroutines
-	secondCost    = 2500 * time.Microsecond // of tracing
-	snapshotCost  = 300 * time.Microsecond
-	requestBytes  = 100
-	analysisCost  = 40. // ns per byte, until it is measured
+// The policy keeps the recorder within its CPU budget. tick turns it on if affords says so. inSlice turns
+// it off when the account is spent.
 
-	enoughRequests = 50 // to attribute all bytes to requests
-)
+func (l *loop) affords(now time.Time) bool { return l.armed(now) && l.account.enough(l.slicing()) }
 
-// budget is an account of CPU time, which onoff.go asks. The process's CPU time earns a share, and
-// the recorder spends its own. It belongs to the recorder's goroutine.
-type budget struct {
-	share      float64
-	credit     time.Duration
-	rate       float64       // ns per second, smoothed
-	cost       Cost          // without Within and Budget
-	most       time.Duration // that the process has taken
-	earned     time.Duration
-	event      time.Duration
-	watching   time.Duration // per second, for watching the CPU quota
-	pairs      pairs
-	perRequest float64
-	others     float64 // bytes per second, if there were too few requests
-	perByte    float64 // ns of an analysis
+func (r *reading) smooth(spent time.Duration, bytes float64, passed time.Duration) {
+	seconds := max(passed, tickEvery/10).Seconds()
+	second, flow := time.Duration(float64(spent)/seconds), bytes/seconds
+	if r.ticks == 0 {
+		r.second, r.flow = second, flow
+	}
+	const ticks = 5
+	r.second += (second - r.second) / ticks
+	r.flow += (flow - r.flow) / ticks
 }
 
-const (
-	idleBusy       = .25 // of a processor: the least that a process earns by
-	accountSeconds = 60. // of earnings, which the account holds
-	fullShare      = .9  // of that, at which a longer slice begins too
-	sliceMost      = time.Minute
-	measureTime    = time.Second
-	measureAgain   = 5 * time.Second
-	measureEach    = time.Minute
-)
-
-func (b *budget) earn(taken, passed time.Duration) {
-	if passed <= 0 {
+func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed time.Duration) {
+	others := l.account.cost.Snapshots + l.account.cost.Analysis
+	t := part{on: l.on, cpu: max(taken-(others-l.last.others), 0), requests: came, passed: passed}
+	if l.last.others = others; l.on {
+		t.model = l.account.model(came, goroutines, passed)
+	}
+	if l.last.switched {
+		l.account.pairs.end(l.on)
 		return
 	}
-	b.most += taken
-	earned := b.share * max(float64(taken), idleBusy*float64(passed))
-	b.earned += time.Duration(earned)
-	b.credit += time.Duration(earned)
-	const smooth = .1
-	rate := earned / passed.Seconds()
-	if b.rate == 0 {
-		b.rate = rate
-	}
-	b.rate += smooth * (rate - b.rate)
-	b.credit = min(b.credit, time.Duration(accountSeconds*b.rate))
+	l.account.pairs.add(t)
 }
 
-func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
+// limited reports whether recording all of the time takes more than the account earns.
+func (l *loop) limited() bool {
+	if l.account.unbounded() || l.account.rate == 0 {
+		return false
+	}
+	each := float64(l.account.ending(l.kept(l.slice.window))) / max(l.r.o.Every, l.slice.window).Seconds()
+	return float64(l.last.second)+each > l.account.rate
+}
 
-// measured counts bytes per request, or per second if there were too few requests.
-func (b *budget) measured(bytes float64, requests uint64, passed time.Duration) {
+// kept estimates the bytes in the flight recorder after a slice has lasted for a time.
+func (l *loop) kept(lasted time.Duration) float64 {
+	return min(l.last.flow*min(lasted, l.slice.window+time.Second).Seconds(), float64(l.slice.bytes))
+}
+
+// slicing returns the credit that a slice needs: its end, and a whole window if it is limited.
+func (l *loop) slicing() time.Duration {
+	need := l.account.ending(l.kept(l.slice.window))
+	if l.limited() {
+		need += time.Duration(float64(l.last.second) * l.slice.window.Seconds())
+	}
+	return need
+}
+
+const (
+	loadWithin = 10 * time.Second
+	slowWithin = time.Minute
+)
+
+// armed reports whether a slow request is likely enough to record. Without a recent one it spends
+// only what the full account would lose.
+func (l *loop) armed(now time.Time) bool {
+	if l.broken {
+		return false
+	}
+	_, known := l.r.slowFrom()
+	slow := !l.demand.slowAt.IsZero() && now.Sub(l.demand.slowAt) < slowWithin
+	return l.account.unbounded() || l.refused != nil || // the other flight recorder may have stopped
+		known && now.Sub(l.demand.active) < loadWithin && (slow || l.account.full())
+}
+
+// inSlice counts a time in which the recorder was on, and switches it off if that is due.
+func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent time.Duration) {
+	l.sum.covered += passed
+	lasted := now.Sub(l.slice.since)
+	if l.toMeasure(lasted, now) {
+		l.measure(l.last.requests-l.slice.began, lasted)
+		spent = l.account.tracing(came, l.p.goroutines(), passed)
+	}
+	l.account.traced(spent)
 	switch {
-	case requests >= enoughRequests:
-		b.perRequest, b.others = bytes/float64(requests), 0
-	case passed > 0:
-		b.others = bytes / passed.Seconds()
+	case len(l.next.asks) > 0:
+	case lasted >= leastWindow && l.spent(lasted):
+		l.lastOfSlice()
+		l.off()
+		l.poor = true
+		l.logOff(now)
+	case lasted >= 2*sliceMost, lasted >= sliceMost && len(l.next.pending) == 0:
+		l.lastOfSlice()
+		l.off()
+		l.switchOn()
 	}
 }
 
-func (b *budget) bytes(requests uint64, passed time.Duration) float64 {
-	return b.perRequest*float64(requests) + b.others*passed.Seconds()
+// spent reports whether only the cost of the slice's snapshot is left, or nothing during an
+// analysis.
+func (l *loop) spent(lasted time.Duration) bool {
+	return l.account.over(0) || l.under == nil && l.account.over(l.account.ending(l.kept(lasted)))
 }
 
-func (b *budget) model(requests uint64, goroutines int, passed time.Duration) time.Duration {
-	events := b.bytes(requests, passed) / eventBytes
-	second := secondCost + b.watching + time.Duration(goroutines)*goroutineCost
-	return time.Duration(events*float64(b.event)) + time.Duration(passed.Seconds()*float64(second))
-}
-
-// tracing returns what tracing takes in a time. Without a measurement it is not less than the
-// model.
-func (b *budget) tracing(requests uint64, goroutines int, passed time.Duration) time.Duration {
-	ratio, _, known := b.pairs.ratio()
-	if !known {
-		ratio = max(ratio, 1)
+// toMeasure is true soon after the first requests, and then once a minute, while the flight
+// recorder has the whole slice.
+func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
+	s := &l.slice
+	if lasted < measureTime || lasted > s.window {
+		return false
 	}
-	return time.Duration(ratio * float64(b.model(requests, goroutines, passed)))
+	early := s.sized.Before(s.since.Add(measureAgain)) && lasted >= measureAgain
+	return s.sized.IsZero() || now.Sub(s.sized) >= measureEach || early && !s.steady
 }
 
-// traced, snapshot and analyzed spend no more than the process has taken in total.
-func (b *budget) traced(d time.Duration)   { b.spend(&b.cost.Tracing, d) }
-func (b *budget) snapshot(d time.Duration) { b.spend(&b.cost.Snapshots, d+snapshotCost) }
-func (b *budget) analyzed(d time.Duration) { b.spend(&b.cost.Analysis, d) }
-
-func (b *budget) spend(of *time.Duration, d time.Duration) {
-	if b.most > 0 {
-		d = min(d, max(b.most-b.cost.total(), 0))
-	}
-	*of += d
-	b.credit -= d
-}
-
-func (b *budget) learn(bytes int64, took time.Duration) {
-	const least, smooth = 1 << 10, .3 // a smaller snapshot says little
-	if bytes < least {
+func (l *loop) logOff(now time.Time) {
+	if now.Sub(l.logged) < time.Hour {
 		return
 	}
-	b.perByte += smooth * (float64(took)/float64(bytes) - b.perByte)
+	l.logged = now
+	l.r.log.Info("recorder: off for some of the time to stay within its CPU budget; raise Options.CPU to see more",
+		"recorded", textfmt.Share(l.coverage(now)), "CPU", l.r.o.CPU)
 }
 
-func (b *budget) ending(bytes float64) time.Duration {
-	const fixed, written = time.Millisecond, .5
-	return fixed + snapshotCost + time.Duration(bytes*written+min(bytes, maxAnalyzed)*b.perByte)
+func (l *loop) coverage(now time.Time) float64 {
+	return float64(l.sum.covered) / float64(max(now.Sub(l.r.stats.Since), 1))
 }
 
-func (b *budget) unbounded() bool { return b.share >= 1 }
-
-func (b *budget) over(ending time.Duration) bool { return b.credit < ending && !b.unbounded() }
-
-func (b *budget) enough(slice time.Duration) bool { return b.full() || b.credit >= slice }
-
-// full reports whether the account loses what is not spent now.
-func (b *budget) full() bool {
-	return b.unbounded() || b.credit >= time.Duration(fullShare*accountSeconds*b.rate)
-}
-
-// pairs measures what tracing takes. It compares the process's CPU time per request while the
-// recorder is on with that just before or after, while it is off.
-//
-//	off          on           off          on
-//	cpu/request  cpu/request  cpu/request  cpu/request     each neighbour differs by tracing and by chance
-//	└──── pair ────┘            └──── pair ────┘
-type pairs struct {
-	now, last part
-	n         float64
-	mean, m2  float64 // of the differences in ns per request, by Welford's method (Technometrics 4, 1962)
-	model     float64
-}
-
-type part struct {
-	on       bool
-	cpu      time.Duration
-	model    time.Duration // of tracing
-	requests uint64
-	passed   time.Duration
-}
-
-const (
-	pairLeast    = 4 * time.Second
-	pairRequests = 100
-	pairsEnough  = 12
-	pairsWithin  = .5 // of the model: half the widest interval that is used
-)
-
-func (p *pairs) add(t part) {
-	if t.on != p.now.on {
-		p.end(t.on)
+func (l *loop) lastOfSlice() {
+	if l.next.why != "" && l.under == nil {
+		l.snapshot()
 	}
-	p.now.cpu += t.cpu
-	p.now.model += t.model
-	p.now.requests += t.requests
-	p.now.passed += t.passed
 }
 
-func (p *pairs) end(on bool) {
-	done := p.now
-	p.now = part{on: on}
-	if done.passed < pairLeast || done.requests < pairRequests {
-		done = part{}
+type counter struct {
+	n           int64
+	generation  uint64
+	generations int
+}
+
+// Write gets a batch of events per call. It begins with its type and its generation.
+func (c *counter) Write(p []byte) (int, error) {
+	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
+	if len(p) > 0 && p[0] == eventBatch {
+		if g, n := binary.Uvarint(p[1:]); n > 0 && g != c.generation {
+			c.generation = g
+			c.generations++
+		}
 	}
-	if done.requests == 0 || p.last.requests == 0 {
-		p.last = done
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+// measure counts what the slice has recorded, without the lists of goroutines, which the model has.
+func (l *loop) measure(requests uint64, lasted time.Duration) {
+	var c counter
+	_, err := l.writeTo(&c)
+	events := max(float64(c.n)-float64(c.generations)*listed(l.p.goroutines()), 0)
+	whole := c.n < int64(l.slice.bytes)*9/10
+	if err == nil && (whole || events > l.account.bytes(requests, lasted)) {
+		l.account.measured(events, requests, lasted)
+		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted,
+			"request", l.account.perRequest, "event", l.account.event)
+	}
+	l.slice.steady = lasted >= measureAgain
+	l.slice.sized = time.Now()
+}
+
+func (l *loop) switchOn() {
+	s := &l.slice
+	s.window, s.bytes = size(&l.r.o, l.demand.longest, l.last.flow)
+	l.demand.longest /= 2
+	if err := l.p.start(s.window, s.bytes); err != nil {
+		if l.refused == nil {
+			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one",
+				"error", err)
+		}
+		l.refused = fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
 		return
 	}
-	with, without := done, p.last
-	if !with.on {
-		with, without = without, with
-	}
-	p.last = part{} // each part belongs to one pair
-	d := float64(with.cpu)/float64(with.requests) - float64(without.cpu)/float64(without.requests)
-	p.n++
-	before := d - p.mean
-	p.mean += before / p.n
-	p.m2 += before * (d - p.mean)
-	p.model += (float64(with.model)/float64(with.requests) - p.model) / p.n
+	l.on, l.refused, l.poor, l.last.switched = true, nil, false, true
+	s.since, s.began = time.Now(), l.r.requests.Load()
 }
 
-// ratio returns what tracing takes divided by the model, ± at 95% confidence, and whether that is
-// close enough.
-func (p *pairs) ratio() (ratio, within float64, known bool) {
-	if p.n < 2 || p.model <= 0 {
-		return 0, math.Inf(1), false
+// size returns a window that reaches from one snapshot to the next, or a shorter one that fits, and
+// its bytes.
+func size(o *Options, longest time.Duration, second float64) (window time.Duration, bytes int) {
+	const spare = 1.5
+	window = min(max(o.Every, 2*longest)+time.Second, o.MaxWindow)
+	if second > 0 {
+		fits := float64(o.MaxBytes)/(spare*second) - 1
+		window = min(window, time.Duration(fits*float64(time.Second)))
 	}
-	within = 1.96 * math.Sqrt(p.m2/(p.n-1)/p.n) / p.model
-	return min(max(p.mean/p.model, .2), 10), within, p.n >= pairsEnough && within <= pairsWithin
+	window = max(window, leastWindow)
+	return window, min(max(int(spare*second*(window+time.Second).Seconds()), leastBytes), o.MaxBytes)
+}
+
+func (l *loop) off() {
+	if !l.on {
+		return
+	}
+	l.on, l.last.switched = false, true
+	l.count(l.next.pending, history.Count{Limited: 1})
+	l.next.pending, l.next.why = nil, ""
+	l.next.due.Stop()
+	l.p.stop()
 }

@@ -25,9 +25,9 @@ const (
 //	    <───────────────────────────────              <─────────────────────────────
 //	     what is left is due for a snapshot             at most each Options.Every
 type loop struct {
-	r      *Recorder
-	p      process
-	budget budget
+	r       *Recorder
+	p       process
+	account account
 
 	on      bool
 	broken  bool
@@ -88,15 +88,15 @@ func newLoop(r *Recorder) *loop {
 	l := &loop{
 		r: r, p: r.o.process, on: true, logged: now,
 		slice: slice{since: now}, last: reading{at: now},
-		budget: budget{share: r.o.CPU, perRequest: requestBytes},
-		next:   next{due: time.NewTimer(time.Hour)}, news: newNews(r.store), results: make(chan result, 1),
+		account: account{share: r.o.CPU, perRequest: requestBytes},
+		next:    next{due: time.NewTimer(time.Hour)}, news: newNews(r.store), results: make(chan result, 1),
 	}
 	l.next.due.Stop()
 	if r.o.InProcess {
-		l.budget.perByte = analysisCost
+		l.account.perByte = analysisCost
 	}
 	l.slice.window, l.slice.bytes = size(&r.o, 0, listed(l.p.goroutines()))
-	l.budget.event, l.budget.watching = l.p.calibrate()
+	l.account.event, l.account.watching = l.p.calibrate()
 	l.last.cpu = l.p.cpu()
 	r.stats.Since = now
 	l.publish(now)
@@ -176,7 +176,7 @@ func (l *loop) tick() {
 	passed := now.Sub(last.at)
 	cpu, requests := l.p.cpu(), l.r.requests.Load()
 	taken, came := cpu-last.cpu, requests-last.requests
-	l.budget.earn(taken, passed)
+	l.account.earn(taken, passed)
 	l.countDropped()
 	if came > 0 {
 		l.demand.active = now
@@ -185,16 +185,16 @@ func (l *loop) tick() {
 		l.want("late")
 	}
 	goroutines := l.p.goroutines()
-	spent := l.budget.tracing(came, goroutines, passed)
-	last.smooth(spent, l.budget.bytes(came, passed)+listed(goroutines)*passed.Seconds(), passed)
+	spent := l.account.tracing(came, goroutines, passed)
+	last.smooth(spent, l.account.bytes(came, passed)+listed(goroutines)*passed.Seconds(), passed)
 	l.pair(taken, came, goroutines, passed)
 	last.requests, last.at = requests, now
-	if l.poor = l.poor && !l.budget.full(); l.poor {
+	if l.poor = l.poor && !l.account.full(); l.poor {
 		l.sum.lacked += passed
 	}
 	if l.on {
 		l.inSlice(now, passed, came, spent)
-	} else if l.armed(now) && l.budget.enough(l.slicing()) {
+	} else if l.affords(now) {
 		l.switchOn()
 	}
 	last.cpu, last.switched = cpu, false

@@ -71,7 +71,7 @@ func TestBudget(t *testing.T) {
 // TestMeasured: what a request records counts for those that come later too, also where there were
 // none as it was measured.
 func TestMeasured(t *testing.T) {
-	b := budget{event: time.Microsecond, perRequest: requestBytes}
+	b := account{event: time.Microsecond, perRequest: requestBytes}
 	b.measured(1000, 0, time.Second)
 	const bytes = 1000 + 8000*requestBytes
 	events := float64(bytes) / eventBytes

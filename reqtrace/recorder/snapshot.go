@@ -103,7 +103,7 @@ func (l *loop) writeTo(w io.Writer) (int64, error) {
 	var m meter
 	m.start()
 	n, err := l.p.writeTo(w)
-	l.budget.snapshot(m.stop())
+	l.account.snapshot(m.stop())
 	return n, err
 }
 
@@ -148,8 +148,8 @@ func (l *loop) result(res result) {
 	a := l.under
 	l.under = nil
 	a.cancel()
-	l.budget.analyzed(res.cpu)
-	l.budget.learn(a.bytes, res.cpu)
+	l.account.analyzed(res.cpu)
+	l.account.learn(a.bytes, res.cpu)
 	if res.err != nil {
 		l.r.files.keep(a.file)
 		l.fail(a.notes, failureOf(res.err), res.err)

@@ -130,10 +130,10 @@ func (l *loop) publish(now time.Time) {
 	}
 	l.r.update(func(s *Stats) {
 		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.slice.window, l.slice.bytes
-		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.sum.covered, l.sum.lacked, l.budget.most
-		s.Cost = l.budget.cost
-		s.Cost.Budget = l.budget.earned
-		if _, within, known := l.budget.pairs.ratio(); known {
+		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.sum.covered, l.sum.lacked, l.account.most
+		s.Cost = l.account.cost
+		s.Cost.Budget = l.account.earned
+		if _, within, known := l.account.pairs.ratio(); known {
 			s.Cost.Within = time.Duration(within * float64(s.Cost.Tracing))
 		}
 	})

@@ -26,9 +26,6 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// entries bounds the work of one call, which holds a P. 128 sends over loopback take some 0.4 ms.
-const entries = 128
-
 // errKept says that the kernel broke what transfers rely on.
 var errKept = errors.New("io_uring kept a transfer that must not wait: use aio.BackendEpoll, and report the " +
 	"kernel's version")

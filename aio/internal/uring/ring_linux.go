@@ -70,6 +70,9 @@ const (
 	offSQEs              = 0x10000000
 )
 
+// entries bounds the work of one io_uring_enter, which holds a P. 128 sends over loopback take some 0.4 ms.
+const entries = 128
+
 // ring is one io_uring. It is not safe for concurrent use.
 type ring struct {
 	fd int

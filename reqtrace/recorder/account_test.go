@@ -31,7 +31,7 @@ func TestMeasuredInPlace(t *testing.T) {
 	} {
 		for seed := range uint64(20) {
 			lot := rand.New(rand.NewPCG(seed, 1))
-			b := budget{event: model * 55 / (10 * rate * requestBytes), perRequest: requestBytes}
+			b := account{event: model * 55 / (10 * rate * requestBytes), perRequest: requestBytes}
 			of := b.model(rate, 0, time.Second)
 			for i := range 24 * 10 {
 				on := i/10%2 == 1
