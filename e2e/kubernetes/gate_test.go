@@ -78,7 +78,7 @@ func TestGateManifest(t *testing.T) {
 	}
 	rule := rbacv1.PolicyRule{
 		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
-		Verbs: []string{"get", "list", "watch", "create", "patch"},
+		Verbs: []string{"get", "create", "patch"},
 	}
 	if len(m.role.Rules) != 1 || m.role.Rules[0].String() != rule.String() {
 		t.Errorf("the rights are %v", m.role.Rules)
