@@ -118,19 +118,6 @@ func runGated(setup string) error {
 	return http.Serve(l, mux)
 }
 
-type countedListener struct {
-	net.Listener
-	n *atomic.Int64
-}
-
-func (l countedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err == nil {
-		l.n.Add(1)
-	}
-	return c, err
-}
-
 type gated struct {
 	*child.Child
 	*replica
