@@ -19,7 +19,7 @@ import (
 //
 // If g is nil the page is an object with Error, with status 404.
 func Status(g *gcgate.Gate) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
