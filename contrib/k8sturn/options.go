@@ -51,9 +51,9 @@ type Options struct {
 	// Limit: 255 bytes.
 	Holder string
 
-	// Duration is how long the turn of a dead holder stays taken, rounded up to seconds. A holder
-	// that is stopped for longer loses the turn. Default: 0, which is 10 s. Limit: 1 s to 5
-	// minutes.
+	// Duration is how long the turn of a dead holder stays taken once a replica waits for it,
+	// rounded up to seconds. A holder that is stopped for longer loses the turn. Default: 0, which
+	// is 10 s. Limit: 1 s to 5 minutes.
 	Duration time.Duration
 
 	ownClient bool
