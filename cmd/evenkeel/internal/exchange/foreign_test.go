@@ -159,6 +159,7 @@ func TestBadInput(t *testing.T) {
 		{"hlog without intervals", "", hlog, "no interval in it"},
 		{"hlog cut off", "", first("hdr-go.hlog", 500), "the log was cut off"},
 		{"hlog histogram", "", hlog + "0,1,2,HISTAAAA\n", "interval 1 cannot be read"},
+		{"hlog line", "", hlog + "0,1,2,HISTAAAA,\n", "line 2 is not [Tag=NAME,]START,LENGTH,MAXIMUM,HISTOGRAM"},
 		{"hlog start", FormatHlog, "#[StartTime: 1.2.3 (seconds since epoch)]\n", "interval 1 cannot be read"},
 
 		{"wrk2", "", "Running 2s test @ http://x/\n", "percentiles alone, as wrk2 prints them, are not read"},

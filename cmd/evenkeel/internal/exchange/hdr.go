@@ -1,11 +1,13 @@
 package exchange
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 
@@ -23,7 +25,7 @@ func readHlog(r io.Reader, o Options) ([]runfile.Run, error) {
 	o.Unit = max(o.Unit, 1)
 	var runs []runfile.Run
 	last := &lastByte{r: r}
-	log := hdr.NewHistogramLogReader(last)
+	log := hdr.NewHistogramLogReader(&logLines{in: bufio.NewReader(last)})
 	for n := 1; ; n++ {
 		h, err := log.NextIntervalHistogram()
 		if err != nil {
@@ -61,6 +63,33 @@ func readHlog(r io.Reader, o Options) ([]runfile.Run, error) {
 		}
 	}
 	return runs, nil
+}
+
+// logLines fails at a line that HdrHistogram's reader would skip, because its counts would be lost.
+type logLines struct {
+	in   *bufio.Reader
+	n    int
+	rest []byte
+}
+
+var logLine = regexp.MustCompile(
+	`^(#.*|"StartTimestamp".*|(Tag=[^,]*,)?[\d.]+,[\d.]+,[\d.]+,HIST[-A-Za-z0-9+/=]*)?\s*$`,
+)
+
+func (l *logLines) Read(b []byte) (int, error) {
+	if len(l.rest) == 0 {
+		line, err := l.in.ReadBytes('\n')
+		if len(line) == 0 {
+			return 0, err
+		}
+		if l.n++; !logLine.Match(line) {
+			return 0, fmt.Errorf("line %d is not [Tag=NAME,]START,LENGTH,MAXIMUM,HISTOGRAM", l.n)
+		}
+		l.rest = line
+	}
+	n := copy(b, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
 }
 
 func addInterval(l *loadgen.Result, h *hdr.Histogram, unit time.Duration) error {
