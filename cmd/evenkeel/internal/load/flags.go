@@ -38,6 +38,8 @@ type Flags struct {
 
 const defaultRequests = 200
 
+const defaultOpen = 1000 // connections, as in package loadgen
+
 const maxBodyBytes = 1 << 30
 
 // drain is the time after -z to send what was due.
@@ -125,7 +127,7 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 
 const ownDescriptors = 32
 
-// Fit refuses connections beyond the descriptors.
+// Fit refuses connections beyond the descriptors, and lowers the default.
 func Fit(o *loadgen.Options) error {
 	limit, known := descriptorLimit()
 	hosts := map[string]bool{}
@@ -138,7 +140,11 @@ func Fit(o *loadgen.Options) error {
 		return nil
 	}
 	room := max(limit-ownDescriptors, 0) / len(hosts)
-	if o.Connections <= room {
+	switch {
+	case o.Connections == 0 && o.Open():
+		o.Connections = max(min(room, defaultOpen), 1)
+		return nil
+	case o.Connections <= room:
 		return nil
 	}
 	needed := o.Connections*len(hosts) + ownDescriptors

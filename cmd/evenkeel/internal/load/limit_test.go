@@ -133,7 +133,8 @@ func FuzzLoadLimit(f *testing.F) {
 	})
 }
 
-// TestFewDescriptors: more connections than descriptors are refused before the load.
+// TestFewDescriptors: more connections than descriptors are refused before the load, and the
+// default is lowered.
 func TestFewDescriptors(t *testing.T) {
 	limit, known := descriptorLimit()
 	if !known {
@@ -154,5 +155,16 @@ func TestFewDescriptors(t *testing.T) {
 	few := Flags{options: loadgen.Options{Connections: limit - ownDescriptors}}
 	if err := fitted(&few, "http://127.0.0.1:1/"); err != nil {
 		t.Error(err)
+	}
+	hosts := limit/defaultOpen + 2
+	if hosts > 60000 {
+		return // there are not so many ports
+	}
+	o := loadgen.Options{Rate: 10}
+	for i := range hosts {
+		o.Targets = append(o.Targets, loadgen.Target{URL: fmt.Sprintf("http://127.0.0.1:%d/", i+1)})
+	}
+	if err := Fit(&o); err != nil || o.Connections == 0 || o.Connections*hosts > limit {
+		t.Errorf("%d connections to each of %d hosts, of %d descriptors: %v", o.Connections, hosts, limit, err)
 	}
 }
