@@ -299,5 +299,8 @@ func foundText(g Goal, f foundRates) string {
 	if f.fails > 0 {
 		t += fmt.Sprintf(", fails at %s/s", textfmt.Count(f.fails))
 	}
+	if f.unknown == 0 && f.fails == 0 {
+		t += ", the highest tried"
+	}
 	return fmt.Sprintf("%s (%d steps)", t, f.steps)
 }
