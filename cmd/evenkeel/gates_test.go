@@ -37,7 +37,7 @@ func TestWatchOnce(t *testing.T) {
 	r := call("watch", "-once", ok.URL, away.URL, waits.URL+"/debug/gate")
 	host := func(url string) string { return strings.TrimPrefix(url, "http://") }
 	r.check(t, cli.ExitOK, []string{
-		"replica state turn heap trigger hard live met a collection collections",
+		"replica state turn heap trigger hard live overlapped a collection collections",
 		host(ok.URL) + " serving 381 MiB 67% 572 MiB 787 MiB 286 MiB 0 of 100 1",
 		host(away.URL) + " collecting has it", "3 of 100",
 		host(waits.URL) + " wanting waits",

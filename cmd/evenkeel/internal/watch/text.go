@@ -13,7 +13,7 @@ func (w *Watcher) text(st textfmt.Style) string {
 	var b strings.Builder
 	t := textfmt.NewTable(9)
 	t.Add(st.Bold, []string{
-		"replica", "state", "turn", "heap", "trigger", "hard", "live", "met a collection",
+		"replica", "state", "turn", "heap", "trigger", "hard", "live", "overlapped a collection",
 		"collections",
 	})
 	for _, r := range w.replicas {
@@ -22,9 +22,9 @@ func (w *Watcher) text(st textfmt.Style) string {
 			t.Add(st.Dim, []string{r.host, "no answer", "", "", "", "", "", "", ""})
 			continue
 		}
-		met := "-"
+		overlapped := "-"
 		if s.Entered > 0 {
-			met = fmt.Sprintf("%s of %s", textfmt.Count(float64(s.Overlapped+s.OverlappedOther)),
+			overlapped = fmt.Sprintf("%s of %s", textfmt.Count(float64(s.Overlapped+s.OverlappedOther)),
 				textfmt.Count(float64(s.Entered)))
 		}
 		size := func(n uint64) string { return textfmt.Bytes(float64(n)) }
@@ -32,7 +32,7 @@ func (w *Watcher) text(st textfmt.Style) string {
 		if s.Trigger > 0 {
 			share = " " + textfmt.Share(float64(s.Heap)/float64(s.Trigger))
 		}
-		t.Row(r.host, s.State, r.turn(), size(s.Heap)+share, size(s.Trigger), size(s.Hard), size(s.Live), met,
+		t.Row(r.host, s.State, r.turn(), size(s.Heap)+share, size(s.Trigger), size(s.Hard), size(s.Live), overlapped,
 			textfmt.Count(float64(s.Collected())))
 	}
 	t.Render(&b)
