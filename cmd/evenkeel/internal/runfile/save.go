@@ -11,7 +11,8 @@ import (
 )
 
 // Save writes a file whole or not at all. It renames a new file, which has the same permissions.
-// It follows links, and writes directly to a pipe or a device. A kill may leave .evenkeel-*.tmp.
+// It follows a link to a file, replaces one that leads nowhere, and writes directly to a pipe or a
+// device. A kill may leave .evenkeel-*.tmp.
 //
 // Save overwrites a file that it cannot replace, such as a mounted one. If that fails too, the
 // error names the new file.
