@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"syscall"
 	"time"
 
@@ -61,16 +62,20 @@ func (s *server) begin() {
 }
 
 // probe turns on keep-alive probes and TCP_NODELAY, as package net does. aio's connections inherit
-// both. net.FileConn sets them (newTCPConn in net/tcpsock.go) on a duplicate of the listener.
+// both.
 func probe(ln net.Listener) {
 	tcp, ok := ln.(*net.TCPListener)
 	if !ok {
 		return
 	}
-	f, err := tcp.File()
-	if err != nil {
-		return
+	if f, err := tcp.File(); err == nil {
+		enable(f)
 	}
+}
+
+// enable sets the options by f, a duplicate of a socket, and closes f. net.FileConn sets both
+// (newTCPConn in net/tcpsock.go).
+func enable(f *os.File) {
 	defer f.Close()
 	if nc, err := net.FileConn(f); err == nil {
 		_ = nc.Close()
@@ -107,6 +112,9 @@ func (s *server) fail(err error) {
 
 // arrived takes a connection from the first loop. The loop does not wait for the user's ConnState.
 func (s *server) arrived(r *aio.Result) {
+	if r.Error == nil && !s.inherited {
+		s.inherited = inherits(r.Conn)
+	}
 	switch {
 	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
 		return

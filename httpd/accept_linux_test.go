@@ -138,6 +138,50 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
+// TestEarlyConnections: those that came before Serve have the options that package net sets, as
+// those that come later inherit them.
+func TestEarlyConnections(t *testing.T) {
+	onEach(t, func(t *testing.T, b aio.Backend) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		early := []net.Conn{dial(t, ln.Addr().String()), dial(t, ln.Addr().String())}
+		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			nc, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer nc.Close()
+			raw, err := nc.(*net.TCPConn).SyscallConn()
+			if err != nil {
+				t.Error(err)
+			}
+			raw.Control(func(fd uintptr) {
+				for _, o := range [][2]int{
+					{syscall.IPPROTO_TCP, syscall.TCP_NODELAY},
+					{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE},
+				} {
+					if on, err := syscall.GetsockoptInt(int(fd), o[0], o[1]); on != 1 || err != nil {
+						t.Errorf("option %d of level %d is %d, %v", o[1], o[0], on, err)
+					}
+				}
+			})
+		})}
+		ended := make(chan error)
+		go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
+		for _, c := range append(early, dial(t, ln.Addr().String())) {
+			io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			io.Copy(io.Discard, c)
+		}
+		srv.Close()
+		if err := <-ended; err != http.ErrServerClosed {
+			t.Error(err)
+		}
+	})
+}
+
 // TestPeerCredentials: ConnContext may ask who the peer of a unix socket is.
 func TestPeerCredentials(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {

@@ -53,8 +53,6 @@
 //   - After its handler returned, an http.ResponseController of a request with a body sets the
 //     deadlines of the request that its worker has by then.
 //   - sendfile(2) is used for files from 64 KiB, on TCP only.
-//   - Connections that came before Serve have neither TCP_NODELAY nor keep-alive probes, unless the
-//     listener has them.
 //   - aio accepts from a duplicate of a *net.TCPListener or *net.UnixListener. If you close the
 //     listener, Serve ends within a second. The listener's SetDeadline does nothing.
 //   - Shutdown closes connections without a request at once. net/http waits five seconds for them.

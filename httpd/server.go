@@ -126,6 +126,7 @@ type server struct {
 	begun  bool // belongs to net/http's goroutine that accepts
 
 	unencrypted bool // HTTP/2 is served without TLS
+	inherited   bool // this and all later connections came after the probe; belongs to first.drive
 
 	memory atomic.Int64 // bytes that only httpd keeps, but for less than a step of each loop
 	closed atomic.Bool  // the listener is. Set under mu
