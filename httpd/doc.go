@@ -52,7 +52,7 @@
 //   - A queued Write counts as written, so a handler may notice one Write later that a client left.
 //   - After its handler returned, an http.ResponseController of a request with a body sets the
 //     deadlines of the request that its worker has by then.
-//   - sendfile(2) is used for files from 64 KiB, on TCP only.
+//   - sendfile(2) is used for files from 32 KiB, on Linux and TCP only.
 //   - aio accepts from a duplicate of a *net.TCPListener or *net.UnixListener. If you close the
 //     listener, Serve ends within a second. The listener's SetDeadline does nothing.
 //   - Shutdown closes connections without a request at once. net/http waits five seconds for them.

@@ -80,7 +80,7 @@ type worker struct {
 		gathers bool
 		kept    *[pieceSize]byte
 
-		file *net.TCPConn // while ReadFrom sends a file past aio
+		file interface{ SetWriteDeadline(time.Time) error } // while ReadFrom sends a file past aio
 	}
 
 	handling atomic.Bool // a handler runs; belongs to the handler's goroutine

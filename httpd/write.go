@@ -232,7 +232,7 @@ func (c *conn) room(w *worker, all bool) error {
 }
 
 const (
-	fileMin  = 64 << 10
+	fileMin  = 32 << 10
 	copySize = 32 << 10
 )
 
@@ -241,6 +241,9 @@ var copies = sync.Pool{New: func() any { return new([copySize]byte) }}
 // ReadFrom is for net/http's ResponseWriter, for a body of known length.
 func (w *worker) ReadFrom(src io.Reader) (int64, error) {
 	if n, err, sent := w.sendFile(src); sent {
+		if err != nil {
+			err = &net.OpError{Op: "sendfile", Net: "tcp", Source: w.LocalAddr(), Addr: w.RemoteAddr(), Err: err}
+		}
 		return n, err
 	}
 	buf := copies.Get().(*[copySize]byte)
