@@ -30,8 +30,7 @@ type Listener struct {
 // tens of thousands of idle connections. For other socket options use net.ListenConfig and
 // [Watcher.AttachListener].
 //
-// It resolves a name before it returns. It fails with ErrWatcherClosed, ErrDatagram or a
-// *net.OpError.
+// It resolves a name before it returns. It fails with ErrWatcherClosed or a *net.OpError.
 func (w *Watcher) Listen(network, address string) (*Listener, error) {
 	config := net.ListenConfig{Control: noDelay}
 	config.SetMultipathTCP(false) // connections would be of another protocol. Attach such a listener

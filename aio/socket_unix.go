@@ -3,6 +3,7 @@
 package aio
 
 import (
+	"net"
 	"syscall"
 
 	"evenkeel.dev/aio/internal/sys"
@@ -10,8 +11,12 @@ import (
 
 // noDelay sets an option of a listening socket, which its connections inherit.
 func noDelay(network, _ string, c syscall.RawConn) error {
-	if network == "unix" {
+	switch network {
+	case "tcp4", "tcp6":
+	case "unix":
 		return nil
+	default: // unixgram, unixpacket
+		return net.UnknownNetworkError(network)
 	}
 	var set error
 	if err := c.Control(func(fd uintptr) { set = sys.SetNoDelay(int(fd)) }); err != nil {

@@ -39,3 +39,17 @@ func TestConnectedToItself(t *testing.T) {
 		})
 	}
 }
+
+// TestConnectedWithoutNames: unix sockets without names are connected. macOS and the BSDs report no
+// name of a peer that has closed.
+func TestConnectedWithoutNames(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Close(fds[0])
+	defer Close(fds[1])
+	if err := (Sockets{}).Connected(fds[0]); err != nil {
+		t.Error(err)
+	}
+}
