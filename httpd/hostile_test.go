@@ -407,13 +407,17 @@ func TestFlushes(t *testing.T) {
 	})
 }
 
-// TestKeepAlivesOff: an idle connection gets one more answer, which says that it is the last.
+// TestKeepAlivesOff: an idle connection gets one more answer, which says that it is the last. Shutdown
+// closes one that has not asked again.
 func TestKeepAlivesOff(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		srv := &http.Server{Handler: mux()}
-		c := dial(t, serve(t, b, srv))
-		r := bufio.NewReader(c)
+		addr := serve(t, b, srv)
+		c, idle := dial(t, addr), dial(t, addr)
+		r, silent := bufio.NewReader(c), bufio.NewReader(idle)
 		get(t, c, r, "/hello")
+		get(t, idle, silent, "/hello")
+		until(t, srv, "two idle connections", func(s httpd.Stats) bool { return s.Parked == 2 }) // without workers
 		srv.SetKeepAlivesEnabled(false)
 		io.WriteString(c, "GET /hello?n=1 HTTP/1.1\r\nHost: x\r\n\r\n")
 		res, err := http.ReadResponse(r, nil)
@@ -425,6 +429,12 @@ func TestKeepAlivesOff(t *testing.T) {
 		}
 		if _, err := r.ReadByte(); err != io.EOF {
 			t.Errorf("after it: %v, want EOF", err)
+		}
+		if err := srv.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := silent.ReadByte(); err != io.EOF {
+			t.Errorf("an idle connection after Shutdown: %v, want EOF", err)
 		}
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Stats describes the connections with a descriptor of all Serves of an http.Server.
+// Stats describes the connections that aio has, of all Serves of an http.Server.
 type Stats struct {
 	Conns       int   // open
 	Parked      int   // idle, or in the middle of a header, without a goroutine
@@ -34,8 +34,8 @@ type Stats struct {
 }
 
 // StatsOf returns the statistics of all Serves of srv since the first began. They are zero before
-// that, if aio has no backend, and if srv is nil. Any goroutine may call it when srv's fields are
-// set.
+// that, if net/http serves alone (see [Serve]), and if srv is nil. Any goroutine may call it when
+// srv's fields are set.
 func StatsOf(srv *http.Server) Stats {
 	if srv == nil {
 		return Stats{}
