@@ -46,7 +46,7 @@ func (w *Watcher) connect(c *Conn, addr net.Addr) error {
 	return nil
 }
 
-// resolved reports whether a backend can connect to addr. It knows other types.
+// resolved reports whether addr is complete. A backend refuses a type that it does not know.
 func resolved(addr net.Addr) bool {
 	switch a := addr.(type) {
 	case nil:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -89,7 +90,8 @@ func (l *counting) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// TestListenerOfUser: what a listener does with its connections is not passed over.
+// TestListenerOfUser: what a listener does with its connections is not passed over. The log says that net/http
+// serves it.
 func TestListenerOfUser(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -99,7 +101,9 @@ func TestListenerOfUser(t *testing.T) {
 		own := &counting{TCPListener: ln.(*net.TCPListener)}
 		ended := make(chan error)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { ended <- httpd.Serve(ctx, &http.Server{Handler: mux()}, own, httpd.Options{Backend: b}) }()
+		var log bytes.Buffer
+		o := httpd.Options{Backend: b, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		go func() { ended <- httpd.Serve(ctx, &http.Server{Handler: mux()}, own, o) }()
 		c := dial(t, ln.Addr().String())
 		if got := get(t, c, bufio.NewReader(c), "/hello?n=1"); got != "hello 1" || own.n.Load() != 1 {
 			t.Errorf("%q, after %d Accepts", got, own.n.Load())
@@ -107,6 +111,9 @@ func TestListenerOfUser(t *testing.T) {
 		cancel()
 		if err := <-ended; err != http.ErrServerClosed {
 			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "net/http serves this listener"); n != 1 {
+			t.Errorf("logged %d times: %s", n, &log)
 		}
 	})
 }
