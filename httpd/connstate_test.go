@@ -41,7 +41,7 @@ func TestConnStateLocked(t *testing.T) {
 		addr := serve(t, b, srv)
 		for _, end := range []func(c net.Conn){
 			func(c net.Conn) { c.Close() },
-			func(net.Conn) { srv.Close() },
+			func(net.Conn) { srv.SetKeepAlivesEnabled(false) },
 		} {
 			c := dial(t, addr)
 			fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")

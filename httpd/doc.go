@@ -19,9 +19,9 @@
 //
 // # What works as in net/http
 //
-// Shutdown, Close, RegisterOnShutdown, timeouts, ConnState, ConnContext and BaseContext work for
-// real connections. So do RemoteAddr, the cancellation of a request's context when the client
-// leaves, Hijack, Flusher, http.ResponseController, pipelining and 100-continue.
+// Shutdown, Close, RegisterOnShutdown, SetKeepAlivesEnabled, timeouts, ConnState, ConnContext and
+// BaseContext work for real connections. So do RemoteAddr, the cancellation of a request's context
+// when the client leaves, Hijack, Flusher, http.ResponseController, pipelining and 100-continue.
 //
 // After Serve returned, as with net/http, goroutines of connections may still be ending, and
 // ConnState may still hear of the last StateClosed.
@@ -56,7 +56,7 @@
 //   - aio accepts from a duplicate of a *net.TCPListener or *net.UnixListener. If you close the
 //     listener, Serve ends within a second. The listener's SetDeadline does nothing.
 //   - Shutdown closes connections without a request at once. net/http waits five seconds for them.
-//   - SetKeepAlivesEnabled(false) closes an idle connection after its next request.
+//   - SetKeepAlivesEnabled(false) may close a connection that has sent part of its first request.
 //   - A timeout of a parked connection comes up to 100 ms late.
 //   - A connection that stops or ends after at most three bytes may be closed without a 400.
 //

@@ -73,8 +73,8 @@ func (h *hooks) state(c net.Conn, to http.ConnState) {
 }
 
 func (h *hooks) changed(nc net.Conn, to http.ConnState) {
-	if k, ok := nc.(*keeper); ok {
-		k.changed(to)
+	if i, ok := nc.(*standIn); ok {
+		i.changed(to)
 		return
 	}
 	w := workerOf(nc)
@@ -123,8 +123,8 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 }
 
 func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
-	if k, ok := nc.(*keeper); ok {
-		return context.WithValue(ctx, workerKey{}, k)
+	if i, ok := nc.(*standIn); ok {
+		return context.WithValue(ctx, workerKey{}, i)
 	}
 	w := workerOf(nc)
 	if w == nil {
@@ -187,7 +187,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		next = http.DefaultServeMux
 	}
 	switch w := r.Context().Value(workerKey{}).(type) {
-	case *keeper:
+	case *standIn:
 	case *worker:
 		c := w.servedConn()
 		if c == nil { // it was closed

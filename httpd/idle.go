@@ -3,6 +3,7 @@ package httpd
 import (
 	"bytes"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -39,6 +40,9 @@ func (l *loop) park(c *conn) {
 	}
 	c.parked = true
 	c.dropTraffic()
+	if c.served && !l.server.guarded.Load() {
+		l.server.askGuard()
+	}
 	l.parked.n++
 	l.parked.list(c).push(c)
 	if c.until > 0 {
@@ -112,14 +116,19 @@ func hasWholeHeader(b []byte) bool {
 
 // endIdle is server.endIdle for a loop.
 func (l *loop) endIdle() {
+	closed := l.server.closed.Load()
 	for c := range l.parked.all() {
-		c.end()
+		if c.served || closed {
+			c.end()
+		}
 	}
-	for _, c := range l.work.ready {
-		c.end()
-	}
-	clear(l.work.ready)
-	l.work.ready = l.work.few[:0]
+	l.work.ready = slices.DeleteFunc(l.work.ready, func(c *conn) bool {
+		ends := c.served || closed
+		if ends {
+			c.end()
+		}
+		return ends
+	})
 	for _, w := range l.work.idle {
 		w.wake()
 	}

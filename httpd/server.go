@@ -128,9 +128,10 @@ type server struct {
 	unencrypted bool // HTTP/2 is served without TLS
 	inherited   bool // this and all later connections came after the probe; belongs to first.drive
 
-	memory atomic.Int64 // bytes that only httpd keeps, but for less than a step of each loop
-	closed atomic.Bool  // the listener is. Set under mu
-	spread atomic.Bool  // manyLoops have work. Set by balance
+	memory  atomic.Int64 // bytes that only httpd keeps, but for less than a step of each loop
+	closed  atomic.Bool  // the listener is. Set under mu
+	spread  atomic.Bool  // manyLoops have work. Set by balance
+	guarded atomic.Bool  // the guard is there, or asked for. Set under mu
 
 	balancing sync.WaitGroup // balance. It is added to under mu, unless over
 	empty     chan struct{}  // closed when Serve waits and only hijacked connections are left
@@ -153,7 +154,8 @@ type server struct {
 	refused  time.Time  // when a loop could not begin; belongs to balance
 	needed   sync.Cond  // Accept has something to return
 	asking   []*loop    // need a worker
-	keeper   *keeper
+	guard    *standIn
+	keeper   *standIn
 }
 
 // all returns the loops of now.
@@ -241,7 +243,7 @@ func (s *server) call(functions []func()) {
 	}()
 }
 
-// endIdle ends the connections without a worker, when the listener is closed. The caller holds no
+// endIdle ends the connections between requests, as net/http closes idle ones. The caller holds no
 // lock.
 func (s *server) endIdle() {
 	for _, l := range s.all() {
@@ -251,7 +253,7 @@ func (s *server) endIdle() {
 	}
 }
 
-// Accept returns a worker, the keeper, or a connection that net/http serves by itself.
+// Accept returns a worker, a stand-in, or a connection that net/http serves by itself.
 func (s *server) Accept() (net.Conn, error) {
 	if !s.begun { // not earlier, because srv may be shut down
 		s.begun = true
@@ -259,7 +261,8 @@ func (s *server) Accept() (net.Conn, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.asking) == 0 && !s.closed.Load() && len(s.others) == 0 {
+	hasGuard := func() bool { return !s.guarded.Load() || s.guard != nil }
+	for len(s.asking) == 0 && !s.closed.Load() && hasGuard() && len(s.others) == 0 {
 		s.needed.Wait()
 	}
 	switch {
@@ -268,12 +271,15 @@ func (s *server) Accept() (net.Conn, error) {
 		s.others = s.others[1:]
 		return nc, nil
 	case s.closed.Load() && s.keeper == nil && s.open > s.hijacked:
-		s.keeper = &keeper{server: s}
+		s.keeper = newStandIn(s)
 		return s.keeper, nil
 	case s.accepting.failed != nil:
 		return nil, s.accepting.failed
 	case s.closed.Load():
 		return nil, net.ErrClosed
+	case !hasGuard():
+		s.guard = newStandIn(s)
+		return s.guard, nil
 	}
 	w := newWorker(s.asking[0])
 	s.asking = s.asking[1:]
@@ -300,6 +306,9 @@ func (s *server) Close() error {
 			}
 		}
 		s.others = nil
+	}
+	if s.guard != nil {
+		s.guard.moves.Broadcast()
 	}
 	loop := s.accepting.loop
 	s.mu.Unlock()
