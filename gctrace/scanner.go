@@ -20,9 +20,10 @@ const (
 // Processes may follow one another. It uses 64 KiB. One goroutine owns it.
 type Scanner struct {
 	src *bufio.Scanner
-	cut bool // the log ends within a line, which is not lost if the program still writes it
+	cut bool // the log ends within a line
 
-	lines assembler
+	lines  assembler
+	within bool // the log ends within a gctrace line, which is not lost if the program still writes it
 }
 
 // NewScanner returns a Scanner that reads from r.
@@ -79,9 +80,12 @@ func (s *Scanner) Stats() Stats {
 // next reads on until there is a cycle.
 func (s *Scanner) next() bool {
 	for len(s.lines.ready) == 0 && s.src.Scan() {
+		before := s.lines.broken
 		s.lines.endLine(s.src.Bytes())
+		k := &s.lines.broken
+		s.within = s.cut && k.next < posForced && (k.next != before.next || k.v != before.v)
 	}
-	if len(s.lines.ready) == 0 && !(s.cut && s.lines.broken.next < posForced) {
+	if len(s.lines.ready) == 0 && !s.within {
 		s.lines.giveUp()
 	}
 	return len(s.lines.ready) > 0

@@ -181,6 +181,10 @@ func TestScanner(t *testing.T) {
 			Stats{Lines: 3, Cycles: 1},
 		},
 		{
+			"cut off after a broken line", utilA + "x\ny", nil,
+			Stats{Lines: 2, Foreign: 1, Lost: 1},
+		},
+		{
 			"ends with a broken line", utilA + "x\ny\n", nil,
 			Stats{Lines: 2, Foreign: 1, Lost: 1},
 		},
