@@ -417,6 +417,12 @@ var mended = map[string]struct {
 			},
 		},
 	},
+	"constant of six decimals": {
+		"#define SHARE 0.123456789\ndouble part(double x);",
+		"//fastc:call part(x)\n//fastc:require x < C.SHARE\nfunc Part(x float64) float64\n",
+		[]edit{{"C.SHARE is a floating-point constant, of which cgo keeps six decimals; write the number; as an " +
+			"argument in //fastc:call it is exact", "C.SHARE", "0.123456789"}},
+	},
 	"length of no slice": {
 		"int put(size_t n); int letters(const char *s, size_t n); void half(const uint8_t *p, uint8_t n);",
 		"//fastc:call put(len(n))\nfunc Put(n uint64) int32" +

@@ -307,6 +307,11 @@ var refusals = []struct{ src, want, from, to string }{
 	},
 	{"//fastc:call f(a)\nfunc F(a [9000]int32)\n", "9:11: an array of 9000 elements; pass a slice: an array of more " +
 		"than 8192 elements is too large for a frame", "[9000]", "[]"},
+	{
+		"//fastc:call f(FSite)\n//fastc:budget\nfunc F(FSite int32)\n", "10:6: FSite is the name of a parameter or " +
+			"result, and of the variable that holds the budget; rename the parameter or result",
+		"f(FSite)\n//fastc:budget\nfunc F(FSite", "f(site)\n//fastc:budget\nfunc F(site",
+	},
 	{"//fastc:call f(a)\nfunc F(a T[int])\n", unknownType, "T[int]", "int32"},
 	{"//fastc:call f(a)\nfunc F(a map[string]int)\n", unknownType, "map[string]int", "[]byte"},
 	{"//fastc:call f(a)\nfunc F(a time.Duration)\n", unknownType, "time.Duration", "int64"},

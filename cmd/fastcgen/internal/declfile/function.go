@@ -146,6 +146,10 @@ func (p *fileParser) consistent(f *Func) {
 			p.bad.Add(c.At, "//fastc:writes "+name+", which C gets no address of", "pass &"+name+" in //fastc:call")
 		}
 	}
+	if site := f.SiteName(); f.Budget != nil && f.NameTaken(site) {
+		p.bad.Add(f.At, site+" is the name of a parameter or result, and of the variable that holds the budget",
+			"rename the parameter or result")
+	}
 	if f.Fails != nil && !f.HasError {
 		p.bad.Add(f.Fails.At, "//fastc:fails without an error result", "add error as the last result")
 	}

@@ -133,8 +133,21 @@ func (r *resolver) match(f *declfile.Func) *Plan {
 		m.argument(i, a, fn.ParamType[i])
 	}
 	m.results(fn.ReturnType)
+	m.floats()
 	if len(r.bad) > before {
 		return nil
 	}
 	return m.p
+}
+
+// floats finds floating-point constants of C in conditions of Go, because cgo makes 0 of 1e-9.
+func (m *matcher) floats() {
+	for _, c := range m.f.Conditions() {
+		for _, n := range c.Uses {
+			if k, ok := m.facts.Number(m.facts.Consts[n.Text]); ok && k.Class == declfile.Float {
+				m.bad.Add(n.At, "C."+n.Text+" is a floating-point constant, of which cgo keeps six decimals",
+					"write the number; as an argument in //fastc:call it is exact")
+			}
+		}
+	}
 }
