@@ -126,7 +126,7 @@ func (j *job) args(index int, start time.Time, url string) (args []string) {
 			env[e.Name] = fmt.Sprint(index)
 		}
 	}
-	env["START"] = start.Format(time.RFC3339Nano)
+	env["START"] = fmt.Sprint(start.Unix())
 	for _, a := range container.Args {
 		for name, value := range env {
 			a = strings.ReplaceAll(a, "$("+name+")", value)
@@ -189,7 +189,7 @@ func TestLoadJob(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer service.Close()
 	evenkeel, dir := build(t, "../cmd/evenkeel"), t.TempDir()
-	for lead := time.Second; !j.run(t, evenkeel, dir, service.URL, time.Now().Add(lead)) && !t.Failed(); lead *= 2 {
+	for lead := 2 * time.Second; !j.run(t, evenkeel, dir, service.URL, time.Now().Add(lead)) && !t.Failed(); lead *= 2 {
 		if lead > stopTimeout { // on a busy machine they start late
 			t.Fatalf("the processes did not start within %v", lead)
 		}
