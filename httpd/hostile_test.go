@@ -172,8 +172,8 @@ func TestDeadlineLikeNetHTTPs(t *testing.T) {
 	})
 }
 
-// TestShortBeginning: three bytes at most, and the end, after an answer get none, as with net/http, even if
-// the worker that would get them has served nobody before.
+// TestShortBeginning: a client that sends up to three bytes after an answer, and then closes, gets no other
+// answer, as with net/http. It does not matter whether the worker has served another client before.
 func TestShortBeginning(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m, held, release := mux(), make(chan bool), make(chan bool)

@@ -395,3 +395,12 @@ func TestFreeAddr(t *testing.T) {
 		seen[addr] = true
 	}
 }
+
+// TestPageOfNothing: without results the page names the cases that are not measured.
+func TestPageOfNothing(t *testing.T) {
+	var out bytes.Buffer
+	h := &Harness{Cases: []Case{{Name: "x/y", What: "nothing", Ways: []string{"a"}}}, Out: &out}
+	if err := h.Page(t.TempDir()); err != nil || !strings.HasSuffix(out.String(), "## Not measured\n\nx/y.\n") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}

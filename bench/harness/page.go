@@ -112,6 +112,9 @@ func (p *page) peers() {
 			}
 		}
 	}
+	if last == nil {
+		return
+	}
 	var names []string
 	for _, m := range peers {
 		if v := last.Versions.Modules[m]; v != "" {

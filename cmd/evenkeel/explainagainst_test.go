@@ -225,7 +225,7 @@ func burn() string {
 }
 
 // TestExplainProfiles: a trace from a URL has the samples of a CPU profile that the command takes
-// meanwhile.
+// during the trace.
 func TestExplainProfiles(t *testing.T) {
 	at := servedUnderLoad(t, pprof.Profile)
 	var r result

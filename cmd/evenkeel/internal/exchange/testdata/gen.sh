@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the files beside this one anew, each by the tool that it is of: vegeta as module bench pins it, HdrHistogram's Go library.
+# Makes the files in this folder anew, each by the tool that it is of: vegeta as module bench pins it, HdrHistogram's Go library.
 # Then `go test ./cmd/evenkeel/internal/exchange -update` writes the files of read/; read their difference. Needs the network
 # once, for what is not in the module cache.
 set -eu
