@@ -83,8 +83,11 @@ func TestNginxRunsNoPostTwice(t *testing.T) {
 	startNginx(t, a, b).runsOnce(t, a, b)
 }
 
-// stopTimeout ends what hangs.
-const stopTimeout = time.Minute
+const (
+	stopTimeout = time.Minute // of what hangs
+	// A whole demo takes a quarter of a minute by itself, and several beside other tests.
+	readyTimeout = 5 * time.Minute
+)
 
 var binDir string // TestMain makes and removes it
 
@@ -129,7 +132,7 @@ func start(t *testing.T, ready *regexp.Regexp, bin string, args ...string) (c *c
 	t.Helper()
 	c, err := child.Start(t.Context(), child.Options{
 		Args: append([]string{bin}, args...), Ready: ready,
-		StopTimeout: stopTimeout,
+		ReadyTimeout: readyTimeout, StopTimeout: stopTimeout,
 	})
 	if err != nil {
 		t.Fatal(err)

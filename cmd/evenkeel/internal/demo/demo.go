@@ -21,28 +21,32 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
+// loads are open loops, so their rates per second are some that the programs can answer.
 type loads struct {
 	rounds                 int
 	round, trace, replicas time.Duration
+	rate, replicaRate      float64
 }
 
 var (
 	usual = loads{
 		rounds: 8, round: 1700 * time.Millisecond, trace: 2 * time.Second,
-		replicas: 9 * time.Second,
+		replicas:    9 * time.Second,
+		rate:        600, // because p99 needs 1,000 requests per round
+		replicaRate: 500,
 	}
+	// quick is for tests, whose programs have the race detector.
 	quick = loads{
 		rounds: 2, round: 300 * time.Millisecond, trace: 300 * time.Millisecond,
 		replicas: time.Second,
+		rate:     100, replicaRate: 100,
 	}
 )
 
 const (
-	rate        = 600 // per second, because p99 needs 1,000 requests per round
-	liveMiB     = 64
-	replicaRate = 500
-	patience    = 30 * time.Second
-	feedDelay   = 400 * time.Millisecond
+	liveMiB   = 64
+	patience  = 30 * time.Second
+	feedDelay = 400 * time.Millisecond
 )
 
 type Demo struct {
@@ -122,7 +126,7 @@ func (d *Demo) fix(ctx context.Context) error {
 	a := d.quiet()
 	r, err := run.New(a, "", []string{
 		"-url", "http://" + addr + "/search?term=telescope&cnn=on", "-ready", "http://" + addr + "/",
-		"-rate", fmt.Sprint(rate), "-z", d.loads.round.String(), "-warmup", "200ms",
+		"-rate", fmt.Sprint(d.loads.rate), "-z", d.loads.round.String(), "-warmup", "200ms",
 		"-repeat", fmt.Sprint(d.loads.rounds), "-pprof", "off", "-figures", "p50,p99",
 		"-variant", "slow: -refresh=locked", "-variant", "fixed: -refresh=free",
 		"--", d.program("search"), "-addr", addr, "-alloc=lean", "-ttl=1s", "-feeds", "cnn=http://" + feed,

@@ -20,8 +20,8 @@ import (
 )
 
 func (d *Demo) gates(ctx context.Context) error {
-	d.head(fmt.Sprintf("3. Garbage collection out of the way: two replicas, %d MiB live in each, %d requests/s",
-		liveMiB, replicaRate))
+	d.head(fmt.Sprintf("3. Garbage collection out of the way: two replicas, %d MiB live in each, %g requests/s",
+		liveMiB, d.loads.replicaRate))
 	through, err := d.pair(ctx, "-policy=through")
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 	defer p.Clear()
 	load, err := p.Run(ctx, loadgen.Options{
 		Targets: []loadgen.Target{{URL: "http://hello/"}}, Transport: transport,
-		Rate: replicaRate, Warmup: time.Second, Duration: d.loads.replicas,
+		Rate: d.loads.replicaRate, Warmup: time.Second, Duration: d.loads.replicas,
 		OnMeasure: func() { before, counting = overlapped(ctx, replicas) },
 	})
 	switch {

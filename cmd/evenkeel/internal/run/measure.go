@@ -61,18 +61,30 @@ func (r *Runner) stop(server *proc.Process) error {
 }
 
 func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
-	server, err := proc.Start(proc.Options{Args: slices.Concat(r.command, r.variants[variant].args)})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = r.stop(server) }()
-	if err := AwaitReady(ctx, r.flags.ready, r.load.TLS, server, time.Duration(r.flags.readyTimeout)); err != nil {
+	if err := free(ctx, r.flags.ready); err != nil {
 		return nil, err
 	}
 	p := load.NewProgress(r.app, "")
 	defer p.Clear()
-	x := traces.Tracing{Server: server, URL: url, Load: r.load, Progress: p}
-	return x.Explain(ctx)
+	pass := &observe.Passer{W: p}
+	server, err := proc.Start(proc.Options{
+		Args:   slices.Concat(r.command, r.variants[variant].args),
+		Stderr: func(r io.Reader) { _, _ = io.Copy(pass, r) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	var v *verdict.Verdict
+	err = AwaitReady(ctx, r.flags.ready, r.load.TLS, server, time.Duration(r.flags.readyTimeout))
+	if err == nil {
+		x := traces.Tracing{Server: server, URL: url, Load: r.load, Progress: p}
+		v, err = x.Explain(ctx)
+	}
+	_ = r.stop(server) // or kill it
+	if err != nil {
+		return nil, withLastWords(pass, err)
+	}
+	return v, nil
 }
 
 type explained struct {
@@ -135,7 +147,7 @@ func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	}
 	stopErr := r.stop(server)
 	if err != nil {
-		return nil, m.withLastWords(err)
+		return nil, withLastWords(m.pass, err)
 	}
 	m.assemble(stopErr)
 	return &m.Run, nil
@@ -218,8 +230,8 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	return m.server.Ended()
 }
 
-func (m *measurement) withLastWords(err error) error {
-	last := m.pass.Last()
+func withLastWords(of *observe.Passer, err error) error {
+	last := of.Last()
 	switch {
 	case errors.Is(err, cli.ErrInterrupted):
 		return err

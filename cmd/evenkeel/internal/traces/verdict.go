@@ -212,6 +212,7 @@ func unpack(in io.Reader) (io.Reader, error) {
 const (
 	explainSlowest = 10
 	explainSettle  = 500 * time.Millisecond // of load, twice, before the trace
+	endsWithin     = time.Second            // after its answers break off
 )
 
 type Tracing struct {
@@ -267,6 +268,12 @@ func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *cpuwatc
 	stopLoad()
 	if loadErr := <-loaded; err == nil {
 		err = loadErr
+	}
+	if err != nil && ctx.Err() == nil { // an answer breaks off a moment before its server's end is known
+		select {
+		case <-x.Server.Done():
+		case <-time.After(endsWithin):
+		}
 	}
 	if x.Server.Ended() {
 		err = fmt.Errorf("the server ended: %s", x.Server.Exit())
