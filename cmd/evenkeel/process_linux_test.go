@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,51 +21,6 @@ import (
 	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/testutil"
 )
-
-// quotaGroup makes a control group with 15 ms of CPU per 100 ms, and a group in it without a quota
-// of its own. If this machine does not allow that, it skips the test and says why.
-func quotaGroup(t *testing.T) (outer, inner string) {
-	t.Helper()
-	root, name, quota := "/sys/fs/cgroup", "cpu.max", "15000 100000"
-	if _, err := os.Stat(filepath.Join(root, "cpu", "cpu.cfs_quota_us")); err == nil ||
-		dirExists(filepath.Join(root, "cpu")) {
-		root, name, quota = filepath.Join(root, "cpu"), "cpu.cfs_quota_us", "15000"
-	}
-	outer = filepath.Join(root, fmt.Sprintf("evenkeel-test-%d", os.Getpid()))
-	if err := os.Mkdir(outer, 0o755); err != nil {
-		t.Skip("cannot make a control group: ", err)
-	}
-	t.Cleanup(func() { removeGroup(t, outer) })
-	if err := os.WriteFile(filepath.Join(outer, name), []byte(quota), 0o600); err != nil {
-		t.Skip("cannot set a CPU quota: ", err)
-	}
-	inner = filepath.Join(outer, "inner")
-	if err := os.Mkdir(inner, 0o755); err != nil {
-		t.Skip("cannot make a control group in another: ", err)
-	}
-	t.Cleanup(func() { removeGroup(t, inner) })
-	return outer, inner
-}
-
-func dirExists(name string) bool {
-	fi, err := os.Stat(name)
-	return err == nil && fi.IsDir()
-}
-
-// removeGroup removes a group once its processes have ended, which the kernel notices a moment
-// later.
-func removeGroup(t *testing.T, dir string) {
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		err := os.Remove(dir)
-		if err == nil || errors.Is(err, os.ErrNotExist) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Error(err)
-			return
-		}
-	}
-}
 
 // startIn starts testdata/server in a control group. It sends one request after the other until the
 // test ends.
@@ -127,7 +79,8 @@ func startIn(t *testing.T, group string, flags ...string) (base string) {
 // that group's parent, with the quota and advice. It must not say that the machine stood still.
 // Behind a proxy the quota is not known.
 func TestExplainThrottled(t *testing.T) {
-	outer, inner := quotaGroup(t)
+	outer := testutil.QuotaGroup(t, 15*time.Millisecond)
+	inner := testutil.Group(t, outer)
 	if strings.HasPrefix(outer, "/sys/fs/cgroup/cpu/") {
 		t.Run("its own", func(t *testing.T) {
 			testThrottled(t, outer)

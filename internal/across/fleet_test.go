@@ -14,6 +14,7 @@ import (
 	_ "net/http/pprof"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -22,6 +23,8 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/across"
+	"evenkeel.dev/internal/cputime"
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/region"
@@ -158,6 +161,14 @@ func (s *service) allocate() {
 	}
 }
 
+// compute uses up the CPU of several periods of the quota.
+func (s *service) compute() {
+	for start := cputime.Process(); cputime.Process()-start < 3*quota; {
+	}
+}
+
+const quota = 20 * time.Millisecond // in each 100 ms
+
 func (s *service) pause() { time.Sleep(slow) }
 
 func (s *service) rest() { time.Sleep(slow) }
@@ -177,6 +188,10 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 	case "disk":
 		if s.each(30) {
 			s.save()
+		}
+	case "quota":
+		if s.each(30) {
+			s.compute()
 		}
 	case "refuse":
 		if s.each(30) {
@@ -230,6 +245,7 @@ func (s *service) fanOut(ctx context.Context) {
 type fleet struct {
 	t     *testing.T
 	addrs map[string]string
+	pids  map[string]int
 }
 
 // settings are for all services.
@@ -237,7 +253,7 @@ var settings = []string{"protocol", "marks", "idle"}
 
 // start starts the services with a cause each. The cause of the way to prices is a queue.
 func start(t *testing.T, causes map[string]string) *fleet {
-	f := &fleet{t, map[string]string{}}
+	f := &fleet{t, map[string]string{}, map[string]int{}}
 	for _, s := range settings {
 		f.addrs[s] = causes[s]
 	}
@@ -311,10 +327,21 @@ func (f *fleet) service(name string, causes map[string]string, peers ...string) 
 	c.Stderr = os.Stderr
 	in, inErr := c.StdinPipe()
 	out, outErr := c.StdoutPipe()
+	group := ""
+	if causes[name] == "quota" {
+		group = testutil.QuotaGroup(f.t, quota)
+	}
 	if err := errors.Join(inErr, outErr, c.Start()); err != nil {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { in.Close(); _ = c.Wait() })
+	f.pids[name] = c.Process.Pid
+	if group != "" {
+		err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(c.Process.Pid)), 0)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
 	known := map[string]string{}
 	for _, p := range append(peers, settings...) {
 		known[p] = f.addrs[p]
@@ -361,8 +388,10 @@ func (f *fleet) trace(
 	}
 	names := []string{"shop", "prices", "stock", "store"}
 	traces := make([][]byte, len(names))
+	watches := make([]*cpuwatch.Watch, len(names))
 	var taken sync.WaitGroup
 	for i, name := range names {
+		watches[i], _ = cpuwatch.Start(f.pids[name], true)
 		taken.Go(func() {
 			at := cmp.Or(f.addrs[name+" direct"], f.addrs[name])
 			res, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", at, length.Seconds()))
@@ -381,7 +410,8 @@ func (f *fleet) trace(
 	load.Wait()
 	for i, name := range names {
 		add, end := each(name)
-		r, err := reqtrace.Analyze(f.t.Context(), bytes.NewReader(traces[i]), reqtrace.Options{Each: add})
+		r, err := reqtrace.Analyze(f.t.Context(), bytes.NewReader(traces[i]),
+			reqtrace.Options{Each: add, Beside: &cpuwatch.Beside{CPU: watches[i].End()}})
 		var none *reqtrace.NoRequestsError
 		if err != nil && !errors.As(err, &none) {
 			f.t.Fatal(name, err)
@@ -415,6 +445,7 @@ func TestPlanted(t *testing.T) {
 		"one of ten":          {causes{"shop": "fan-out", "prices": "one of ten"}, "prices", "(*service).rest ", false},
 		"lock over HTTP/2":    {causes{"store": "lock", "protocol": "h2"}, "store", "(*service).reload ", false},
 		"disk":                {causes{"store": "disk"}, "store", "(*service).save ", false},
+		"quota":               {causes{"store": "quota"}, "store", "CPU quota", false},
 		"collections":         {causes{"store": "gc"}, "store", "GC", false},
 		"retries":             {causes{"prices": "refuse"}, "shop", "(*service).pause ", false},
 		"queue in between":    {causes{"way": "queue"}, "prices", "way", true},

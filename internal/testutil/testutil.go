@@ -4,7 +4,9 @@ package testutil
 import (
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -61,4 +63,48 @@ func Missing(t testing.TB, what string) {
 		t.Fatalf("missing: %s", what)
 	}
 	t.Skipf("missing: %s", what)
+}
+
+// QuotaGroup makes a control group that gets so much CPU in each 100 ms, or skips the test if this
+// machine does not allow that. A process joins it by its id in the group's cgroup.procs.
+func QuotaGroup(t testing.TB, quota time.Duration) (dir string) {
+	t.Helper()
+	us := strconv.FormatInt(quota.Microseconds(), 10)
+	root, file, limit := "/sys/fs/cgroup", "cpu.max", us+" 100000"
+	if v1 := filepath.Join(root, "cpu"); isDir(v1) {
+		root, file, limit = v1, "cpu.cfs_quota_us", us
+	}
+	dir = Group(t, root)
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(limit), 0o600); err != nil {
+		t.Skip("cannot set a CPU quota: ", err)
+	}
+	return dir
+}
+
+// Group makes a control group in another, or skips the test.
+func Group(t testing.TB, in string) (dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp(in, "evenkeel-test-")
+	if err != nil {
+		t.Skip("cannot make a control group: ", err)
+	}
+	t.Cleanup(func() {
+		// The kernel notices a moment later that the processes have ended.
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			err := os.Remove(dir)
+			if err == nil {
+				return
+			}
+			if time.Now().After(end) {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	return dir
+}
+
+func isDir(name string) bool {
+	fi, err := os.Stat(name)
+	return err == nil && fi.IsDir()
 }
