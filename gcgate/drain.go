@@ -23,6 +23,7 @@ const (
 	afterDrainShare = 1. / 10
 )
 
+// quietWatch looks for a pause between requests: none in flight, and none entered for a while.
 type quietWatch struct {
 	read    func() (inFlight int, entered uint32)
 	wanted  time.Duration
@@ -61,6 +62,7 @@ func (rs *rounds) quiet(r *round) *quietWatch {
 	return q
 }
 
+// quietFor returns how long a pause has to be at a rate of requests per second.
 func (rs *rounds) quietFor(rate float64) time.Duration {
 	if rs.status.refusing.Load() {
 		return quietMin // only requests from just before the refusals
@@ -69,6 +71,9 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
 }
 
+// drain waits until requests pause, so that none overlaps the collection. It waits for at most
+// DrainTimeout, and longer for peers that confirmed the drain and still send (awaitLatePeers). A
+// heap at its limit or a lost lease ends it at once.
 func (rs *rounds) drain(r *round) {
 	if r.announced.IsZero() {
 		return
@@ -99,6 +104,7 @@ func (rs *rounds) drain(r *round) {
 	}
 }
 
+// awaitQuiet reports whether requests paused within bound.
 func (rs *rounds) awaitQuiet(r *round, q *quietWatch, bound time.Duration) bool {
 	for end := time.Now().Add(bound); !isLost(r.lease); {
 		switch {
@@ -127,6 +133,7 @@ func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	}
 }
 
+// latePeers is how long the gate has waited for peers that send after they confirmed a drain.
 type latePeers struct {
 	waited    time.Duration
 	skipUntil time.Time
@@ -134,6 +141,7 @@ type latePeers struct {
 
 func (l *latePeers) skips(now time.Time) bool { return now.Before(l.skipUntil) }
 
+// awaitLatePeers waits for up to lateLimit in several rounds together.
 func (rs *rounds) awaitLatePeers(r *round) bool {
 	q := rs.quiet(r)
 	if rs.late.skips(q.looked) {

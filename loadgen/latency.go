@@ -66,11 +66,13 @@ func (r *recorder) tallies(j job, f func(*tally)) {
 	}
 }
 
+// paced records how many ns late the pacer was.
 func (r *recorder) paced(late int64) {
 	r.behind = late
 	r.pacer.Record(time.Duration(late))
 }
 
+// answered and the others below take times in ns since the engine's epoch.
 func (r *recorder) answered(j job, sent, end int64, a answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,6 +162,9 @@ func (r *recorder) took(j job, sent, end int64) {
 	r.res.LateMax = max(r.res.LateMax, late)
 }
 
+// latency counts from the time at which the request was due, not from the time at which it was
+// sent, so a late sender does not hide what the service makes users wait (coordinated omission).
+// The caller holds mu.
 func (r *recorder) latency(j job, end int64) {
 	r.tallies(j, func(t *tally) { t.Latency.Record(time.Duration(end - j.due)) })
 	r.seen(j.due, end)
@@ -195,6 +200,7 @@ func (t *tally) result() TargetClass {
 	return c
 }
 
+// overload returns nil for a closed loop, which cannot fall behind.
 func (r *recorder) overload(rate float64) *Overload {
 	if !r.open {
 		return nil

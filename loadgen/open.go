@@ -22,7 +22,8 @@ type sender interface {
 }
 
 // openLoop sends requests when they are due. The pacer gives each to an idle sender, to a new one,
-// or to the backlog. A sender that has its answer takes from the backlog.
+// or to the backlog. A sender that has its answer takes from the backlog. Latency counts from due
+// (recorder.latency).
 //
 // Lock order: openLoop.mu, then worker.mu.
 type openLoop struct {

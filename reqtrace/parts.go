@@ -13,7 +13,7 @@ import (
 type Cause uint8
 
 // The causes. A new one goes at the end. It needs a name in causeNames, words in
-// internal/verdict/words.go, a colour in internal/chart/causes.css, and rows in docs/explain.md and
+// internal/verdict/vocabulary.go, a colour in internal/chart/causes.css, and rows in docs/explain.md and
 // docs/reference/explain-json.md.
 const (
 	CauseUnknown    Cause = iota

@@ -11,6 +11,8 @@ import (
 
 const mostWords = 25
 
+// headline is the first sentence of a report, followed by who holds what requests wait for, and
+// where they wait.
 func (n *NamedCause) headline() string {
 	t := fmt.Sprintf("%s of the extra time is %s%s.", textfmt.Share(n.whole()), asked(n.Cause, n.Op), n.because())
 	for _, more := range []string{n.who(), n.where()} {
@@ -87,6 +89,7 @@ func lineHeadline(same []NamedCause) string {
 	return t
 }
 
+// who is the sentence about the holder and what it does meanwhile, "" if none is known.
 func (n *NamedCause) who() string {
 	var t string
 	switch what := doing(&n.Blame); {
@@ -128,6 +131,7 @@ func (n *NamedCause) who() string {
 	return t + longest + "."
 }
 
+// where is the sentence about the line of the request.
 func (n *NamedCause) where() string {
 	if n.Site == "" {
 		return ""
@@ -157,6 +161,7 @@ func (n *NamedCause) where() string {
 	return t + "."
 }
 
+// fix is the advice, with the line to change.
 func (n *NamedCause) fix() string {
 	at := n.Site
 	switch {
@@ -173,6 +178,7 @@ func (n *NamedCause) fix() string {
 	return n.Mends + "."
 }
 
+// figures are the sentences below the headline: times, further causes, the share of the collector.
 func (v *Verdict) figures() []string {
 	r := v.report
 	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean),
