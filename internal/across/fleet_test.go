@@ -245,7 +245,7 @@ func (s *service) fanOut(ctx context.Context) {
 type fleet struct {
 	t     *testing.T
 	addrs map[string]string
-	pids  map[string]int
+	pids  map[string]int // of services with a quota
 }
 
 // settings are for all services.
@@ -335,8 +335,8 @@ func (f *fleet) service(name string, causes map[string]string, peers ...string) 
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { in.Close(); _ = c.Wait() })
-	f.pids[name] = c.Process.Pid
 	if group != "" {
+		f.pids[name] = c.Process.Pid
 		err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(c.Process.Pid)), 0)
 		if err != nil {
 			f.t.Fatal(err)
@@ -388,11 +388,17 @@ func (f *fleet) trace(
 	}
 	names := []string{"shop", "prices", "stock", "store"}
 	traces := make([][]byte, len(names))
-	watches := make([]*cpuwatch.Watch, len(names))
+	beside := make([]*cpuwatch.Beside, len(names))
 	var taken sync.WaitGroup
 	for i, name := range names {
-		watches[i], _ = cpuwatch.Start(f.pids[name], true)
 		taken.Go(func() {
+			if pid := f.pids[name]; pid != 0 {
+				watch, err := cpuwatch.Start(pid, true)
+				if err != nil {
+					f.t.Error(err)
+				}
+				defer func() { beside[i] = &cpuwatch.Beside{CPU: watch.End()} }()
+			}
 			at := cmp.Or(f.addrs[name+" direct"], f.addrs[name])
 			res, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", at, length.Seconds()))
 			if err != nil {
@@ -411,7 +417,7 @@ func (f *fleet) trace(
 	for i, name := range names {
 		add, end := each(name)
 		r, err := reqtrace.Analyze(f.t.Context(), bytes.NewReader(traces[i]),
-			reqtrace.Options{Each: add, Beside: &cpuwatch.Beside{CPU: watches[i].End()}})
+			reqtrace.Options{Each: add, Beside: beside[i]})
 		var none *reqtrace.NoRequestsError
 		if err != nil && !errors.As(err, &none) {
 			f.t.Fatal(name, err)
