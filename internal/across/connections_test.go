@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -302,6 +304,9 @@ func TestConnections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if tt.skew != 0 || strings.Contains(name, "64") {
+				testutil.Computes(t)
+			}
 			m := newMade("shop", "stock", "prices", "store", "other")
 			for i := range m.skew {
 				m.skew[i], m.drift[i] = int64(i)*int64(tt.skew), float64(i%2)*tt.drift

@@ -47,6 +47,15 @@ func Long(t testing.TB, why string) {
 	}
 }
 
+// Computes skips a test of one goroutine that computes for ten times as long under the race detector.
+// make check runs it without.
+func Computes(t testing.TB) {
+	t.Helper()
+	if RaceFlag == "-race=true" {
+		t.Skip("it computes in one goroutine: make check runs it without the race detector")
+	}
+}
+
 // Slow skips a test under -short.
 func Slow(t testing.TB, what string) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/testutil"
 )
 
 // laneComparison is smallComparison with events of a gate and of a deployment in the run that
@@ -84,6 +85,7 @@ func TestHTMLWithoutEvents(t *testing.T) {
 
 // TestHTMLLanesStaySmall draws 60,000 states of 60 sources with 300 names.
 func TestHTMLLanesStaySmall(t *testing.T) {
+	testutil.Computes(t)
 	f := newFake(t)
 	f.points, f.rate = 50, 100
 	c := f.comparison(1, labelsN(2)...)
