@@ -33,7 +33,7 @@ func TestWholePath(t *testing.T) {
 				testutil.Long(t, "the same on net/http")
 			}
 			args := []string{
-				"BIN=" + binDir, "PORT=" + freeServerPort(t), "LENGTH=1s", "bash",
+				"--default-signal=INT", "BIN=" + binDir, "PORT=" + freeServerPort(t), "LENGTH=1s", "bash",
 				"../examples/wholepath/demo.sh",
 			}
 			if c.flag != "" {
