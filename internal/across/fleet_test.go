@@ -388,7 +388,7 @@ func (f *fleet) trace(
 	}
 	names := []string{"shop", "prices", "stock", "store"}
 	traces := make([][]byte, len(names))
-	beside := make([]*cpuwatch.Beside, len(names))
+	seen := make([]*cpuwatch.Beside, len(names))
 	var taken sync.WaitGroup
 	for i, name := range names {
 		taken.Go(func() {
@@ -397,7 +397,7 @@ func (f *fleet) trace(
 				if err != nil {
 					f.t.Error(err)
 				}
-				defer func() { beside[i] = &cpuwatch.Beside{CPU: watch.End()} }()
+				defer func() { seen[i] = &cpuwatch.Beside{CPU: watch.End()} }()
 			}
 			at := cmp.Or(f.addrs[name+" direct"], f.addrs[name])
 			res, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", at, length.Seconds()))
@@ -417,7 +417,7 @@ func (f *fleet) trace(
 	for i, name := range names {
 		add, end := each(name)
 		r, err := reqtrace.Analyze(f.t.Context(), bytes.NewReader(traces[i]),
-			reqtrace.Options{Each: add, Beside: beside[i]})
+			reqtrace.Options{Each: add, Beside: seen[i]})
 		var none *reqtrace.NoRequestsError
 		if err != nil && !errors.As(err, &none) {
 			f.t.Fatal(name, err)

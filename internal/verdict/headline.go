@@ -89,7 +89,7 @@ func lineHeadline(same []NamedCause) string {
 	return t
 }
 
-// who is the sentence about the holder and what it does meanwhile, "" if none is known.
+// who is the sentence about the holder and what it does while it holds, "" if none is known.
 func (n *NamedCause) who() string {
 	var t string
 	switch what := doing(&n.Blame); {

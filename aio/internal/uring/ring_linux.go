@@ -125,8 +125,8 @@ func (r *ring) mapRings(p *params) (err error) {
 	return nil
 }
 
-// get is io_uring_get_sqe: the next free entry, zeroed. The backend submits before the queue is
-// full (flush).
+// get is io_uring_get_sqe: the next free entry, zeroed. flush submits as soon as the queue
+// is full.
 func (r *ring) get() *sqe {
 	e := &r.sqes[r.tail&r.sqMask]
 	r.tail++

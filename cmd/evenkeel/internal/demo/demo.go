@@ -21,7 +21,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// loads are open loops, so their rates per second are some that the programs can answer.
+// loads are open loops. Their rates are per second, and low enough for the programs to answer.
 type loads struct {
 	rounds                 int
 	round, trace, replicas time.Duration
