@@ -150,7 +150,7 @@ type modelCase struct {
 	silent            bool          // the signal must not be used
 	used              bool          // it must, each time
 	some              bool          // it must, sometimes
-	long              bool          // in make check only: it takes the race detector seconds
+	long              bool          // in make check only: it takes seconds
 }
 
 // TestTwoAtOnceBehindABalancer asks two replicas to collect at once, time and again, behind

@@ -48,11 +48,11 @@ func Long(t testing.TB, why string) {
 }
 
 // Computes skips a test of one goroutine that computes for ten times as long under the race detector.
-// make check runs it without.
+// make test runs it without.
 func Computes(t testing.TB) {
 	t.Helper()
 	if RaceFlag == "-race=true" {
-		t.Skip("it computes in one goroutine: make check runs it without the race detector")
+		t.Skip("it computes in one goroutine: make test runs it without the race detector")
 	}
 }
 
