@@ -42,6 +42,9 @@ type joiner struct {
 	clocks   map[[2]int]*clock // of caller and callee
 	links    []link            // by the caller and time
 	unmarked int               // calls
+
+	tiles   []reqtrace.Tile // of the request that add has at hand
+	entries []entry
 }
 
 type end struct {
@@ -241,7 +244,8 @@ const maxDepth = 16 // of calls
 // add adds part of the time of a request.
 func (j *joiner) add(into *spent, r ref, part float64, depth int) {
 	s := j.services[r.service]
-	path, entries := s.get(j.request(r))
+	j.tiles, j.entries = s.get(j.request(r), j.tiles[:0], j.entries[:0])
+	path, entries := j.tiles, j.entries
 	left, called := &left{s.blames, entries}, map[ref]float64{}
 	for _, mostly := range []bool{true, false} { // others get what these leave at their place
 		for i := len(path) - 1; i >= 0 && depth < maxDepth; i-- {
@@ -250,11 +254,11 @@ func (j *joiner) add(into *spent, r ref, part float64, depth int) {
 			}
 		}
 	}
-	for callee, ns := range called { // once for each, though a call may span many waits
-		j.add(into, callee, ns/float64(max(j.request(callee).took, 1)), depth+1)
-	}
 	for _, e := range entries {
 		into.add(what{service: r.service, blame: e.blame}, part*float64(e.time), e.longest)
+	}
+	for callee, ns := range called { // once for each, though a call may span many waits
+		j.add(into, callee, ns/float64(max(j.request(callee).took, 1)), depth+1)
 	}
 }
 
@@ -320,7 +324,7 @@ func (j *joiner) path(r ref, start, off int64, depth int) []Span {
 	s, q := j.services[r.service], j.request(r)
 	at := time.Duration(q.begin() + off - start)
 	span := Span{Service: s.Name, Depth: depth, Start: at, End: at + time.Duration(q.took)}
-	span.Tiles, _ = s.get(q)
+	span.Tiles, _ = s.get(q, nil, nil)
 	for i := range span.Tiles {
 		span.Tiles[i].Start += at
 		span.Tiles[i].End += at

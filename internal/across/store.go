@@ -119,8 +119,8 @@ func intern[T comparable](list *[]T, by map[T]uint64, x T) uint64 {
 	return id
 }
 
-// get returns the path of q with what ran, and its times.
-func (s *store) get(q *request) (path []reqtrace.Tile, entries []entry) {
+// get appends the path of q with what ran, and its times.
+func (s *store) get(q *request, path []reqtrace.Tile, entries []entry) ([]reqtrace.Tile, []entry) {
 	b := s.record(q.spot)
 	next := func() uint64 {
 		v, n := binary.Uvarint(b)

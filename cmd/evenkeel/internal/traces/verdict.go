@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -121,6 +122,8 @@ func Services(
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
+	// What is kept of all services is joined in the end. It should not need as much again in garbage.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	for i := range list {
 		v, err := Analyze(ctx, list[i].Source, opened[i], options[i])
 		var none *NoRequestsError
