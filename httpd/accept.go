@@ -39,7 +39,7 @@ func (s *server) startAccepting() {
 	s.mu.Lock()
 	s.accepting.loop = l
 	closed := s.closed.Load()
-	s.more()
+	s.acceptMore()
 	s.mu.Unlock()
 	if closed {
 		_ = l.Close()
@@ -125,7 +125,7 @@ func (s *server) arrived(r *aio.Result) {
 	s.mu.Lock()
 	s.accepting.pending--
 	s.open++
-	if s.more(); s.accepting.pending == 0 {
+	if s.acceptMore(); s.accepting.pending == 0 {
 		s.counts.AcceptStalls++
 	}
 	s.mu.Unlock()
@@ -137,8 +137,8 @@ func (s *server) arrived(r *aio.Result) {
 	}
 }
 
-// more accepts up to MaxConns. The caller holds mu.
-func (s *server) more() {
+// acceptMore accepts up to MaxConns. The caller holds mu.
+func (s *server) acceptMore() {
 	a := &s.accepting
 	for a.loop != nil && !s.closed.Load() && a.pending < acceptTurn && s.open+a.pending < s.bounds.MaxConns {
 		if a.loop.Accept(nil, aio.NoDeadline) != nil {

@@ -392,7 +392,7 @@ func (c *conn) gone() {
 	if c.hijacked {
 		s.hijacked--
 	}
-	s.more()
+	s.acceptMore()
 	s.checkEmpty()
 }
 

@@ -368,6 +368,7 @@ func (x *blamer) followed(s *segment) bool {
 	return s.waker != nil && (s.state == stateLock || s.state == stateChannel) && x.known.places[s.site].op != opStream
 }
 
+// wait divides a wait for a lock or a channel. The goroutine that ended it, which model.ended noted, is the holder.
 func (x *blamer) wait(p *piece, s *segment, a, b int64) {
 	w, cause, unfollowed := s.waker, CauseLock, CauseLock
 	if s.state == stateChannel {
