@@ -18,7 +18,7 @@ func (v *view) fits(call, request *use) (fill float64, ok bool) {
 
 // align pairs the calls of two ends in their order. It returns which share of the calls are paired,
 // of the end with the lower share. A call does not count while one of the traces has none.
-func (v *view) align(caller, callee *conn) (uses [][2]int, share float64) {
+func (v *view) align(caller, callee *conn) (uses [][2]int32, share float64) {
 	type fit struct {
 		i, k int
 		fill float64
@@ -42,7 +42,7 @@ func (v *view) align(caller, callee *conn) (uses [][2]int, share float64) {
 	for _, f := range fits {
 		if !left[f.i] && !right[f.k] {
 			left[f.i], right[f.k] = true, true
-			uses = append(uses, [2]int{f.i, f.k})
+			uses = append(uses, [2]int32{int32(f.i), int32(f.k)})
 		}
 	}
 	if n = len(uses); n == 0 {
@@ -61,15 +61,15 @@ func (v *view) align(caller, callee *conn) (uses [][2]int, share float64) {
 }
 
 // between pairs calls whose neighbours are paired, as a trace may have times that are too late.
-func between(uses [][2]int) [][2]int {
-	slices.SortFunc(uses, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
+func between(uses [][2]int32) [][2]int32 {
+	slices.SortFunc(uses, func(a, b [2]int32) int { return cmp.Compare(a[0], b[0]) })
 	for n, next := range uses[1:] {
 		last := uses[n]
 		if next[0]-last[0] != next[1]-last[1] {
 			continue
 		}
-		for i := 1; i < next[0]-last[0]; i++ {
-			uses = append(uses, [2]int{last[0] + i, last[1] + i})
+		for i := int32(1); i < next[0]-last[0]; i++ {
+			uses = append(uses, [2]int32{last[0] + i, last[1] + i})
 		}
 	}
 	return uses

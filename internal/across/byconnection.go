@@ -56,7 +56,7 @@ type pairOf struct{ caller, callee *conn }
 // match is a pair of which the calls agree.
 type match struct {
 	pairOf
-	uses [][2]int
+	uses [][2]int32 // indexes into both ends' uses
 	sure bool
 }
 
@@ -412,15 +412,21 @@ func abs(n int64) int64 { return max(n, -n) }
 
 // link adds the calls of pairs, if the first service's requests led to them.
 func (x *order) link() {
+	n := 0
 	for i := range x.matches {
 		m := &x.matches[i]
 		v, c := x.viewOf(m.pairOf), x.clock(m.caller.service, m.callee.service)
 		for _, u := range m.uses {
-			if a, b := &m.caller.uses[u[0]], &m.callee.uses[u[1]]; !v.ids {
+			a, b := &m.caller.uses[u[0]], &m.callee.uses[u[1]]
+			if !v.ids {
 				c.add(a.a, a.b, b.a, min(b.b, a.b-v.offset(a.a)))
+			}
+			if a.request >= 0 && b.request >= 0 {
+				n++
 			}
 		}
 	}
+	x.links = slices.Grow(x.links, n)
 	for key, v := range x.views {
 		if c := x.clocks[key]; c != nil && !v.ids {
 			c.same = v.same

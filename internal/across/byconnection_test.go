@@ -413,7 +413,7 @@ func TestInOrder(t *testing.T) {
 		var list []candidate
 		for range rng.IntN(10) {
 			ends := pairOf{&conn{number: rng.IntN(5)}, &conn{number: rng.IntN(5)}}
-			list = append(list, candidate{match{ends, make([][2]int, 1), false}, float64(rng.IntN(9))})
+			list = append(list, candidate{match{ends, make([][2]int32, 1), false}, float64(rng.IntN(9))})
 		}
 		best := 0.
 		for set := range 1 << len(list) { // each subset
