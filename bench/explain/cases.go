@@ -113,7 +113,7 @@ func refreshed(ctx context.Context, r *harness.Run, url string) error {
 }
 
 func Cases() []harness.Case {
-	return []harness.Case{searchCase(), analysisCase()}
+	return []harness.Case{searchCase(), analysisCase(), servicesCase()}
 }
 
 // The other loads have traces of many goroutines.

@@ -1,10 +1,11 @@
 //go:build linux
 
-// Command traced is a service, or with -many 10,000 goroutines that serve each other.
+// Command traced is a service, which may call others, or with -many 10,000 goroutines that serve each other.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	_ "net/http/pprof"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,22 +23,53 @@ import (
 
 func main() {
 	many := flag.Bool("many", false, "run many goroutines")
+	calls := flag.String("calls", "", "comma-separated `URLs` that each request gets first")
+	ids := flag.Bool("ids", false, "mark requests and calls in the trace")
 	flag.Parse()
 	if *many {
 		start()
 	}
+	var peers []string
+	if *calls != "" {
+		peers = strings.Split(*calls, ",")
+	}
+	var transport http.RoundTripper = &http.Transport{MaxIdleConnsPerHost: 64}
 	var mu sync.Mutex
-	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client := http.Client{Transport: transport}
+		for _, peer := range peers {
+			if err := get(r.Context(), &client, peer); err != nil {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+				return
+			}
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		_, _ = io.WriteString(w, "done\n")
 	})
+	if *ids {
+		transport, handler = region.Transport(transport), region.Middleware(handler)
+	}
+	http.Handle("/", handler)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal("traced: ", err)
 	}
 	fmt.Println(ln.Addr())
 	log.Fatal("traced: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
+}
+
+func get(ctx context.Context, client *http.Client, url string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return errors.Join(err, res.Body.Close())
 }
 
 // start starts goroutines, which take a lock twice per request and wait for a worker. With one lock
