@@ -139,36 +139,6 @@ func (w *Watcher) finish(op *proactor.Op) {
 	w.ended.Push(op)
 }
 
-// expire tries late operations once more and ends them. It reports whether there were any.
-func (w *Watcher) expire() bool {
-	if _, any := w.deadlines.first(); !any {
-		return false // saves a look at the clock
-	}
-	now := w.now()
-	for op := w.deadlines.late(now); op != nil && len(w.late) < expireTurn; op = w.deadlines.late(now) {
-		w.late = append(w.late, op)
-		w.deadlines.move(op, now+starvedRetry) // if it has to wait for others
-		w.run(op.Desc, op.Kind.Dir(), &budget{connTransfers, connBytes})
-	}
-	if len(w.late) == 0 {
-		return false
-	}
-	w.land(w.backend.Settle(w.polled[:0]))
-	for _, op := range w.late {
-		if op.Index < 0 || startable(op.Desc, op.Kind.Dir()) { // it is over, or waits for others
-			continue
-		}
-		behind := now - op.Deadline
-		w.stats.Expired++
-		w.stats.Late += behind
-		w.stats.LateMax = max(w.stats.LateMax, behind)
-		w.cancel(op, proactor.TimedOut)
-	}
-	clear(w.late)
-	w.late = w.late[:0]
-	return true
-}
-
 // cancel ends an operation early. If the backend cannot return it at once, Poll does.
 func (w *Watcher) cancel(op *proactor.Op, cause proactor.Cause) {
 	w.stats.Cancelled++

@@ -463,9 +463,9 @@ func TestPlanted(t *testing.T) {
 				}
 				all := causes{"marks": marks}
 				maps.Copy(all, tt.causes)
-				const tries = 3 // other work on the machine may be slower than the cause
-				for range tries {
-					if named(t, start(t, all).story(5*time.Second), tt.service, tt.line) {
+				// Other work on the machine may be slower than the cause, or leave too few requests.
+				for _, length := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second} {
+					if named(t, start(t, all).story(length), tt.service, tt.line) {
 						return
 					}
 				}

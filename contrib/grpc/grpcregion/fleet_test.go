@@ -147,9 +147,9 @@ func TestPlanted(t *testing.T) {
 					testutil.Long(t, "it traces one of many fleets")
 				}
 				line := map[string]string{"lock": "(*member).reload ", "sleep": "(*member).rest "}[cause]
-				const tries = 3 // other work on the machine may be slower than the cause
-				for range tries {
-					s := story(t, marks, service, cause)
+				// Other work on the machine may be slower than the cause, or leave too few requests.
+				for _, seconds := range []int{5, 10, 20} {
+					s := story(t, marks, service, cause, seconds)
 					text := s.Sentence + "\n" + s.Detail + "\n" + s.Fix
 					if s.Named && !strings.Contains(s.Sentence, "(*member).EmptyCall ") {
 						t.Errorf("the caller's line is not the program's: %s", s.Sentence)
@@ -166,7 +166,7 @@ func TestPlanted(t *testing.T) {
 }
 
 // story loads the shop by some clients, and explains it.
-func story(t *testing.T, marks, service, cause string) *across.Story {
+func story(t *testing.T, marks, service, cause string, seconds int) *across.Story {
 	names := []string{"store", "stock", "shop"}
 	pprof := map[string]string{}
 	at := ""
@@ -196,7 +196,7 @@ func story(t *testing.T, marks, service, cause string) *across.Story {
 	traces := make([]bytes.Buffer, len(names))
 	for i, name := range names {
 		taken.Go(func() {
-			res, err := http.Get("http://" + pprof[name] + "/debug/pprof/trace?seconds=5")
+			res, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%d", pprof[name], seconds))
 			if err != nil {
 				t.Error(err)
 				return
