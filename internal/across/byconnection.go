@@ -86,6 +86,7 @@ type view struct {
 const (
 	enoughShare = .9                   // of the calls of both ends
 	enoughCalls = 5                    // of a pair that is voted for
+	enoughUses  = 100_000              // that vote at first, for speed and memory
 	enoughRatio = 2                    // of the votes, for a pair that is sure
 	maxRounds   = 16                   // for each ratio
 	maxChoice   = 256                  // of requests for a call, or of ends for an end
@@ -107,15 +108,46 @@ func (j *joiner) connections() {
 			}
 		}
 	}
-	votes := x.vote()
-	for _, ratio := range []float64{8, 4, enoughRatio, 1.3} {
-		for n := 0; n < maxRounds && x.round(votes, ratio); n++ {
-			votes = x.vote()
-		}
+	n := int64(0)
+	for k := range x.services {
+		n += uses(x.callers[k]) + uses(x.callees[k])
 	}
-	x.calls, x.requests = nil, nil // a trace of 30 MB has 10 MB of them
+	if every := n/enoughUses + 1; every > 1 {
+		x.pairBy(every, 8, 4, enoughRatio)
+	}
+	x.pairBy(1, 8, 4, enoughRatio, 1.3)
 	x.rest()
 	x.link()
+}
+
+func uses(ends []*conn) (n int64) {
+	for _, e := range ends {
+		n += int64(len(e.uses))
+	}
+	return n
+}
+
+// pairBy pairs ends by the votes of one in so many seconds.
+func (x *order) pairBy(every int64, ratios ...float64) {
+	votes := func(at int64) bool { return at/period%every == 0 }
+	for k := range x.services {
+		x.calls = append(x.calls, queueOf(free(x.callers[k]), votes))
+		x.requests = append(x.requests, queueOf(free(x.callees[k]), func(at int64) bool {
+			for p := range x.services {
+				if v := x.views[[2]int{p, k}]; v != nil && votes(v.here(at)) {
+					return true
+				}
+			}
+			return false
+		}))
+	}
+	tally := x.vote()
+	for _, ratio := range ratios {
+		for n := 0; n < maxRounds && x.round(tally, ratio); n++ {
+			tally = x.vote()
+		}
+	}
+	x.calls, x.requests = nil, nil
 }
 
 // collect finds the ends of connections of which an id joined no call.
@@ -138,7 +170,6 @@ func (x *order) collect() {
 			}
 		}
 		x.callers, x.callees = append(x.callers, connsOf(s.callers)), append(x.callees, connsOf(s.callees))
-		x.calls, x.requests = append(x.calls, queueOf(x.callers[k])), append(x.requests, queueOf(x.callees[k]))
 	}
 }
 
@@ -270,16 +301,22 @@ type queued struct {
 	gap   int64 // how much of the call the request does not fill
 }
 
-// queueOf returns the uses of ends by a.
-func queueOf(ends []*conn) []queued {
+// queueOf returns the uses of ends that vote, by a.
+func queueOf(ends []*conn, votes func(at int64) bool) []queued {
 	n := 0
 	for _, e := range ends {
-		n += len(e.uses)
+		for i := range e.uses {
+			if votes(e.uses[i].a) {
+				n++
+			}
+		}
 	}
 	list := make([]queued, 0, n)
 	for _, e := range ends {
 		for i := range e.uses {
-			list = append(list, queued{use: &e.uses[i], end: e})
+			if votes(e.uses[i].a) {
+				list = append(list, queued{use: &e.uses[i], end: e})
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b queued) int { return cmp.Compare(a.a, b.a) })

@@ -278,6 +278,7 @@ func TestConnections(t *testing.T) {
 		skew, wall        time.Duration
 		drift             float64
 		hidden            bool // the fifth service is not traced
+		long              bool // more calls than vote at first
 		precision, recall float64
 	}{
 		"1 in flight":          {load: inTurn(1, 2*ms, 64), precision: .999, recall: .99},
@@ -298,13 +299,18 @@ func TestConnections(t *testing.T) {
 		"drift": {
 			load: inTurn(8, 2*ms, 64), skew: time.Hour, wall: 5 * ms, drift: 1e-4, precision: .999, recall: .99,
 		},
+		"16 in flight, long":         {load: inTurn(16, 8*ms, 64), long: true, precision: .999, recall: .99},
+		"few idle connections, long": {load: inTurn(16, 8*ms, 2), long: true, precision: .99, recall: .99},
+		"-500 ms, long": {
+			load: inTurn(8, 2*ms, 64), skew: time.Hour, wall: -500 * ms, long: true, precision: .999, recall: .99,
+		},
 		"64 in flight, 5 ms": {
 			load: inTurn(64, 8*ms, 64), skew: time.Hour, wall: 5 * ms, precision: .99, recall: .99,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if tt.skew != 0 || strings.Contains(name, "64") {
+			if tt.skew != 0 || tt.long || strings.Contains(name, "64") {
 				testutil.Computes(t)
 			}
 			m := newMade("shop", "stock", "prices", "store", "other")
@@ -316,7 +322,11 @@ func TestConnections(t *testing.T) {
 			if !tt.hidden { // an unrelated service
 				m.load(8, int64(2*ms), 4, m.takes(int64(ms)))
 			}
-			m.run(2 * time.Second)
+			length := 2 * time.Second
+			if tt.long {
+				length *= 6
+			}
+			m.run(length)
 			m.sort()
 			if tt.hidden {
 				m.requests = m.requests[:2]
@@ -335,7 +345,7 @@ func TestConnections(t *testing.T) {
 				}
 				offset, within := clock.Offset()
 				off := offset - (m.skew[key[0]] - m.skew[key[1]])
-				off += int64((m.drift[key[1]] - m.drift[key[0]]) * 1e9) // in the middle
+				off += int64((m.drift[key[1]] - m.drift[key[0]]) * float64(length/2)) // in the middle
 				if abs(off) > 100_000 || tt.skew == 0 && off != 0 {
 					t.Errorf("%v: off by %d ns of %d", key, off, within)
 				}

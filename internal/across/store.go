@@ -23,6 +23,8 @@ type store struct {
 	bySite  map[string]uint64
 	blames  []reqtrace.Blame // without times; the first are causes without a place
 	byBlame map[reqtrace.Blame]uint64
+	latest  [8]uint64 // of blames
+	oldest  int       // in latest, counted on
 	scratch []byte
 }
 
@@ -75,7 +77,7 @@ func (s *store) put(q *reqtrace.Request) spot {
 		add(uint64(max(x.Longest, 0)))
 		rest.Add(x.Cause, -x.Time)
 		x.Time, x.Longest = 0, 0
-		add(intern(&s.blames, s.byBlame, x))
+		add(s.blame(&x))
 	}
 	for c, ns := range rest.All() {
 		if ns > 0 && c != reqtrace.CauseMachine {
@@ -107,6 +109,19 @@ func (s *store) record(x spot) []byte {
 	b := s.chunks[x>>16][x&(1<<16-1):]
 	length, n := binary.Uvarint(b)
 	return b[n:][:length]
+}
+
+// blame returns the number of a blame. Most requests have the same few, and to compare these is faster than a hash.
+func (s *store) blame(x *reqtrace.Blame) uint64 {
+	for _, id := range s.latest {
+		if s.blames[id] == *x {
+			return id
+		}
+	}
+	id := intern(&s.blames, s.byBlame, *x)
+	s.latest[s.oldest%len(s.latest)] = id
+	s.oldest++
+	return id
 }
 
 func intern[T comparable](list *[]T, by map[T]uint64, x T) uint64 {
