@@ -122,7 +122,7 @@ func explained(ctx context.Context, r *harness.Run, traces []string) (x spent, e
 
 // tracesOf takes the services' traces, and again for longer if they are too small.
 func tracesOf(ctx context.Context, r *harness.Run, ids bool) ([]string, error) {
-	const fits = 1.1 // of what a longer trace should have
+	const fits = 1.2 // of what a longer trace should have
 	want := harness.Unless(r, 120e6, 1e6)
 	length := r.Length
 	for {
@@ -158,7 +158,7 @@ func takeTraces(
 	loaded := make(chan error, 1)
 	go func() {
 		_, err := loadgen.Run(loading, loadgen.Options{
-			Targets: []loadgen.Target{{URL: "http://" + addrs[fleet[0].name]}}, Rate: 1000, Connections: 64,
+			Targets: []loadgen.Target{{URL: "http://" + addrs[fleet[0].name]}}, Rate: 1500, Connections: 64,
 			Duration: time.Hour,
 		})
 		loaded <- err

@@ -16,7 +16,8 @@ import (
 //	prices  31     ├───┤     ├─────┤         ├┤        each call has a request in it
 //	        32               ├┤            ├──────┤    one of three has
 //
-//  1. Each call votes for the request that fills it best, and each request for its call.
+//  1. Each call votes for the request that fills it best, and each request for its call. In a long
+//     trace those of one in so many seconds do, and then those of the ends that are left.
 //  2. Two ends are a pair if they have several times the votes of the next best pair of either end.
 //     A pair leaves the vote with its calls, so the next round tells others apart.
 //  3. Some ends have too few calls to vote. If others of the two services are pairs, these are
@@ -127,7 +128,7 @@ func uses(ends []*conn) (n int64) {
 	return n
 }
 
-// pairBy pairs ends by the votes of one in so many seconds.
+// pairBy pairs ends by the votes of one in so many seconds of the caller's clock.
 func (x *order) pairBy(every int64, ratios ...float64) {
 	votes := func(at int64) bool { return at/period%every == 0 }
 	for k := range x.services {
