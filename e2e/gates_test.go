@@ -42,7 +42,10 @@ type gatedSetup struct {
 	Mark            time.Duration // length of a collection; 0: a real one, of a tiny heap
 	HAProxy         string        // as haproxy.ParseRuntimeAPI reads it
 	AnnounceTimeout time.Duration
+	Wake            time.Duration // how long the first request takes after none for wakeAfter
 }
+
+const wakeAfter = 900 * time.Millisecond
 
 type gatedStats struct {
 	Polls                                             int64
@@ -106,7 +109,11 @@ func runGated(setup string) error {
 		})
 	})
 	m := httpgate.New(g, wrap)
+	var last atomic.Int64
 	mux.Handle("/", m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if now := time.Now().UnixNano(); now-last.Swap(now) > int64(wakeAfter) {
+			time.Sleep(s.Wake)
+		}
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s %s", s.Name, r.Method, body)
 	})))
@@ -400,11 +407,12 @@ func (h *haproxyServer) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, 
 	}
 }
 
-// TestNginxTwoAtOnce is the same behind nginx, which leaves a replica out for two seconds.
+// TestNginxTwoAtOnce is the same behind nginx, which leaves a replica out for up to two seconds, and then
+// until the first request to it is answered.
 func TestNginxTwoAtOnce(t *testing.T) {
 	server(t, "nginx")
 	t.Parallel()
-	s := gatedSetup{Shed: true, Turns: filepath.Join(t.TempDir(), "turn")}
+	s := gatedSetup{Shed: true, Turns: filepath.Join(t.TempDir(), "turn"), Wake: 600 * time.Millisecond}
 	a, b := s, s
 	a.Name, b.Name = "a", "b"
 	replicas := [2]*gated{startGated(t, a), startGated(t, b)}

@@ -32,9 +32,10 @@ type Options struct {
 	// known. Limit: 10,000.
 	Replicas int
 
-	// HoldTurn is how long to keep the turn once this process is back. Default: 0, which is 2 s
-	// under PolicyShed (nginx's fail_timeout), and nothing otherwise. Negative: nothing. Limit: 1
-	// minute.
+	// HoldTurn is how long to keep the turn once this process is back. Default: 0, which is 3 s
+	// under PolicyShed, and nothing otherwise. nginx leaves a server out for its fail_timeout and up
+	// to 1 s more, and then tries it with one request, until whose answer it counts as out. Negative:
+	// nothing. Limit: 1 minute.
 	HoldTurn time.Duration
 
 	// MemoryLimitBytes is what the process may take of memory. A lower GOMEMLIMIT holds. Default:
@@ -108,7 +109,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Jitter = max(cmp.Or(o.Jitter, 0.1), 0)
 	o.Period = max(cmp.Or(o.Period, 2*time.Minute), 0)
 	if o.HoldTurn == 0 && o.Policy == PolicyShed {
-		o.HoldTurn = 2 * time.Second
+		o.HoldTurn = 3 * time.Second
 	}
 	o.HoldTurn = max(o.HoldTurn, 0)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
