@@ -41,7 +41,8 @@ func TestNoDescriptors(t *testing.T) {
 			t.Fatal(err)
 		}
 		scarce := syscall.Rlimit{Max: limit.Max}
-		for free := 0; free < spare; scarce.Cur++ { // what an earlier test closed late leaves free ones below the clients'
+		// What an earlier test closed late leaves free ones below the clients'.
+		for free := 0; free < spare; scarce.Cur++ {
 			if _, err := os.Lstat(fmt.Sprint("/proc/self/fd/", scarce.Cur)); err != nil {
 				free++
 			}

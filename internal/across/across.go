@@ -1,12 +1,12 @@
 // Package across says which of several services makes the slowest requests of the first one slow, from
 // their traces of the same time:
 //
-//	service.go, store.go            keep the requests of each service
-//	byid.go                         joins a call and its request by the id that both traces have
-//	byconnection.go, align.go       join them without ids
-//	clock.go, clocknoids.go         how far two clocks are apart, with ids and without
-//	replace.go                      replaces each wait for a service by what that service did
-//	across.go, story.go             compare the slow with the median requests, and say it
+//	service.go, store.go                keep the requests of each service
+//	byid.go                             joins a call and its request by the id that both traces have
+//	byconnection.go, vote.go, align.go  join them without ids
+//	clock.go, clocknoids.go             how far two clocks are apart, with ids and without
+//	replace.go                          replaces each wait for a service by what that service did
+//	across.go, story.go                 compare the slow with the median requests, and say it
 package across
 
 import (
