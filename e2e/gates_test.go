@@ -42,7 +42,7 @@ type gatedSetup struct {
 	Mark            time.Duration // length of a collection; 0: a real one, of a tiny heap
 	HAProxy         string        // as haproxy.ParseRuntimeAPI reads it
 	AnnounceTimeout time.Duration
-	Wake            time.Duration // how long the first request takes after none for wakeAfter
+	Wake            time.Duration // what the first request after a pause of wakeAfter takes
 }
 
 const wakeAfter = 900 * time.Millisecond
@@ -407,12 +407,12 @@ func (h *haproxyServer) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, 
 	}
 }
 
-// TestNginxTwoAtOnce is the same behind nginx, which leaves a replica out for up to two seconds, and then
-// until the first request to it is answered.
+// TestNginxTwoAtOnce is the same behind nginx, which leaves a replica out for up to two seconds,
+// and then until the first request to it is answered.
 func TestNginxTwoAtOnce(t *testing.T) {
 	server(t, "nginx")
 	t.Parallel()
-	s := gatedSetup{Shed: true, Turns: filepath.Join(t.TempDir(), "turn"), Wake: 600 * time.Millisecond}
+	s := gatedSetup{Shed: true, Turns: filepath.Join(t.TempDir(), "turn"), Wake: 300 * time.Millisecond}
 	a, b := s, s
 	a.Name, b.Name = "a", "b"
 	replicas := [2]*gated{startGated(t, a), startGated(t, b)}

@@ -32,10 +32,9 @@ type Options struct {
 	// known. Limit: 10,000.
 	Replicas int
 
-	// HoldTurn is how long to keep the turn once this process is back. Default: 0, which is 3 s
-	// under PolicyShed, and nothing otherwise. nginx leaves a server out for its fail_timeout and up
-	// to 1 s more, and then tries it with one request, until whose answer it counts as out. Negative:
-	// nothing. Limit: 1 minute.
+	// HoldTurn is how long to keep the turn once this process is back. Behind nginx set it to at
+	// least its fail_timeout, 1 s and the longest request. Default: 0, which is 3 s under
+	// PolicyShed, and nothing otherwise. Negative: nothing. Limit: 1 minute.
 	HoldTurn time.Duration
 
 	// MemoryLimitBytes is what the process may take of memory. A lower GOMEMLIMIT holds. Default:

@@ -368,7 +368,8 @@ func (x *blamer) followed(s *segment) bool {
 	return s.waker != nil && (s.state == stateLock || s.state == stateChannel) && x.known.places[s.site].op != opStream
 }
 
-// wait divides a wait for a lock or a channel. The goroutine that ended it, which model.ended noted, is the holder.
+// wait divides a wait for a lock or a channel. Its holder is the goroutine that ended it, which
+// model.ended noted.
 func (x *blamer) wait(p *piece, s *segment, a, b int64) {
 	w, cause, unfollowed := s.waker, CauseLock, CauseLock
 	if s.state == stateChannel {

@@ -62,7 +62,8 @@ func (m *model) throttled(a, b int64) {
 	}
 }
 
-// quotas returns which share of the threads' waits around a moment may be the quota's. kernel.go puts that on requests.
+// quotas returns which share of the threads' waits around a moment may be the quota's. kernel.go gives
+// it to requests.
 func (k *kernel) quotas(i int) float64 {
 	from, to := max(i-2, 0), min(i+1, len(k.at)-1)
 	d := k.cpu.Moments[to].Waited - k.cpu.Moments[from].Waited

@@ -162,8 +162,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// nominal returns how often one figure's interval may be wrong, so that all of them hold at once with Confidence: the
-// figures share the error (Bonferroni), and each figure's looks share its part.
+// nominal returns how often the interval of one figure may be wrong, so that all of them hold at once
+// with Confidence. The figures share the error (Bonferroni), and the looks at a figure share its part.
 func (o *Options) nominal() float64 {
 	alpha := (1 - o.Confidence) / float64(len(o.Figures))
 	if o.Rounds > 0 {

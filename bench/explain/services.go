@@ -18,7 +18,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// fleet has the services and whom they call. The first one gets the load. A service starts after those that it calls.
+// fleet has the services and whom they call. The first one gets the load. A service starts after
+// those that it calls.
 var fleet = []struct {
 	name  string
 	calls []string
@@ -33,8 +34,8 @@ func servicesCase() harness.Case {
 	var files map[string][]string
 	c := harness.Case{
 		Name: "explain/services",
-		What: "evenkeel explain of four services' traces, 120 MB, next to one trace after the other and the memory " +
-			"of the largest two",
+		What: "four services' traces, 120 MB, by one evenkeel explain, next to one after the other and the memory of " +
+			"the largest two",
 		Ways: []string{apart, together}, Loads: []string{ids, noIDs}, Figures: []string{wall, cpu, memory},
 		Length: 8 * time.Second,
 		Open: func(context.Context, *harness.Run) (func(), error) {

@@ -70,7 +70,7 @@ func calls() harness.Case {
 	signatures := []string{"add2", "six int64", "add double", "dot of 8", "struct by value"}
 	c := harness.Case{
 		Name: "fastc/calls",
-		What: "ns of a call of C that returns at once, next to a loop in C, cgo, purego and fastcgo's technique",
+		What: "a call of C that returns at once, in ns, next to a loop in C, cgo, purego and fastcgo's technique",
 		Ways: []string{fromC, cgo, fast, budgeted, purego, technique}, Skip: notHere, Length: 40 * time.Millisecond,
 		Figures: append(slices.Clone(signatures), "mean"),
 		Run:     func(ctx context.Context, r *harness.Run) error { return probe(ctx, r, nil, "-do", "calls") },

@@ -88,6 +88,7 @@ const (
 	enoughShare = .9                   // of the calls of both ends
 	enoughCalls = 5                    // of a pair that is voted for
 	enoughUses  = 100_000              // that vote at first, for speed and memory
+	turn        = int64(1_000_000_000) // ns of a trace that vote at first, or do not
 	enoughRatio = 2                    // of the votes, for a pair that is sure
 	maxRounds   = 16                   // for each ratio
 	maxChoice   = 256                  // of requests for a call, or of ends for an end

@@ -23,8 +23,8 @@ type store struct {
 	bySite  map[string]uint64
 	blames  []reqtrace.Blame // without times; the first are causes without a place
 	byBlame map[reqtrace.Blame]uint64
-	latest  [8]uint64 // of blames
-	oldest  int       // in latest, counted on
+	recent  [8]uint64 // numbers of blames
+	added   int       // to recent, so far
 	scratch []byte
 }
 
@@ -111,16 +111,17 @@ func (s *store) record(x spot) []byte {
 	return b[n:][:length]
 }
 
-// blame returns the number of a blame. Most requests have the same few, and to compare these is faster than a hash.
+// blame returns the number of a blame. Most requests have the same few, and comparing them takes
+// less time than hashing nine strings.
 func (s *store) blame(x *reqtrace.Blame) uint64 {
-	for _, id := range s.latest {
+	for _, id := range s.recent {
 		if s.blames[id] == *x {
 			return id
 		}
 	}
 	id := intern(&s.blames, s.byBlame, *x)
-	s.latest[s.oldest%len(s.latest)] = id
-	s.oldest++
+	s.recent[s.added%len(s.recent)] = id
+	s.added++
 	return id
 }
 

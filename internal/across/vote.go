@@ -7,7 +7,7 @@ import (
 
 // pairBy pairs ends by the votes of one in so many seconds of the caller's clock.
 func (x *order) pairBy(every int64, ratios ...float64) {
-	votes := func(at int64) bool { return at/period%every == 0 }
+	votes := func(at int64) bool { return at/turn%every == 0 }
 	for k := range x.services {
 		x.calls = append(x.calls, queueOf(free(x.callers[k]), votes))
 		x.requests = append(x.requests, queueOf(free(x.callees[k]), func(at int64) bool {

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Command traced is a service, which may call others, or with -many 10,000 goroutines that serve each other.
+// Command traced is a service, which may call others, or with -many 10,000 goroutines that serve each
+// other.
 package main
 
 import (

@@ -122,7 +122,7 @@ func Services(
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
-	// What is kept of all services is joined in the end. It should not need as much again in garbage.
+	// The requests of all services are kept until the end. A low GOGC keeps garbage small next to them.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	for i := range list {
 		v, err := Analyze(ctx, list[i].Source, opened[i], options[i])
@@ -141,7 +141,7 @@ func Services(
 		list[i].Verdict = v
 		list[i].End(v.Report())
 	}
-	debug.SetGCPercent(25) // on the other processor, because joining takes one
+	debug.SetGCPercent(25) // Join runs on one processor, and the collector may use the others
 	return list, fleet.Join(), nil
 }
 
