@@ -422,7 +422,7 @@ func TestShedHoldsTheTurnUntilPeersCameBack(t *testing.T) {
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
 		r.heap.Do(func() { r.heap.Rate = 0 })
-		time.Sleep(1990 * time.Millisecond)
+		time.Sleep(2990 * time.Millisecond)
 		if turns.holders() != 1 {
 			t.Error("the turn was released before nginx comes back")
 		}
