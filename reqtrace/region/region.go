@@ -46,8 +46,8 @@ func Middleware(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		q := start(r.Context(), r.Header.Get("X-Request-Id"))
-		MarkCaller(r.Context(), r.Header.Get)
+		q := start(r.Context(), headers(r.Header).get("X-Request-Id"))
+		MarkCaller(r.Context(), headers(r.Header).get)
 		defer func() {
 			mark.LogClass(r.Context(), r.Pattern) // a mux inside of next may have set it
 			q.End()

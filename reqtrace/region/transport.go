@@ -3,7 +3,9 @@ package region
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"runtime/trace"
@@ -32,9 +34,9 @@ func Transport(next http.RoundTripper) http.RoundTripper {
 type transport struct{ next http.RoundTripper }
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if name, value := MarkCall(r.Context(), r.Header.Get); name != "" {
+	if name, value := MarkCall(r.Context(), headers(r.Header).get); name != "" {
 		sent := *r
-		if sent.Header = r.Header.Clone(); sent.Header == nil {
+		if sent.Header = maps.Clone(r.Header); sent.Header == nil {
 			sent.Header = http.Header{}
 		}
 		sent.Header[name] = []string{value}
@@ -52,7 +54,7 @@ func MarkCall(ctx context.Context, get func(name string) string) (name, value st
 	}
 	id := spanID(get)
 	if id == "" { // a proxy may have copied callHeader of another call
-		id = fmt.Sprintf("%016x", rand.Uint64())
+		id = hex.EncodeToString(binary.BigEndian.AppendUint64(nil, rand.Uint64()))
 		name, value = callHeader, id
 	}
 	trace.Log(ctx, mark.Call, id)
@@ -75,6 +77,16 @@ func (t transport) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
+}
+
+type headers http.Header
+
+// get returns a header by its canonical name, or "". http.Header.Get takes longer, for any name.
+func (h headers) get(name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
 }
 
 const idLength = 16 // hexadecimal digits of a span
