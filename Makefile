@@ -7,7 +7,7 @@ help:
 	@echo "make build          bin/: evenkeel, fastcgen and the examples"
 	@echo "make demo           two minutes, with Go alone: why a service is slow, whether a fix helps, collections without overlapped requests"
 	@echo "make demo-haproxy   two replicas behind HAProxy, collecting under live traffic and gated: counts, a table and a page"
-	@echo "make test           set-up, build, vet, the tests, shuffled"
+	@echo "make test           set-up, build, the tests, shuffled"
 	@echo "make check          what takes longer: lint, race detector, long tests, other systems and architectures, fuzzing, benchmarks once"
 	@echo "make lint           golangci-lint and vale, go mod tidy and fastcgen -check over every module"
 	@echo "make soak           random histories of aio, httpd, gcgate, gctrace and fastc, each for an hour (SOAK=2m: two minutes)"
