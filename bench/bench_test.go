@@ -75,7 +75,7 @@ func TestFigures(t *testing.T) {
 	if err != nil || moreErr != nil {
 		t.Fatal(err, moreErr)
 	}
-	for _, name := range slices.Concat([]string{"../README.md"}, pages, more) {
+	for _, name := range slices.Concat([]string{"../README.md", "../examples/wholepath/README.md"}, pages, more) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

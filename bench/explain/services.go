@@ -43,12 +43,10 @@ func servicesCase() harness.Case {
 			return nil, nil
 		},
 	}
-	why := map[string]string{noIDs: "all requests of a callee are kept until the calls of all connections are known"}
 	for _, load := range c.Loads {
-		took := harness.Claim{Load: load, Way: together, Over: apart, Figure: wall, Target: harness.AtMost(1.3)}
-		kept := harness.Claim{Load: load, Way: together, Over: apart, Figure: memory, Target: harness.AtMost(1)}
-		kept.Missed = why[load]
-		c.Claims = append(c.Claims, took, kept)
+		c.Claims = append(c.Claims,
+			harness.Claim{Load: load, Way: together, Over: apart, Figure: wall, Target: harness.AtMost(1.3)},
+			harness.Claim{Load: load, Way: together, Over: apart, Figure: memory, Target: harness.AtMost(1)})
 	}
 	c.Run = func(ctx context.Context, r *harness.Run) (err error) {
 		list := files[r.Load]

@@ -49,7 +49,6 @@ type Claim struct {
 	Of     string // judges the sum of Figure as a share of this figure's
 	Target Target
 	Unit   string // default: x or %
-	Missed string // why it is missed, if it is
 }
 
 // Target is a range of values, or "not slower" by tailstat.

@@ -22,8 +22,6 @@ type figure struct {
 	Unit     string    `json:"unit,omitempty"`
 	Target   string    `json:"target"`
 	Verdict  verdict   `json:"verdict"`
-
-	why string // Claim.Missed
 }
 
 type verdict string
@@ -90,7 +88,7 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 	from, to := interval(xs)
 	f := figure{
 		Name: c.name(), Measured: Median(xs), Unit: cmp.Or(c.Unit, unit),
-		Target: c.Target.String(), Verdict: c.Target.holds(from, to), why: c.Missed,
+		Target: c.Target.String(), Verdict: c.Target.holds(from, to),
 	}
 	switch {
 	case len(xs) == 0, len(xs) == 1 && c.Over != "":
@@ -109,7 +107,7 @@ func (s *set) share(c Claim, hits, trials int) {
 	from, to := wilson(hits, trials)
 	s.add(figure{
 		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to},
-		Unit: "%", Target: c.Target.String(), Verdict: c.Target.holds(from, to), why: c.Missed,
+		Unit: "%", Target: c.Target.String(), Verdict: c.Target.holds(from, to),
 	})
 }
 
@@ -153,7 +151,7 @@ func (s *set) notSlower(res *Result, c Claim) {
 			v = inconclusive
 		}
 		name := strings.Replace(c.name(), "p99 and p99.9", r.Figure, 1)
-		f := figure{Name: name, Measured: r.Ratio, Unit: "x", Target: "not slower", Verdict: v, why: c.Missed}
+		f := figure{Name: name, Measured: r.Ratio, Unit: "x", Target: "not slower", Verdict: v}
 		if v != inconclusive {
 			f.Interval = []float64{r.Within.Low, r.Within.High}
 		}

@@ -4,8 +4,11 @@ package harness
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +33,9 @@ func (h *Harness) Page(dir string) error {
 		return err
 	}
 	p := page{out: h.Out, results: map[string][]*set{}}
+	if p.reasons, err = reasons(dir); err != nil {
+		return err
+	}
 	for _, name := range names {
 		s, err := readSaved(name)
 		if err != nil {
@@ -75,6 +81,22 @@ type page struct {
 	out     io.Writer
 	cases   []string
 	results map[string][]*set // by case
+	reasons map[string]string // why figures are missed, by case
+}
+
+// reasons returns the sections of dir's missed.md, which is written by hand.
+func reasons(dir string) (map[string]string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "missed.md"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	by := map[string]string{}
+	sections := strings.Split(string(text), "\n## ")
+	for _, section := range sections[1:] {
+		name, why, _ := strings.Cut(section, "\n")
+		by[name] = strings.TrimSpace(why)
+	}
+	return by, nil
 }
 
 // machines has a row for each commit that a machine has measured.
@@ -140,23 +162,21 @@ func (p *page) section(c *Case) {
 		}
 	}
 	fmt.Fprintf(p.out, "\n|---|---|%s\n", strings.Repeat("---|", len(sets)))
-	var reasons []string
+	someMissed := false
 	for _, f := range figures {
 		fmt.Fprintf(p.out, "| %s | %s |", f.Name, f.Target)
 		for _, s := range sets {
 			cell := ""
 			if f := find(s.Figures, f.Name); f != nil {
 				cell = f.text() + " " + string(f.Verdict)
-				if f.Verdict == missed && f.why != "" && !slices.Contains(reasons, f.why) {
-					reasons = append(reasons, f.why)
-				}
+				someMissed = someMissed || f.Verdict == missed
 			}
 			fmt.Fprintf(p.out, " %s |", cell)
 		}
 		fmt.Fprintln(p.out)
 	}
-	for _, why := range reasons {
-		fmt.Fprintf(p.out, "\nMissed because %s.\n", why)
+	if someMissed {
+		fmt.Fprintf(p.out, "\n%s\n", cmp.Or(p.reasons[c.Name], "Why figures are missed is not known."))
 	}
 }
 
