@@ -195,6 +195,15 @@ func (s *conns) connect(q *reqtrace.Request, request int, joined bool) {
 	}
 }
 
+// clip frees what the lists of uses have not filled.
+func (s *conns) clip() {
+	for _, ends := range []map[int64]*conn{s.callers, s.callees} {
+		for _, e := range ends {
+			e.uses = slices.Clone(e.uses)
+		}
+	}
+}
+
 // renumber takes the new numbers of requests, plus 1.
 func (s *conns) renumber(kept []int) {
 	for _, ends := range []map[int64]*conn{s.callers, s.callees} {
@@ -273,7 +282,6 @@ func (v *view) here(at int64) int64 { return at + v.offset(at+v.offset(at)) }
 
 // link adds the calls of pairs, if the first service's requests led to them.
 func (x *order) link() {
-	n := 0
 	for i := range x.matches {
 		m := &x.matches[i]
 		v, c := x.viewOf(m.pairOf), x.clock(m.caller.service, m.callee.service)
@@ -282,23 +290,20 @@ func (x *order) link() {
 			if !v.ids {
 				c.add(a.a, a.b, b.a, min(b.b, a.b-v.offset(a.a)))
 			}
-			if a.request >= 0 && b.request >= 0 {
-				n++
-			}
 		}
 	}
-	x.links = slices.Grow(x.links, n)
 	for key, v := range x.views {
 		if c := x.clocks[key]; c != nil && !v.ids {
 			c.same = v.same
 		}
 	}
+	reached := x.reach()
 	for i := range x.matches {
 		m := &x.matches[i]
 		c := x.clock(m.caller.service, m.callee.service)
 		for _, u := range m.uses {
 			a, b := &m.caller.uses[u[0]], &m.callee.uses[u[1]]
-			if a.request < 0 || b.request < 0 {
+			if a.request < 0 || b.request < 0 || !reached[m.caller.service][a.request] {
 				continue
 			}
 			l := link{caller: a.of(m.caller.service), callee: b.of(m.callee.service), at: a.at}
@@ -309,10 +314,6 @@ func (x *order) link() {
 		}
 	}
 	x.sortLinks()
-	reached := x.reach()
-	x.links = slices.DeleteFunc(x.links, func(l link) bool {
-		return l.ordered && !reached[l.caller.service][l.caller.request]
-	})
 	for k, s := range x.services {
 		for _, e := range s.callers {
 			for _, u := range e.uses {
@@ -326,25 +327,29 @@ func (x *order) link() {
 
 // reach says of each service's requests whether they are the first service's, or what these led to.
 func (x *order) reach() [][]bool {
-	var todo []ref
 	seen := make([][]bool, len(x.services))
 	for k, s := range x.services {
 		seen[k] = make([]bool, len(s.requests))
 	}
-	visit := func(r ref) {
-		if !seen[r.service][r.request] {
-			seen[r.service][r.request] = true
-			todo = append(todo, r)
+	for i := range seen[0] {
+		seen[0][i] = true
+	}
+	for more := true; more; {
+		more = false
+		visit := func(caller, callee ref) {
+			if caller.request >= 0 && callee.request >= 0 && seen[caller.service][caller.request] &&
+				!seen[callee.service][callee.request] {
+				seen[callee.service][callee.request], more = true, true
+			}
 		}
-	}
-	for i := range x.services[0].requests {
-		visit(ref{0, i})
-	}
-	for len(todo) > 0 {
-		r := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, l := range x.of(r) {
-			visit(l.callee)
+		for i := range x.links {
+			visit(x.links[i].caller, x.links[i].callee)
+		}
+		for i := range x.matches {
+			m := &x.matches[i]
+			for _, u := range m.uses {
+				visit(m.caller.uses[u[0]].of(m.caller.service), m.callee.uses[u[1]].of(m.callee.service))
+			}
 		}
 	}
 	return seen

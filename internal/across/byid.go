@@ -20,12 +20,12 @@ import (
 // ref is a request of a service.
 type ref struct{ service, request int }
 
-// call is a call of a request. Its times are of the service's clock.
+// call is a call of a request, or the one that brought it. Its times are of the service's clock.
 type call struct {
 	id       uint64
 	request  int
-	at       int64
-	answered int64 // when the header of the answer was there; 0: not known
+	at       int64 // when it began, or the request did
+	answered int64 // when the header of the answer was there, or written; 0: not known
 }
 
 // link is a call whose request was found. Times are of the caller's clock.
@@ -48,9 +48,7 @@ type joiner struct {
 
 type end struct {
 	ref
-	id       uint64
-	at       int64
-	answered int64 // of a call
+	call
 }
 
 func newJoiner(services []*Service) *joiner {
@@ -58,20 +56,18 @@ func newJoiner(services []*Service) *joiner {
 	var calls, callees []end
 	for k, s := range services {
 		for _, c := range s.calls {
-			calls = append(calls, end{ref{k, c.request}, c.id, c.at, c.answered})
+			calls = append(calls, end{ref{k, c.request}, c})
 		}
-		for i := range s.requests {
-			if q := &s.requests[i]; q.caller != 0 {
-				callees = append(callees, end{ref{k, i}, q.caller, q.begin(), 0})
-			}
+		for _, c := range s.brought {
+			callees = append(callees, end{ref{k, c.request}, c})
 		}
 	}
 	// A call and a request that share their id with no others tell how the clocks differ.
 	eachID(calls, callees, func(c, r []end) {
 		if len(c) == 1 && len(r) == 1 && c[0].service != r[0].service {
 			until, sent := j.request(c[0].ref).clock, j.request(r[0].ref).sent
-			if first := j.request(r[0].ref).first; c[0].answered > 0 && first > 0 {
-				until, sent = c[0].answered, first
+			if c[0].answered > 0 && r[0].answered > 0 {
+				until, sent = c[0].answered, r[0].answered
 			}
 			j.clock(c[0].service, r[0].service).add(c[0].at, until, r[0].at, sent)
 		}

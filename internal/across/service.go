@@ -28,8 +28,10 @@ type Service struct {
 	fleet    *Fleet
 	first    bool
 	requests []request
-	calls    []call
-	medians  int // of the first service: how many of its requests, the first ones, are of the median
+	calls    []call  // with ids
+	brought  []call  // the requests with ids
+	active   []int64 // of the first service's requests: how long each took while the machine did not stand still
+	medians  int     // of the first service: how many of its requests, the first ones, are of the median
 	store
 	conns
 }
@@ -48,20 +50,16 @@ func (s *Service) Add(q reqtrace.Request) {
 	if s.fleet.calls == nil {
 		s.fleet.calls = map[uint64]known{}
 	}
-	r := request{
-		clock: q.Clock, took: int64(q.Duration()), machine: int64(q.Parts.Of(reqtrace.CauseMachine)), sent: q.Clock,
-	}
+	r := request{clock: q.Clock, took: int64(q.Duration()), sent: q.Clock}
 	if q.Sent > 0 {
 		r.sent -= int64(q.End - q.Sent)
 	}
-	if q.Answered > 0 {
-		r.first = q.Clock - int64(q.End-q.Answered)
-	}
+	caller := uint64(0) // none
 	if q.Caller != "" {
-		r.caller = number(q.Caller)
+		caller = number(q.Caller)
 	}
-	keep := s.first || r.caller != 0 || q.Conn != 0
-	by, joined := s.fleet.calls[r.caller]
+	keep := s.first || caller != 0 || q.Conn != 0
+	by, joined := s.fleet.calls[caller]
 	if joined {
 		by.end.join()
 		keep = s.first || by.kept
@@ -71,6 +69,16 @@ func (s *Service) Add(q reqtrace.Request) {
 		at = len(s.requests)
 		r.spot = s.put(&q)
 		s.requests = append(s.requests, r)
+		if s.first {
+			s.active = append(s.active, r.took-int64(q.Parts.Of(reqtrace.CauseMachine)))
+		}
+		if caller != 0 {
+			x := call{id: caller, request: at, at: r.begin()}
+			if q.Answered > 0 {
+				x.answered = q.Clock - int64(q.End-q.Answered)
+			}
+			s.brought = append(s.brought, x)
+		}
 	}
 	s.connect(&q, at, joined)
 	for _, c := range q.Calls {
@@ -94,6 +102,8 @@ func (s *Service) End(r *reqtrace.Report) {
 	if s.Report = r; s.first {
 		s.prune()
 	}
+	s.requests, s.calls, s.brought = slices.Clone(s.requests), slices.Clone(s.calls), slices.Clone(s.brought)
+	s.clip()
 }
 
 // prune leaves the requests of the median, and then the slowest 1% by time.
@@ -102,8 +112,7 @@ func (s *Service) prune() {
 	for i := range order {
 		order[i] = i
 	}
-	took := func(i int) int64 { return s.requests[i].took - s.requests[i].machine }
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(took(a), took(b)) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(s.active[a], s.active[b]) })
 	n := len(order)
 	if n == 0 {
 		return
@@ -113,7 +122,7 @@ func (s *Service) prune() {
 	s.medians = len(median)
 	kept := make([]int, n) // index + 1 of the last copy
 	old, before := s.requests, s.store
-	s.requests, s.chunks = nil, nil
+	s.requests, s.chunks, s.active = nil, nil, nil
 	for _, i := range slices.Concat(median, tail) {
 		q := old[i]
 		q.spot = s.copy(before.record(q.spot))
@@ -121,18 +130,24 @@ func (s *Service) prune() {
 		kept[i] = len(s.requests)
 	}
 	s.renumber(kept)
-	calls := s.calls
-	s.calls = nil
-	for _, c := range calls {
+	for _, c := range s.calls {
 		s.fleet.keep(c.id, false)
-		if k := kept[c.request]; k > 0 {
-			c.request = k - 1
-			s.calls = append(s.calls, c)
-		}
 	}
+	s.calls, s.brought = renumber(s.calls, kept), renumber(s.brought, kept)
 	for _, c := range s.calls { // others may have the same id
 		s.fleet.keep(c.id, true)
 	}
+}
+
+// renumber returns the calls of requests that have new numbers, plus 1.
+func renumber(calls []call, kept []int) (left []call) {
+	for _, c := range calls {
+		if k := kept[c.request]; k > 0 {
+			c.request = k - 1
+			left = append(left, c)
+		}
+	}
+	return left
 }
 
 func (f *Fleet) keep(call uint64, kept bool) { f.calls[call] = known{kept, f.calls[call].end} }

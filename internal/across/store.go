@@ -30,13 +30,10 @@ type store struct {
 
 // request is a request. Its times are of the service's clock.
 type request struct {
-	clock   int64 // end
-	took    int64
-	machine int64  // part of took in which the machine stood still
-	sent    int64  // when it last wrote to the client, or the end
-	first   int64  // when it first did; 0: not known
-	caller  uint64 // id of its call; 0: none
-	spot    spot
+	clock int64 // end
+	took  int64
+	sent  int64 // when it last wrote to the client, or the end
+	spot  spot
 }
 
 // spot is the number of a chunk, and 16 bits for the offset in it.

@@ -123,7 +123,7 @@ func Services(
 		return nil, nil, err
 	}
 	// The requests of all services are kept until the end. A low GOGC keeps garbage small next to them.
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	for i := range list {
 		v, err := Analyze(ctx, list[i].Source, opened[i], options[i])
 		var none *NoRequestsError
@@ -141,7 +141,6 @@ func Services(
 		list[i].Verdict = v
 		list[i].End(v.Report())
 	}
-	debug.SetGCPercent(25) // Join runs on one processor, and the collector may use the others
 	return list, fleet.Join(), nil
 }
 
