@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -123,7 +124,9 @@ func Services(
 		return nil, nil, err
 	}
 	// The requests of all services are kept until the end. A low GOGC keeps garbage small next to them.
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(50))
+	}
 	for i := range list {
 		v, err := Analyze(ctx, list[i].Source, opened[i], options[i])
 		var none *NoRequestsError
