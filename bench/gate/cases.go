@@ -210,9 +210,7 @@ func haproxyGroup() group {
 			Name:  "gate/haproxy",
 			What:  "two replicas behind HAProxy, at 22% of a core each; policy drain by its runtime API",
 			Needs: "HAProxy", Warmup: fillWarmup, Loads: []string{moderate, forced},
-			Claims: append(kept(moderate, gated),
-				ratio(moderate, gated, "p99", control, harness.AtMost(1.1)),
-				ratio(moderate, gated, "p99.9", control, harness.AtMost(1.1)),
+			Claims: append(slices.Concat(kept(moderate, gated), harness.NotSlower(moderate, gated, control)),
 				ratio(moderate, stock, "p99", gated, harness.AtLeast(10)),
 				ratio(moderate, stock, "p99.9", gated, harness.AtLeast(3)),
 				harness.None(noTurns, forced, "failed")),
@@ -325,8 +323,8 @@ func wholeGroup() group {
 	for _, over := range []string{stock, gated} {
 		claims = append(claims,
 			ratio(moderate, byHTTPD, "CPU µs/request", over, harness.AtMost(1)),
-			ratio(moderate, byHTTPD, "own MB", over, harness.AtMost(1)),
-			harness.Claim{Load: moderate, Way: byHTTPD, Over: over, Target: harness.NotSlower})
+			ratio(moderate, byHTTPD, "own MB", over, harness.AtMost(1)))
+		claims = append(claims, harness.NotSlower(moderate, byHTTPD, over)...)
 	}
 	return group{
 		Case: harness.Case{

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"evenkeel.dev/tailstat"
 )
@@ -40,12 +39,10 @@ func (s *set) judge(res *Result) {
 	for _, c := range res.Case.Claims {
 		xs, _ := res.Of(c.Way, c.Load, c.Figure)
 		failed := c.Total && res.failed(c)
-		if len(xs) == 0 && !c.Target.notSlower && !failed {
+		if len(xs) == 0 && !failed {
 			continue // not measured
 		}
 		switch {
-		case c.Target.notSlower:
-			s.notSlower(res, c)
 		case c.Of != "":
 			trials, _ := res.Of(c.Way, c.Load, c.Of)
 			s.share(c, int(sum(xs)), int(sum(trials)))
@@ -121,42 +118,6 @@ func wilson(hits, trials int) (low, high float64) {
 	p := float64(hits) / n
 	mid, half := (p+z*z/2/n)/(1+z*z/n), z*math.Sqrt(p*(1-p)/n+z*z/4/n/n)/(1+z*z/n)
 	return 100 * max(0, mid-half), 100 * min(1, mid+half)
-}
-
-func (s *set) notSlower(res *Result, c Claim) {
-	tails := func(way string) (runs []tailstat.Run) {
-		for _, r := range res.Runs {
-			if r.Way == way && r.Load == c.Load && r.Error == "" && r.Values["p99"] > 0 {
-				runs = append(runs, tailstat.Run{Round: r.Round, Values: r.Values})
-			}
-		}
-		return runs
-	}
-	base, runs := tails(c.Over), tails(c.Way)
-	if len(base) == 0 || len(runs) == 0 {
-		return
-	}
-	o := tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("p99", false), tailstat.Value("p99.9", false)}}
-	compared, err := tailstat.Compare(base, runs, o)
-	if err != nil {
-		fmt.Fprintf(s.out, "%s: no comparison of tails: %v\n", c.name(), err)
-		return
-	}
-	for _, r := range compared.Result {
-		v := met
-		switch {
-		case r.Verdict == tailstat.VerdictSlower:
-			v = missed
-		case r.Missing != "" || math.IsInf(r.Within.High, 1): // so few rounds show nothing
-			v = inconclusive
-		}
-		name := strings.Replace(c.name(), "p99 and p99.9", r.Figure, 1)
-		f := figure{Name: name, Measured: r.Ratio, Unit: "x", Target: "not slower", Verdict: v}
-		if v != inconclusive {
-			f.Interval = []float64{r.Within.Low, r.Within.High}
-		}
-		s.add(f)
-	}
 }
 
 func (s *set) add(f figure) {

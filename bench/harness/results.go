@@ -27,6 +27,7 @@ type set struct {
 	Machine   json.RawMessage `json:"machine"` // as evenkeel writes it to run.json
 	Versions  versions        `json:"versions"`
 	Complete  bool            `json:"complete,omitempty"` // all rounds, none failed
+	Seconds   float64         `json:"seconds,omitempty"`  // that it took
 	Figures   []figure        `json:"figures"`
 	Raw       struct {
 		Runs []*Run `json:"runs"`
@@ -168,6 +169,9 @@ func (s *set) save(dir string) error {
 		return err
 	}
 	name := filepath.Join(dir, s.file())
+	if !s.Complete && s.saved(dir) {
+		return fmt.Errorf("%s is kept, because it has all rounds of this commit", name)
+	}
 	if err := errors.Join(z.Close(), os.MkdirAll(dir, 0o755), os.WriteFile(name, b.Bytes(), 0o644)); err != nil {
 		return err
 	}

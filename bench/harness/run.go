@@ -100,6 +100,7 @@ func (h *Harness) run(ctx context.Context, c *Case, again bool) error {
 		return err
 	}
 	s.Raw.Runs, s.Complete = res.Runs, err == nil && h.Rounds == 0 && h.Length == 0
+	s.Seconds = time.Since(s.Started).Seconds()
 	s.judge(res)
 	for _, f := range s.Figures {
 		if f.Verdict == missed {
