@@ -297,7 +297,7 @@ func TestCheckSave(t *testing.T) {
 	if err := checkSave(dir); err != nil {
 		t.Errorf("a clean tree: %v", err)
 	}
-	before, err := commit(tree)
+	before, err := commit(tree, "httpd")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,8 +310,20 @@ func TestCheckSave(t *testing.T) {
 	if err := os.WriteFile(result, []byte("again"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := commit(tree); after != before || err != nil {
+	if after, err := commit(tree, "httpd"); after != before || err != nil {
 		t.Errorf("with new results: %s %v, want %s", after, err, before)
+	}
+	other := filepath.Join(tree, "bench", "aio", "cases.go")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(other), 0o755), os.WriteFile(other, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	git("add", other)
+	git("commit", "-q", "-m", "a case of aio")
+	if after, err := commit(tree, "httpd"); after != before || err != nil {
+		t.Errorf("with a case of aio: %s %v, want %s", after, err, before)
+	}
+	if after, err := commit(tree, "aio"); after == before || err != nil {
+		t.Errorf("a case of aio is of %s %v, as before", after, err)
 	}
 	write("package b")
 	for _, dir := range []string{dir, filepath.Join(tree, "new", "folder")} {

@@ -44,7 +44,8 @@ type versions struct {
 }
 
 func newSet(c *Case, out io.Writer) *set {
-	revision, err := commit(".")
+	group, _, _ := strings.Cut(c.Name, "/")
+	revision, err := commit(".", group)
 	if err != nil {
 		revision = "not known: " + err.Error()
 	}
@@ -54,14 +55,30 @@ func newSet(c *Case, out io.Writer) *set {
 	}
 }
 
-// measured are the files that a commit measures: all but the results and the pages about them.
-var measured = []string{":(top)", ":(top,exclude)bench/results", ":(top,exclude,glob)**/*.md"}
+// groups of cases each have a folder.
+var groups = []string{"aio", "explain", "fastc", "gate", "gc", "httpd", "load", "recorder", "tailstat"}
 
-// commit names the last commit of dir's work tree that changed a measured file, with -dirty if one
-// has changed after it.
-func commit(dir string) (string, error) {
+// measured are the files that a group measures: all but the results, the pages, the tools, what
+// judges, and the other groups. "" is all groups.
+func measured(group string) []string {
+	files := []string{
+		":(top)", ":(top,exclude)bench/results", ":(top,exclude,glob)**/*.md", ":(top,exclude)tools",
+		":(top,exclude).ci", ":(top,exclude)bench/harness/judge.go", ":(top,exclude)bench/harness/page.go",
+		":(top,exclude)bench/harness/results.go", ":(top,exclude)bench/harness/harness_test.go",
+	}
+	for _, other := range groups {
+		if group != "" && other != group {
+			files = append(files, ":(top,exclude)bench/"+other)
+		}
+	}
+	return files
+}
+
+// commit names the last commit of dir's work tree that changed a file that the group measures, with
+// -dirty if one has changed after it.
+func commit(dir, group string) (string, error) {
 	git := func(args ...string) (string, error) {
-		args = slices.Concat([]string{"-C", dir}, args, []string{"--"}, measured)
+		args = slices.Concat([]string{"-C", dir}, args, []string{"--"}, measured(group))
 		out, err := exec.Command("git", args...).Output()
 		return strings.TrimSpace(string(out)), err
 	}
@@ -121,7 +138,7 @@ func checkSave(dir string) error {
 		if _, err := os.Stat(at); err != nil && at != filepath.Dir(at) {
 			continue // save makes it
 		}
-		revision, err := commit(at)
+		revision, err := commit(at, "")
 		if err != nil || !strings.HasSuffix(revision, dirty) {
 			return nil // dir is in no work tree, or nothing has changed there
 		}
