@@ -114,18 +114,22 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	return nil
 }
 
-// refuseOther fails if the server is another process, until it has looked maxLooks times.
+// refuseOther fails if the server is another process. It looks until that is known, up to maxLooks
+// times, because a look takes a millisecond for some thousand connections.
 func (h *RuntimeAPI) refuseOther(servers []server) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.looks >= maxLooks {
 		return nil
 	}
-	if own := misnamed(servers, h.Server); own != "" {
+	named, other := listensAt(servers, h.Server)
+	if other != "" {
 		return unreached{h.errorf("%w: this process listens at the address of server %s: name that one, "+
-			"or each of the two replicas drains the other", errOtherServer, own)}
+			"or each of the two replicas drains the other", errOtherServer, other)}
 	}
-	h.looks++
+	if h.looks++; named {
+		h.looks = maxLooks
+	}
 	return nil
 }
 

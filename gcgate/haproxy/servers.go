@@ -58,24 +58,26 @@ func isLast(servers []server, name string) bool {
 	return true
 }
 
-// misnamed returns the server at whose address this process listens, if that is not the server
-// named. It returns "" if the addresses do not tell.
-func misnamed(servers []server, name string) string {
-	local := listeners.LocalAddrs()
+// listensAt reports whether this process listens at the address of the server named, and otherwise
+// returns the server at whose address it does. Neither is known if the addresses do not tell.
+func listensAt(servers []server, name string) (named bool, other string) {
+	own, local := listeners.Own(), listeners.LocalAddrs()
 	mine := func(at netip.AddrPort) bool {
-		return (at.Addr().IsLoopback() || local[at.Addr()]) && listeners.Own(at)
+		return (at.Addr().IsLoopback() || local[at.Addr()]) &&
+			slices.ContainsFunc(own, func(l netip.AddrPort) bool { return listeners.Serves(l, at) })
 	}
-	own := ""
 	for _, s := range servers {
 		at, ok := s.addrPort()
 		switch {
-		case s.name == name && (!ok || mine(at)):
-			return ""
-		case s.name != name && own == "" && ok && mine(at):
-			own = s.name
+		case s.name == name && !ok:
+			return false, ""
+		case s.name == name && mine(at):
+			return true, ""
+		case s.name != name && other == "" && ok && mine(at):
+			other = s.name
 		}
 	}
-	return own
+	return false, other
 }
 
 func (s server) addrPort() (at netip.AddrPort, ok bool) {

@@ -136,5 +136,8 @@ func TestCopiedServerName(t *testing.T) {
 		if got := strings.Join(f.sets, ","); (got == "a drain") != (tt.own == "") {
 			t.Errorf("%s: it sets %q", tt.name, got)
 		}
+		if known := h.looks == maxLooks; known != (tt.name == "right") {
+			t.Errorf("%s: after %d looks it is known: %v", tt.name, h.looks, known)
+		}
 	}
 }

@@ -21,3 +21,8 @@ func LocalAddrs() map[netip.Addr]bool {
 	}
 	return mine
 }
+
+// Serves reports whether a listener at an address takes connections to another.
+func Serves(listener, at netip.AddrPort) bool {
+	return listener.Port() == at.Port() && (listener.Addr().IsUnspecified() || listener.Addr() == at.Addr())
+}

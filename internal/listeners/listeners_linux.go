@@ -10,12 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Processes returns the processes that listen at one of these addresses, if their descriptors are
 // readable, except docker-proxy.
 func Processes(at []netip.AddrPort) (pids []int) {
-	sockets := socketsAt("/proc/net", at)
+	sockets := socketsAt(at)
 	if len(sockets) == 0 {
 		return nil
 	}
@@ -38,16 +39,39 @@ func Processes(at []netip.AddrPort) (pids []int) {
 	return pids
 }
 
-// Own reports whether this process listens at the address.
-func Own(at netip.AddrPort) bool {
-	sockets := socketsAt("/proc/self/net", []netip.AddrPort{at})
-	return len(sockets) > 0 && holds("/proc/self/fd", sockets)
+// Own returns where this process listens. It asks its descriptors, because /proc/net/tcp has all
+// connections of the machine.
+func Own() (addrs []netip.AddrPort) {
+	dir, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, name := range names {
+		fd, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		listens, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN)
+		if err != nil || listens == 0 {
+			continue
+		}
+		at, _ := syscall.Getsockname(fd)
+		switch at := at.(type) {
+		case *syscall.SockaddrInet4:
+			addrs = append(addrs, netip.AddrPortFrom(netip.AddrFrom4(at.Addr), uint16(at.Port)))
+		case *syscall.SockaddrInet6:
+			addrs = append(addrs, netip.AddrPortFrom(netip.AddrFrom16(at.Addr).Unmap(), uint16(at.Port)))
+		}
+	}
+	return addrs
 }
 
-func socketsAt(dir string, at []netip.AddrPort) map[string]bool {
+func socketsAt(at []netip.AddrPort) map[string]bool {
 	sockets := map[string]bool{}
 	for _, name := range []string{"tcp", "tcp6"} {
-		if table, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+		if table, err := os.ReadFile(filepath.Join("/proc/net", name)); err == nil {
 			listening(string(table), at, sockets)
 		}
 	}
@@ -82,7 +106,7 @@ func listening(table string, at []netip.AddrPort, sockets map[string]bool) {
 			continue
 		}
 		for _, a := range at {
-			if a.Port() == local.Port() && (local.Addr().IsUnspecified() || local.Addr() == a.Addr()) {
+			if Serves(local, a) {
 				sockets[fmt.Sprintf("socket:[%s]", f[9])] = true
 			}
 		}

@@ -7,5 +7,5 @@ import "net/netip"
 // Processes returns nil, because they are not known here.
 func Processes([]netip.AddrPort) []int { return nil }
 
-// Own returns false, because it is not known here.
-func Own(netip.AddrPort) bool { return false }
+// Own returns nil, because it is not known here.
+func Own() []netip.AddrPort { return nil }
