@@ -15,6 +15,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -90,6 +91,7 @@ func nap() { time.Sleep(50 * time.Millisecond) }
 // overlaid builds the service as if its packages were in this module.
 func overlaid(t *testing.T) (program string) {
 	t.Helper()
+	testutil.Slow(t, "it builds a program")
 	dir := t.TempDir()
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -85,6 +85,7 @@ func TestHTMLWithoutEvents(t *testing.T) {
 
 // TestHTMLLanesStaySmall draws 60,000 states of 60 sources with 300 names.
 func TestHTMLLanesStaySmall(t *testing.T) {
+	testutil.Slow(t, "it draws for seconds")
 	testutil.Computes(t)
 	f := newFake(t)
 	f.points, f.rate = 50, 100
