@@ -61,20 +61,30 @@ func isLast(servers []server, name string) bool {
 // listensAt reports whether this process listens at the address of the server named, and otherwise
 // returns the server at whose address it does. Neither is known if the addresses do not tell.
 func listensAt(servers []server, name string) (named bool, other string) {
-	own, local := listeners.Own(), listeners.LocalAddrs()
-	mine := func(at netip.AddrPort) bool {
-		return (at.Addr().IsLoopback() || local[at.Addr()]) &&
-			slices.ContainsFunc(own, func(l netip.AddrPort) bool { return listeners.Serves(l, at) })
-	}
+	local := listeners.LocalAddrs()
+	here := map[string]netip.AddrPort{} // servers at addresses of this machine
 	for _, s := range servers {
 		at, ok := s.addrPort()
 		switch {
-		case s.name == name && !ok:
+		case ok && (at.Addr().IsLoopback() || local[at.Addr()]):
+			here[s.name] = at
+		case !ok && s.name == name:
 			return false, ""
-		case s.name == name && mine(at):
-			return true, ""
-		case s.name != name && other == "" && ok && mine(at):
-			other = s.name
+		}
+	}
+	if len(here) == 0 {
+		return false, ""
+	}
+	for l := range listeners.Own() {
+		for _, s := range servers {
+			at, ok := here[s.name]
+			switch {
+			case !ok || !listeners.Serves(l, at):
+			case s.name == name:
+				return true, ""
+			case other == "":
+				other = s.name
+			}
 		}
 	}
 	return false, other

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -39,33 +40,47 @@ func Processes(at []netip.AddrPort) (pids []int) {
 	return pids
 }
 
-// Own returns where this process listens. It asks its descriptors, because /proc/net/tcp has all
-// connections of the machine.
-func Own() (addrs []netip.AddrPort) {
-	dir, err := os.Open("/proc/self/fd")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, name := range names {
-		fd, err := strconv.Atoi(name)
+// Own yields where this process listens, in the order of its descriptors. Listeners are usually
+// among the first. /proc/net/tcp has all connections of the machine.
+func Own() iter.Seq[netip.AddrPort] {
+	return func(yield func(netip.AddrPort) bool) {
+		dir, err := os.Open("/proc/self/fd")
 		if err != nil {
-			continue
+			return
 		}
-		listens, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN)
-		if err != nil || listens == 0 {
-			continue
-		}
-		at, _ := syscall.Getsockname(fd)
-		switch at := at.(type) {
-		case *syscall.SockaddrInet4:
-			addrs = append(addrs, netip.AddrPortFrom(netip.AddrFrom4(at.Addr), uint16(at.Port)))
-		case *syscall.SockaddrInet6:
-			addrs = append(addrs, netip.AddrPortFrom(netip.AddrFrom16(at.Addr).Unmap(), uint16(at.Port)))
+		defer dir.Close()
+		for {
+			names, _ := dir.Readdirnames(256)
+			if len(names) == 0 {
+				return
+			}
+			for _, name := range names {
+				if at, ok := listener(name); ok && !yield(at) {
+					return
+				}
+			}
 		}
 	}
-	return addrs
+}
+
+// listener returns the address of a descriptor, if that is a listener for TCP.
+func listener(name string) (at netip.AddrPort, ok bool) {
+	fd, err := strconv.Atoi(name)
+	if err != nil {
+		return at, false
+	}
+	listens, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN)
+	if err != nil || listens == 0 {
+		return at, false
+	}
+	addr, _ := syscall.Getsockname(fd)
+	switch a := addr.(type) {
+	case *syscall.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)), true
+	case *syscall.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), uint16(a.Port)), true
+	}
+	return at, false
 }
 
 func socketsAt(at []netip.AddrPort) map[string]bool {
