@@ -73,14 +73,6 @@ func main() {
 }
 
 func cases() []harness.Case {
-	return slices.Concat(
-		aio.Cases(),
-		explain.Cases(),
-		fastc.Cases(),
-		gate.Cases(),
-		gc.Cases(),
-		httpd.Cases(),
-		load.Cases(),
-		recorder.Cases(),
-	)
+	return slices.Concat(aio.Cases(), explain.Cases(), fastc.Cases(), gate.Cases(), gc.Cases(), httpd.Cases(),
+		load.Cases(), recorder.Cases())
 }

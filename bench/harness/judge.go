@@ -38,7 +38,8 @@ const (
 func (s *set) judge(res *Result) {
 	for _, c := range res.Case.Claims {
 		xs, _ := res.Of(c.Way, c.Load, c.Figure)
-		failed := c.Total && res.failed(c)
+		failed := c.Total &&
+			slices.ContainsFunc(res.Runs, func(r *Run) bool { return r.is(c.Way, c.Load) && r.Error != "" })
 		if len(xs) == 0 && !failed {
 			continue // not measured
 		}
@@ -68,10 +69,6 @@ func (s *set) judge(res *Result) {
 			s.values(c, xs, "")
 		}
 	}
-}
-
-func (res *Result) failed(c Claim) bool {
-	return slices.ContainsFunc(res.Runs, func(r *Run) bool { return r.is(c.Way, c.Load) && r.Error != "" })
 }
 
 func sum(xs []float64) (total float64) {
@@ -155,10 +152,8 @@ func (t Target) holds(from, to float64) verdict {
 	return inconclusive
 }
 
-// of a two-sided interval; 0.95 on a target's side
-const confidence = .9
-
-// interval returns where the runs' centre lies. Positive values differ by factors.
+// interval returns where the runs' centre lies, at 90%: 95% on a target's side. Positive values differ
+// by factors.
 func interval(xs []float64) (low, high float64) {
 	if len(xs) > 0 && slices.Min(xs) == slices.Max(xs) {
 		return xs[0], xs[0]
@@ -170,7 +165,7 @@ func interval(xs []float64) (low, high float64) {
 			ys[i] = math.Log(ys[i])
 		}
 	}
-	low, high, err := tailstat.SignedRank(ys, confidence)
+	low, high, err := tailstat.SignedRank(ys, .9)
 	switch {
 	case err != nil:
 		return math.Inf(-1), math.Inf(1)

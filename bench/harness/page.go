@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,17 +131,11 @@ func (p *page) machines() {
 
 // peers has the versions of the newest result.
 func (p *page) peers() {
-	var last *set
-	for _, sets := range p.results {
-		for _, s := range sets {
-			if last == nil || s.Started.After(last.Started) {
-				last = s
-			}
-		}
-	}
-	if last == nil {
+	all := slices.Concat(slices.Collect(maps.Values(p.results))...)
+	if len(all) == 0 {
 		return
 	}
+	last := slices.MaxFunc(all, func(a, b *set) int { return a.Started.Compare(b.Started) })
 	var names []string
 	for _, m := range peers {
 		if v := last.Versions.Modules[m]; v != "" {

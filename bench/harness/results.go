@@ -58,13 +58,15 @@ func newSet(c *Case, out io.Writer) *set {
 // groups of cases each have a folder.
 var groups = []string{"aio", "explain", "fastc", "gate", "gc", "httpd", "load", "recorder", "tailstat"}
 
-// measured are the files that a group measures: all but the results, the pages, the tools, what
-// judges, and the other groups. "" is all groups.
+// measured are the files that a group measures, or all groups for "": not results and pages, tools,
+// flags and verdicts, and other groups.
 func measured(group string) []string {
-	files := []string{
-		":(top)", ":(top,exclude)bench/results", ":(top,exclude,glob)**/*.md", ":(top,exclude)tools",
-		":(top,exclude).ci", ":(top,exclude)bench/harness/judge.go", ":(top,exclude)bench/harness/page.go",
-		":(top,exclude)bench/harness/results.go", ":(top,exclude)bench/harness/harness_test.go",
+	files := []string{":(top)"}
+	for _, out := range []string{
+		"bench/results/**", "**/*.md", "tools/**", "bench/main.go", "bench/harness/judge.go", "bench/harness/page.go",
+		"bench/harness/results.go", "bench/harness/*_test.go",
+	} {
+		files = append(files, ":(top,exclude,glob)"+out)
 	}
 	for _, other := range groups {
 		if group != "" && other != group {
@@ -155,10 +157,8 @@ func (s *set) saved(dir string) bool {
 }
 
 type machineOf struct {
-	CPU    string
-	Cores  int
-	Kernel string
-	Go     string
+	CPU, Kernel, Go string
+	Cores           int
 }
 
 // machine returns no names for one that is not known.
@@ -187,7 +187,7 @@ func (s *set) save(dir string) error {
 	}
 	name := filepath.Join(dir, s.file())
 	if !s.Complete && s.saved(dir) {
-		return fmt.Errorf("%s is kept, because it has all rounds of this commit", name)
+		return fmt.Errorf("%s has all rounds of this commit and is kept; keep other rounds elsewhere with -results", name)
 	}
 	if err := errors.Join(z.Close(), os.MkdirAll(dir, 0o755), os.WriteFile(name, b.Bytes(), 0o644)); err != nil {
 		return err
