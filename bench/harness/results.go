@@ -187,7 +187,7 @@ func (s *set) save(dir string) error {
 	}
 	name := filepath.Join(dir, s.file())
 	if !s.Complete && s.saved(dir) {
-		return fmt.Errorf("%s has all rounds of this commit and is kept; keep other rounds elsewhere with -results", name)
+		return fmt.Errorf("%s is kept, because it has all rounds; write others elsewhere with -results", name)
 	}
 	if err := errors.Join(z.Close(), os.MkdirAll(dir, 0o755), os.WriteFile(name, b.Bytes(), 0o644)); err != nil {
 		return err
