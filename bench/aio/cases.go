@@ -295,11 +295,10 @@ func (g *group) run(ctx context.Context, r *harness.Run) error {
 	if err := harness.Files(harness.Unless(r, 20_000, 2000)); err != nil {
 		return err
 	}
-	measure := g.measure
-	if measure == nil {
-		measure = exchange
+	if g.measure != nil {
+		return g.measure(ctx, r, l)
 	}
-	return measure(ctx, r, l)
+	return exchange(ctx, r, l)
 }
 
 func command(r *harness.Run, l load) []string {

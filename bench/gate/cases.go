@@ -75,8 +75,7 @@ func (g group) build() harness.Case {
 		return under != "" && under != load
 	}
 	c.Run = func(ctx context.Context, r *harness.Run) error {
-		rate := cmp.Or(r.Prepared[r.Load], g.loads[r.Load].rate)
-		return g.measure(ctx, r, g.way(r.Way), rate)
+		return g.measure(ctx, r, g.way(r.Way), cmp.Or(r.Prepared[r.Load], g.loads[r.Load].rate))
 	}
 	c.Open = g.calibrate
 	for _, w := range g.ways {

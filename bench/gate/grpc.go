@@ -79,9 +79,8 @@ type callers struct {
 
 // With wait a call waits for a replica that serves.
 func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
-	c := new(callers)
 	ctx, cancel := context.WithCancel(context.Background())
-	c.end = cancel
+	c := &callers{end: cancel}
 	var state resolver.State
 	for _, a := range addrs {
 		state.Addresses = append(state.Addresses, resolver.Address{Addr: a})

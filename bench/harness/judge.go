@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"text/tabwriter"
 
 	"evenkeel.dev/tailstat"
 )
@@ -215,18 +217,10 @@ func (res *Result) table() {
 }
 
 func printTable(out io.Writer, rows [][]string) {
-	widths := make([]int, len(rows[0]))
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cell)))
-		}
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
 	}
-	for _, row := range rows {
-		line := fmt.Sprintf("%-*s", widths[0], row[0])
-		for i, cell := range row[1:] {
-			line += fmt.Sprintf("  %*s", widths[i+1], cell)
-		}
-		fmt.Fprintln(out, line)
-	}
+	_ = t.Flush() // to a terminal or a log
 	fmt.Fprintln(out)
 }

@@ -44,8 +44,7 @@ type versions struct {
 }
 
 func newSet(c *Case, out io.Writer) *set {
-	group, _, _ := strings.Cut(c.Name, "/")
-	revision, err := commit(".", group)
+	revision, err := commit(".", c.Name)
 	if err != nil {
 		revision = "not known: " + err.Error()
 	}
@@ -55,41 +54,75 @@ func newSet(c *Case, out io.Writer) *set {
 	}
 }
 
-// groups of cases each have a folder.
-var groups = []string{"aio", "explain", "fastc", "gate", "gc", "httpd", "load", "recorder", "tailstat"}
+// programs are what a case or its whole group measures and does not import.
+var programs = map[string][]string{
+	"explain/search":   {"examples/search"},
+	"explain/services": {"cmd/evenkeel"},
+	"fastc/server":     {"cmd/evenkeel", "examples/fastcserver"},
+	"gate":             {"examples/msgpush"},
+	"gate/raft":        {"examples/raftkv"},
+	"gate/wholepath":   {"examples/wholepath"},
+	"gc":               {"cmd/evenkeel", "examples/search"},
+	"load":             {"cmd/evenkeel"},
+	"recorder":         {"examples/hello", "examples/msgpush", "examples/search"},
+	"recorder/targets": {"cmd/evenkeel"},
+	"tailstat":         {"bench/harness", "examples/hello", "examples/msgpush", "examples/search"},
+}
 
-// measured are the files that a group measures, or all groups for "": not results and pages, tools,
-// flags and verdicts, and other groups.
-func measured(group string) []string {
+// measured are the files that a case measures: the folders of its group's packages and of what they
+// import. For "" it is every file that a case may measure.
+func measured(name string) ([]string, error) {
 	files := []string{":(top)"}
-	for _, out := range []string{
+	if name != "" {
+		group, _, _ := strings.Cut(name, "/")
+		args := []string{"list", "-e", "-deps", "-f", "{{.ImportPath}}", "./" + group + "/..."}
+		for _, program := range slices.Concat(programs[group], programs[name]) {
+			args = append(args, "evenkeel.dev/"+program)
+		}
+		cmd := exec.Command("go", args...)
+		cmd.Dir = filepath.Join(Root(), "bench")
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("which files %s measures: %w", name, err)
+		}
+		files = []string{":(top)go.mod", ":(top)bench/go.mod", ":(top,glob)*.go"}
+		for line := range strings.Lines(string(out)) {
+			pkg, ours := strings.CutPrefix(strings.Fields(line)[0], "evenkeel.dev/")
+			if ours {
+				files = append(files, ":(top,glob)"+pkg+"/*")
+			}
+			if ours && !strings.HasPrefix(pkg, "bench/") && pkg != "gcgate" { // a benchmark of gcgate is a case
+				files = append(files, ":(top,exclude,glob)"+pkg+"/*_test.go")
+			}
+		}
+	}
+	for _, no := range []string{
 		"bench/results/**", "**/*.md", "tools/**", "bench/main.go", "bench/harness/judge.go", "bench/harness/page.go",
 		"bench/harness/results.go", "bench/harness/*_test.go",
 	} {
-		files = append(files, ":(top,exclude,glob)"+out)
+		files = append(files, ":(top,exclude,glob)"+no)
 	}
-	for _, other := range groups {
-		if group != "" && other != group {
-			files = append(files, ":(top,exclude)bench/"+other)
-		}
-	}
-	return files
+	return files, nil
 }
 
-// commit names the last commit of dir's work tree that changed a file that the group measures, with
-// -dirty if one has changed after it.
-func commit(dir, group string) (string, error) {
+// commit names the last commit of dir's work tree that changed a file that the case measures,
+// with -dirty if one has changed after it.
+func commit(dir, name string) (string, error) {
+	files, err := measured(name)
+	if err != nil {
+		return "", err
+	}
 	git := func(args ...string) (string, error) {
-		args = slices.Concat([]string{"-C", dir}, args, []string{"--"}, measured(group))
+		args = slices.Concat([]string{"-C", dir}, args, []string{"--"}, files)
 		out, err := exec.Command("git", args...).Output()
 		return strings.TrimSpace(string(out)), err
 	}
-	name, err1 := git("log", "-1", "--format=%h", "--abbrev=12")
+	last, err1 := git("log", "-1", "--format=%h", "--abbrev=12")
 	changed, err2 := git("status", "--porcelain", "--untracked-files=no")
 	if changed != "" {
-		name += dirty
+		last += dirty
 	}
-	return name, errors.Join(err1, err2)
+	return last, errors.Join(err1, err2)
 }
 
 const dirty = "-dirty"
@@ -136,18 +169,15 @@ func thisMachine() json.RawMessage {
 // checkSave returns an error if the work tree of dir differs from its commit, so nobody could check
 // out what was measured.
 func checkSave(dir string) error {
-	for at := dir; at != ""; at = filepath.Dir(at) {
-		if _, err := os.Stat(at); err != nil && at != filepath.Dir(at) {
-			continue // save makes it
-		}
-		revision, err := commit(at, "")
-		if err != nil || !strings.HasSuffix(revision, dirty) {
-			return nil // dir is in no work tree, or nothing has changed there
-		}
+	at := dir
+	for _, err := os.Stat(at); err != nil && at != filepath.Dir(at); _, err = os.Stat(at) {
+		at = filepath.Dir(at) // save makes dir
+	}
+	if revision, err := commit(at, ""); err == nil && strings.HasSuffix(revision, dirty) {
 		return fmt.Errorf("no results go to %s, because the work tree differs from its commit (%s); "+
 			"commit the changes first, or keep the results elsewhere with -results", dir, revision)
 	}
-	return nil
+	return nil // or dir is in no work tree
 }
 
 // saved says whether dir has the whole case of this machine and commit.

@@ -155,8 +155,8 @@ func stallCase() harness.Case {
 	for _, q := range slices.Sorted(maps.Keys(quantiles)) {
 		c.Figures = append(c.Figures, off(q))
 		for _, way := range c.Ways[1:] {
-			claim := harness.Claim{Way: way, Figure: off(q), Target: harness.Between(-5, 5), Unit: "%"}
-			c.Claims = append(c.Claims, claim)
+			c.Claims = append(c.Claims,
+				harness.Claim{Way: way, Figure: off(q), Target: harness.Between(-5, 5), Unit: "%"})
 		}
 	}
 	run := with(func(t *target) {

@@ -235,8 +235,7 @@ func (t *target) ghz(ctx context.Context) error {
 	if err := json.Unmarshal(out, &said); err != nil || said.Statuses["OK"] == 0 {
 		return fmt.Errorf("ghz: no answers in its output: %w\n%.300s", err, out)
 	}
-	n := said.Statuses["OK"]
-	t.take(n, said.Rps*n/said.Count, cpu)
+	t.take(said.Statuses["OK"], said.Rps*said.Statuses["OK"]/said.Count, cpu)
 	return nil
 }
 
