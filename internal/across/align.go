@@ -37,8 +37,11 @@ func (v *view) align(caller, callee *conn) (uses [][2]int32, share float64) {
 			}
 		}
 	}
-	slices.SortStableFunc(fits, func(a, b fit) int { return cmp.Compare(b.fill, a.fill) })
+	slices.SortFunc(fits, func(a, b fit) int {
+		return cmp.Or(cmp.Compare(b.fill, a.fill), cmp.Compare(a.i, b.i), cmp.Compare(a.k, b.k))
+	})
 	left, right := make([]bool, len(caller.uses)), make([]bool, len(callee.uses))
+	uses = make([][2]int32, 0, min(len(left), len(right)))
 	for _, f := range fits {
 		if !left[f.i] && !right[f.k] {
 			left[f.i], right[f.k] = true, true

@@ -9,14 +9,15 @@ import (
 func (x *order) pairBy(every int64, ratios ...float64) {
 	votes := func(at int64) bool { return at/turn%every == 0 }
 	for k := range x.services {
+		var callers []*view
+		for p := range x.services {
+			if v := x.views[[2]int{p, k}]; v != nil {
+				callers = append(callers, v)
+			}
+		}
 		x.calls = append(x.calls, queueOf(free(x.callers[k]), votes))
 		x.requests = append(x.requests, queueOf(free(x.callees[k]), func(at int64) bool {
-			for p := range x.services {
-				if v := x.views[[2]int{p, k}]; v != nil && votes(v.here(at)) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(callers, func(v *view) bool { return every == 1 || votes(v.here(at)) })
 		}))
 	}
 	tally := x.vote()
