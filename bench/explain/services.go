@@ -36,7 +36,7 @@ func servicesCase() harness.Case {
 		Name: "explain/services",
 		What: "four services' traces, 120 MB, by one evenkeel explain, next to one after the other and the memory of " +
 			"the largest two",
-		Ways: []string{apart, together}, Loads: []string{ids, noIDs}, Figures: []string{wall, cpu, memory},
+		Ways: []string{apart, together}, Loads: []string{ids, noIDs}, Figures: []string{wall, cpu, memory}, Rounds: 15,
 		Length: 8 * time.Second,
 		Open: func(context.Context, *harness.Run) (func(), error) {
 			files = map[string][]string{}

@@ -125,7 +125,7 @@ func Services(
 	}
 	// The requests of all services are kept until the end. A low GOGC keeps garbage small next to them.
 	if os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(50))
+		defer debug.SetGCPercent(debug.SetGCPercent(40))
 	}
 	for i := range list {
 		v, err := Analyze(ctx, list[i].Source, opened[i], options[i])
