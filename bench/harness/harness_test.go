@@ -305,8 +305,12 @@ func TestCheckSave(t *testing.T) {
 		file    string
 		changes bool
 	}{
-		{"bench/results/case.json.gz", false}, {"bench/aio/cases.go", false}, {"gcgate/gate.go", false},
-		{"httpd/conn_test.go", false}, {"bench/httpd/cases.go", true}, {"aio/internal/uring/ring.go", true},
+		{"bench/results/case.json.gz", false},
+		{"bench/aio/cases.go", false},
+		{"gcgate/gate.go", false},
+		{"httpd/conn_test.go", false},
+		{"bench/httpd/cases.go", true},
+		{"aio/internal/uring/ring.go", true},
 	} {
 		name := filepath.Join(tree, x.file)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, nil, 0o600)); err != nil {
