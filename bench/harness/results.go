@@ -70,7 +70,7 @@ var programs = map[string][]string{
 }
 
 // measured are the files that a case measures: the folders of its group's packages and of what they
-// import. For "" it is every file that a case may measure.
+// import, as far as bench has their modules (-e). For "" it is every file that a case may measure.
 func measured(name string) ([]string, error) {
 	files := []string{":(top)"}
 	if name != "" {
