@@ -150,18 +150,18 @@ func kept(load, way string) []harness.Claim {
 
 // controlOf makes a control of a way. It has GOGC=off, because a process with one P that sweeps
 // looks at the network every 10 ms only (runtime/proc.go, sysmon). A page fault costs a request up
-// to 10 µs, so its memory is pre-faulted.
+// to 10 µs, so all memory that it will use is pre-faulted.
 func controlOf(w way) way {
 	w.name, w.window = control, 1000
-	w.env = append([]string{"GOGC=off", "GOMEMLIMIT=3GiB"}, w.env...)
+	w.env = append([]string{"GOGC=off", "GOMEMLIMIT=4GiB"}, w.env...)
 	args := w.args
 	w.args = func(s *system, i int) (list []string) {
 		if args != nil {
 			list = args(s, i)
 		}
-		const most = 5 << 29                                           // below GOMEMLIMIT
+		const most = 7 << 29                                           // below GOMEMLIMIT
 		available, _ := machine.Bytes("/proc/meminfo", "MemAvailable") // 0: not known
-		warm := harness.Unless(s.Run, min(most, available/8), 1<<20)
+		warm := harness.Unless(s.Run, min(most, available/6), 1<<20)
 		return append(list, "-warm", fmt.Sprint(warm>>20))
 	}
 	return w
