@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -82,6 +83,15 @@ func (h *Harness) Page(dir string) error {
 	return nil
 }
 
+// charts are of one figure, with a bar for each way: its median on the first machine.
+var charts = map[string]struct{ load, figure, label string }{
+	"aio/idle":     {"8,000", "bytes/connection", "bytes of each of 8,000 connections"},
+	"fastc/calls":  {"", "add2", "adding two numbers, ns"},
+	"gate/haproxy": {"moderate", "p99.9", "p99.9, ms"},
+	"httpd/crowd":  {"idle", "MB", "most connections idle, MB"},
+	"load/closed":  {"", "requests/s", "requests/s"},
+}
+
 type page struct {
 	out     io.Writer
 	cases   []string
@@ -96,46 +106,33 @@ func reasons(dir string) (map[string]string, error) {
 		return nil, err
 	}
 	by := map[string]string{}
-	sections := strings.Split(string(text), "\n## ")
-	for _, section := range sections[1:] {
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
 		name, why, _ := strings.Cut(section, "\n")
 		by[name] = strings.TrimSpace(why)
 	}
 	return by, nil
 }
 
-// machines has a row for each commit that a machine has measured.
+// machines has a row for each commit that a machine has measured, and the newest result's peers.
 func (p *page) machines() {
-	count := map[verdict]int{}
-	var rows []string
+	count, rows, last := map[verdict]int{}, map[string]bool{}, &set{}
 	for _, name := range p.cases {
 		for _, s := range p.results[name] {
 			for _, f := range s.Figures {
 				count[f.Verdict]++
 			}
 			m := s.machine()
-			row := fmt.Sprintf("| %s | %d | %s | %s | %s |", m.CPU, m.Cores, m.Kernel, strings.TrimPrefix(m.Go, "go"),
-				s.Versions.Revision)
-			if !slices.Contains(rows, row) {
-				rows = append(rows, row)
+			rows[fmt.Sprintf("| %s | %d | %s | %s | %s |\n", m.CPU, m.Cores, m.Kernel, strings.TrimPrefix(m.Go, "go"),
+				s.Versions.Revision)] = true
+			if s.Started.After(last.Started) {
+				last = s
 			}
 		}
 	}
 	fmt.Fprintf(p.out, "%d figures are met, %d missed and %d inconclusive.\n\n", count[met], count[missed],
 		count[inconclusive])
-	slices.Sort(rows)
 	fmt.Fprintln(p.out, "| machine | cores | kernel | Go | commit |\n|---|---|---|---|---|")
-	fmt.Fprintln(p.out, strings.Join(rows, "\n"))
-	p.peers()
-}
-
-// peers has the versions of the newest result.
-func (p *page) peers() {
-	all := slices.Concat(slices.Collect(maps.Values(p.results))...)
-	if len(all) == 0 {
-		return
-	}
-	last := slices.MaxFunc(all, func(a, b *set) int { return a.Started.Compare(b.Started) })
+	fmt.Fprint(p.out, strings.Join(slices.Sorted(maps.Keys(rows)), ""))
 	var names []string
 	for _, m := range peers {
 		if v := last.Versions.Modules[m]; v != "" {
@@ -174,9 +171,29 @@ func (p *page) section(c *Case) {
 		}
 		fmt.Fprintln(p.out)
 	}
+	p.chart(c)
 	if someMissed {
 		fmt.Fprintf(p.out, "\n%s\n", cmp.Or(p.reasons[c.Name], "Why figures are missed is not known."))
 	}
+}
+
+// chart is drawn by what renders the Markdown (https://mermaid.js.org/syntax/xyChart.html).
+func (p *page) chart(c *Case) {
+	chart, ok := charts[c.Name]
+	if !ok {
+		return
+	}
+	res := Result{Case: c, Runs: p.results[c.Name][0].Raw.Runs}
+	var ways, bars []string
+	longest := 0.
+	for _, way := range c.Ways {
+		if xs, _ := res.Of(way, chart.load, chart.figure); len(xs) > 0 {
+			ways, bars = append(ways, strconv.Quote(way)), append(bars, digits(Median(xs)))
+			longest = max(longest, Median(xs))
+		}
+	}
+	fmt.Fprintf(p.out, "\n```mermaid\nxychart-beta horizontal\n  x-axis [%s]\n  y-axis %q 0 --> %s\n  bar [%s]\n```\n",
+		strings.Join(ways, ", "), chart.label, digits(longest), strings.Join(bars, ", "))
 }
 
 func find(figures []figure, name string) *figure {
