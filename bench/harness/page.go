@@ -21,7 +21,8 @@ const pageHead = `# Benchmarks
 
 This page is generated from [bench/results](../bench/results). A claim is **met** if the whole interval of its figure
 meets the target, **missed** if no part does, and otherwise **inconclusive**. A figure is the median of the rounds, and
-brackets hold the interval of their centre (90%%). [Contributing](../CONTRIBUTING.md#benchmarks) says how to measure.
+brackets hold the interval of their centre (90%%). Bars are medians on the first machine of a table.
+[Contributing](../CONTRIBUTING.md#benchmarks) says how to measure.
 
 "make bench RUN=aio/echo" measures a case, and "make bench" all of them in about %v.
 
@@ -179,11 +180,7 @@ func (p *page) section(c *Case) {
 
 // chart is drawn by what renders the Markdown (https://mermaid.js.org/syntax/xyChart.html).
 func (p *page) chart(c *Case) {
-	chart, ok := charts[c.Name]
-	if !ok {
-		return
-	}
-	res := Result{Case: c, Runs: p.results[c.Name][0].Raw.Runs}
+	chart, res := charts[c.Name], Result{Case: c, Runs: p.results[c.Name][0].Raw.Runs}
 	var ways, bars []string
 	longest := 0.
 	for _, way := range c.Ways {
@@ -191,6 +188,9 @@ func (p *page) chart(c *Case) {
 			ways, bars = append(ways, strconv.Quote(way)), append(bars, digits(Median(xs)))
 			longest = max(longest, Median(xs))
 		}
+	}
+	if len(bars) == 0 {
+		return
 	}
 	fmt.Fprintf(p.out, "\n```mermaid\nxychart-beta horizontal\n  x-axis [%s]\n  y-axis %q 0 --> %s\n  bar [%s]\n```\n",
 		strings.Join(ways, ", "), chart.label, digits(longest), strings.Join(bars, ", "))
