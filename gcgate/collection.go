@@ -225,6 +225,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	rs.to(StateCollecting, r)
 	rs.heap.sample()
 	begin := time.Now()
+	spent, _, _ := rs.heap.collector.CPU()
 	inFlight, before := rs.requests.read()
 	rs.noteConfirmed(r)
 	returned := rs.heap.beginCycle()
@@ -232,6 +233,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	r.overlapped = rs.requests.overlapOwn(inFlight, last-before, now-last)
 	if ended {
 		rs.awaitSwept(returned)
+		rs.awaitQuota(spent)
 		rs.heap.overdueEnded()
 		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stalled, rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
@@ -283,6 +285,16 @@ func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	case <-returned:
 	case <-bound.C:
 	case <-rs.stop:
+	}
+}
+
+// awaitQuota keeps a drained process out for a period of its CPU quota, if the collection took more than
+// half of what one allows. Otherwise the kernel may stop it with its first requests
+// (Documentation/scheduler/sched-bwc.rst). before is the CPU time of this process.
+func (rs *rounds) awaitQuota(before time.Duration) {
+	used, allowed, period := rs.heap.collector.CPU()
+	if rs.status.out() && period > 0 && used-before > allowed/2 {
+		rs.pause(period)
 	}
 }
 

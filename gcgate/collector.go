@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"evenkeel.dev/internal/cputime"
 )
 
 // A Collector is what a [Gate] controls. The gate calls it from one goroutine, also while Collect
@@ -50,6 +52,10 @@ type Collector interface {
 
 	// Marked returns about how long all ended mark phases took.
 	Marked() time.Duration
+
+	// CPU returns the CPU time that this process has used, and what its quota allows of each period.
+	// A period of 0 is no quota.
+	CPU() (used, allowed, period time.Duration)
 }
 
 type reading struct{ cycles, automatic, allocated, live uint64 }
@@ -145,6 +151,11 @@ func (r *goRuntime) Marked() time.Duration {
 	return r.marked.add(workers[0].Value.Float64(), markWorkers(runtime.GOMAXPROCS(0)))
 }
 
+func (r *goRuntime) CPU() (used, allowed, period time.Duration) {
+	allowed, period = readQuota(os.DirFS("/"))
+	return cputime.Process(), allowed, period
+}
+
 // markTime sums up differences, because GOMAXPROCS follows the control group.
 type markTime struct {
 	cpu, took float64
@@ -192,42 +203,74 @@ func readMemory(root fs.FS) memory {
 
 // groupLimit returns the lowest memory limit of the process's control groups and their parents, and
 // what other processes leave of it. resident is this process's memory, 0 if not known.
-//
-// In a container /proc may name a path that is not mounted. The mount's root is the container's
-// own.
 func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
+	const v1 = "memory.limit_in_bytes"
 	left, whole = math.MaxInt64, math.MaxInt64
-	list, _ := fs.ReadFile(root, "proc/self/cgroup")
-	for line := range strings.Lines(string(list)) { // ID:controllers:path, "0::path" in v2
-		id, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
-		controllers, group, ok := strings.Cut(rest, ":")
-		dir, limits, v1 := "sys/fs/cgroup", []string{"memory.max", "memory.high"}, false
-		switch {
-		case !ok:
-			continue
-		case slices.Contains(strings.Split(controllers, ","), "memory"):
-			dir, limits, v1 = "sys/fs/cgroup/memory", []string{"memory.limit_in_bytes"}, true
-		case id != "0":
-			continue
-		}
-		for group = path.Join("/", group); ; group = path.Dir(group) {
-			for _, name := range limits {
-				text, _ := fs.ReadFile(root, path.Join(dir, group, name))
-				n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-				if err != nil || n <= 0 {
-					continue
-				}
-				whole = min(whole, n)
-				if rest := max(n-others(root, path.Join(dir, group), v1, resident), 1); rest < left {
-					left, file = rest, name
-				}
+	for _, dir := range groupDirs(root, "memory") {
+		for _, name := range []string{"memory.max", "memory.high", v1} {
+			text, _ := fs.ReadFile(root, path.Join(dir, name))
+			n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+			if err != nil || n <= 0 {
+				continue
 			}
-			if group == "/" {
-				break
+			whole = min(whole, n)
+			if rest := max(n-others(root, dir, name == v1, resident), 1); rest < left {
+				left, file = rest, name
 			}
 		}
 	}
 	return left, whole, file
+}
+
+// groupDirs returns the folders of the process's control groups that may have a controller, and of
+// their parents.
+//
+// In a container /proc may name a path that is not mounted. The mount's root is the container's
+// own.
+func groupDirs(root fs.FS, controller string) (dirs []string) {
+	list, _ := fs.ReadFile(root, "proc/self/cgroup")
+	for line := range strings.Lines(string(list)) { // ID:controllers:path, "0::path" in v2
+		id, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		controllers, group, ok := strings.Cut(rest, ":")
+		mount := "sys/fs/cgroup"
+		switch {
+		case !ok:
+			continue
+		case slices.Contains(strings.Split(controllers, ","), controller):
+			mount = path.Join(mount, controller)
+		case id != "0":
+			continue
+		}
+		for group = path.Join("/", group); group != "/"; group = path.Dir(group) {
+			dirs = append(dirs, path.Join(mount, group))
+		}
+		dirs = append(dirs, mount)
+	}
+	return dirs
+}
+
+// readQuota returns the least CPU time that a control group of the process or a parent allows, of its
+// period. 0 is no quota.
+func readQuota(root fs.FS) (allowed, period time.Duration) {
+	for _, dir := range groupDirs(root, "cpu") {
+		text := func(name string) string {
+			b, _ := fs.ReadFile(root, path.Join(dir, name))
+			return string(b)
+		}
+		f := strings.Fields(text("cpu.max") + text("cpu.cfs_quota_us") + text("cpu.cfs_period_us")) // v2, v1: µs
+		if len(f) != 2 {
+			continue
+		}
+		a, err := strconv.ParseInt(f[0], 10, 64) // "max" in v2, -1 in v1: none
+		p, err2 := strconv.ParseInt(f[1], 10, 64)
+		if err != nil || err2 != nil || a <= 0 || p <= 0 {
+			continue
+		}
+		if period == 0 || float64(a)/float64(p) < float64(allowed)/float64(period) {
+			allowed, period = time.Duration(a)*time.Microsecond, time.Duration(p)*time.Microsecond
+		}
+	}
+	return allowed, period
 }
 
 // others leaves out file caches, because the kernel gives them back.

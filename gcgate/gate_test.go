@@ -272,6 +272,33 @@ func TestReopensBeforeALongSweep(t *testing.T) {
 	})
 }
 
+// TestReturnsWithAWholeQuota: a drained process waits for a period of its CPU quota, if marking, which takes
+// 50 ms, took more than half of what that allows.
+func TestReturnsWithAWholeQuota(t *testing.T) {
+	drained := Options{Signals: []Signal{&fakeSignal{}}}
+	for _, c := range []struct {
+		name          string
+		o             Options
+		allowed, want time.Duration
+	}{
+		{"used up", drained, 30 * time.Millisecond, 150 * time.Millisecond},
+		{"more than half of it", drained, 99 * time.Millisecond, 150 * time.Millisecond},
+		{"half of it", drained, 100 * time.Millisecond, 50 * time.Millisecond},
+		{"serving", Options{Policy: PolicyThrough}, 30 * time.Millisecond, 50 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, c.o, func(t *testing.T, r *rig) {
+				r.heap.Do(func() { r.heap.Allowed, r.heap.Period = c.allowed, 100*time.Millisecond })
+				r.until(t, StateCollecting)
+				r.until(t, StateServing)
+				if p := r.Stats().Phases[StateCollecting].Total; p < c.want || p > c.want+5*time.Millisecond {
+					t.Errorf("out for %v, want %v", p, c.want)
+				}
+			})
+		})
+	}
+}
+
 // TestServingCollectionDoesNotWaitForTheSweep: no replica is drained, so nothing is gained by it,
 // and what is allocated in that time counts.
 func TestServingCollectionDoesNotWaitForTheSweep(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 // files makes a file system of names and contents.
@@ -246,5 +247,37 @@ func TestGroupCountsWhatIsNotGos(t *testing.T) {
 	}
 	if got := (memory{group: math.MaxInt64, resident: 600 * mib}).goGroup(0); got != math.MaxInt64 {
 		t.Errorf("without a group's limit: %d", got)
+	}
+}
+
+func TestReadQuota(t *testing.T) {
+	const v1 = "4:cpu,cpuacct:/docker/abc\n3:memory:/docker/abc\n0::/\n"
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name            string
+		files           fstest.MapFS
+		allowed, period time.Duration
+	}{
+		{"no Linux", files(), 0, 0},
+		{"v2", files("proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/cpu.max", "30000 100000\n"), 30 * ms, 100 * ms},
+		{"v2, none", files("proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/cpu.max", "max 100000\n"), 0, 0},
+		{
+			"v2, a container of its own",
+			files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/cpu.max", "150000 50000\n"), 150 * ms, 50 * ms,
+		},
+		{
+			"v2, a parent allows less",
+			files("proc/self/cgroup", "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max", "40000 10000\n",
+				"sys/fs/cgroup/a/cpu.max", "200000 100000\n"), 200 * ms, 100 * ms,
+		},
+		{"v1", files("proc/self/cgroup", v1, "sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "30000\n",
+			"sys/fs/cgroup/cpu/docker/abc/cpu.cfs_period_us", "100000\n"), 30 * ms, 100 * ms},
+		{"v1, none", files("proc/self/cgroup", v1, "sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n",
+			"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"), 0, 0},
+		{"nonsense", files("proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/cpu.max", "30000 0\n"), 0, 0},
+	} {
+		if allowed, period := readQuota(c.files); allowed != c.allowed || period != c.period {
+			t.Errorf("%s: %v of %v, want %v of %v", c.name, allowed, period, c.allowed, c.period)
+		}
 	}
 }

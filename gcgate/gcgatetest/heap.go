@@ -24,6 +24,8 @@ type Heap struct {
 	Group     int64         // limit of the control group; math.MaxInt64: none
 	Others    int64         // other processes' part of the group
 	Available uint64        // of the machine; 0: not known
+	Allowed   time.Duration // CPU time of each Period
+	Period    time.Duration // of the CPU quota; 0: none
 
 	// What was done to it.
 	Percent   int    // GOGC
@@ -187,4 +189,11 @@ func (h *Heap) Marked() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.marked
+}
+
+// CPU has marking take one CPU.
+func (h *Heap) CPU() (used, allowed, period time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.marked, h.Allowed, h.Period
 }
