@@ -13,9 +13,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -257,6 +259,7 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) error {
 	var before []stats
 	var failed error
 	var busy machine.Times
+	var faults int
 	var running sync.WaitGroup
 	during, end := context.WithCancel(ctx)
 	defer end()
@@ -264,6 +267,7 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) error {
 	o.OnMeasure = func() {
 		before, failed = s.stats(ctx)
 		busy, _ = machine.ReadTimes() // the harness reports the error
+		faults = s.faults()
 		if forced && s.way.gated {
 			running.Go(func() { s.collectTogether(during) })
 		}
@@ -276,6 +280,7 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) error {
 		servers = append(servers, r.Child)
 	}
 	_, err := s.Measure(ctx, o, servers...)
+	s.Set("faults/request", float64(s.faults()-faults)/max(s.Values["requests"], 1))
 	end()
 	if now, err := machine.ReadTimes(); err == nil {
 		s.Set("busy", (now.Used-busy.Used).Seconds()/s.Length.Seconds()/float64(runtime.NumCPU()))
@@ -318,6 +323,18 @@ func (s *system) count(before, after []stats) error {
 		s.Set("overlapped", float64(overlapped))
 	}
 	return nil
+}
+
+// faults counts the replicas' page faults that needed no disk (proc_pid_stat(5), minflt).
+func (s *system) faults() (sum int) {
+	for _, r := range s.replicas {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.Pid())) // Measure reports one that has ended
+		if _, rest, _ := strings.Cut(string(text), ") "); rest != "" {
+			n, _ := strconv.Atoi(strings.Fields(rest)[7])
+			sum += n
+		}
+	}
+	return sum
 }
 
 const forcedEvery = 50 * time.Millisecond
