@@ -21,7 +21,8 @@ const pageHead = `# Benchmarks
 
 This page is generated from [bench/results](../bench/results). A claim is **met** if the whole interval of its figure
 meets the target, **missed** if no part does, and otherwise **inconclusive**. A figure is the median of the rounds, and
-brackets hold the interval of their centre (90%%). Bars are medians on the first machine of a table.
+brackets hold the interval of their centre (90%%). Bars are medians on the first machine of a table. A column's head has
+the day, and the last commit that had changed what the case measures.
 [Contributing](../CONTRIBUTING.md#benchmarks) says how to measure.
 
 "make bench RUN=aio/echo" measures a case, and "make bench" all of them in about %v.
@@ -114,7 +115,7 @@ func reasons(dir string) (map[string]string, error) {
 	return by, nil
 }
 
-// machines has a row for each commit that a machine has measured, and the newest result's peers.
+// machines has a row for each machine, kernel and Go that has measured, and the newest result's peers.
 func (p *page) machines() {
 	count, rows, last := map[verdict]int{}, map[string]bool{}, &set{}
 	for _, name := range p.cases {
@@ -123,8 +124,8 @@ func (p *page) machines() {
 				count[f.Verdict]++
 			}
 			m := s.machine()
-			rows[fmt.Sprintf("| %s | %d | %s | %s | %s |\n", m.CPU, m.Cores, m.Kernel, strings.TrimPrefix(m.Go, "go"),
-				s.Versions.Revision)] = true
+			row := fmt.Sprintf("| %s | %d | %s | %s |\n", m.CPU, m.Cores, m.Kernel, strings.TrimPrefix(m.Go, "go"))
+			rows[row] = true
 			if s.Started.After(last.Started) {
 				last = s
 			}
@@ -132,7 +133,7 @@ func (p *page) machines() {
 	}
 	fmt.Fprintf(p.out, "%d figures are met, %d missed and %d inconclusive.\n\n", count[met], count[missed],
 		count[inconclusive])
-	fmt.Fprintln(p.out, "| machine | cores | kernel | Go | commit |\n|---|---|---|---|---|")
+	fmt.Fprintln(p.out, "| machine | cores | kernel | Go |\n|---|---|---|---|")
 	fmt.Fprint(p.out, strings.Join(slices.Sorted(maps.Keys(rows)), ""))
 	var names []string
 	for _, m := range peers {
@@ -151,7 +152,8 @@ func (p *page) section(c *Case) {
 	fmt.Fprintf(p.out, "\n## %s\n\n%s.\n\n| claim | target |", c.Name, strings.ToUpper(c.What[:1])+c.What[1:])
 	var figures []figure // a machine may lack some
 	for _, s := range sets {
-		fmt.Fprintf(p.out, " [%s](../bench/results/%s), %s |", s.machine().CPU, s.name, s.Started.Format(time.DateOnly))
+		fmt.Fprintf(p.out, " [%s](../bench/results/%s), %s, %s |", s.machine().CPU, s.name,
+			s.Started.Format(time.DateOnly), s.Versions.Revision)
 		for _, f := range s.Figures {
 			if find(figures, f.Name) == nil {
 				figures = append(figures, f)
