@@ -69,7 +69,8 @@ func (g group) build() harness.Case {
 	c := g.Case
 	c.Rounds, c.Length, c.Warmup = cmp.Or(c.Rounds, 5), runLength, cmp.Or(c.Warmup, shortWarmup)
 	c.Figures = slices.Concat(
-		[]string{"requests", "failed", "overlapped", "collections", "p50", "p99", "p99.9", "peak MB"}, c.Figures)
+		[]string{"requests", "failed", "overlapped", "collections", "p50", "p99", "p99.9", "still ms", "peak MB"},
+		c.Figures)
 	c.Skip = func(name, load string) bool {
 		under := g.way(name).under
 		return under != "" && under != load
@@ -264,7 +265,7 @@ func quotaGroup() group {
 		Case: harness.Case{
 			Name:  "gate/quota",
 			What:  "two replicas behind HAProxy that may use 30 ms of CPU in 100; at 10% of a core each",
-			Needs: "HAProxy, root and control groups", Warmup: fillWarmup, Loads: []string{moderate},
+			Needs: "HAProxy, root and control groups", Rounds: 7, Warmup: fillWarmup, Loads: []string{moderate},
 			Claims: append(kept(moderate, gated),
 				ratio(moderate, stock, "p99", gated, harness.AtLeast(10)),
 				ratio(moderate, stock, "p99.9", gated, harness.AtLeast(6))),

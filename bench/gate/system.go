@@ -260,6 +260,7 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) error {
 	var failed error
 	var busy machine.Times
 	var faults int
+	var still time.Duration
 	var running sync.WaitGroup
 	during, end := context.WithCancel(ctx)
 	defer end()
@@ -268,6 +269,7 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) error {
 		before, failed = s.stats(ctx)
 		busy, _ = machine.ReadTimes() // the harness reports the error
 		faults = s.faults()
+		running.Go(func() { still = oversleep(during) })
 		if forced && s.way.gated {
 			running.Go(func() { s.collectTogether(during) })
 		}
@@ -286,6 +288,7 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) error {
 		s.Set("busy", (now.Used-busy.Used).Seconds()/s.Length.Seconds()/float64(runtime.NumCPU()))
 	}
 	running.Wait()
+	s.Set("still ms", still.Seconds()*1e3)
 	if err := cmp.Or(err, failed); err != nil {
 		return err
 	}
@@ -323,6 +326,16 @@ func (s *system) count(before, after []stats) error {
 		s.Set("overlapped", float64(overlapped))
 	}
 	return nil
+}
+
+// oversleep returns by how much a sleep of this process took too long, at most. That tells a machine that
+// stood still from a service that did.
+func oversleep(ctx context.Context) (longest time.Duration) {
+	const sleep = 10 * time.Millisecond
+	for begin := time.Now(); harness.Wait(ctx, sleep) == nil; begin = time.Now() {
+		longest = max(longest, time.Since(begin)-sleep)
+	}
+	return longest
 }
 
 // faults counts the replicas' page faults that needed no disk (proc_pid_stat(5), minflt).
