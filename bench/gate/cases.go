@@ -83,7 +83,7 @@ func (g group) build() harness.Case {
 		c.Ways = append(c.Ways, w.name)
 		if w.name == control { // its memory is pre-faulted, or a push of 64 KiB takes 16 new pages
 			c.Claims = append(c.Claims, harness.Claim{
-				Load: cmp.Or(w.under, c.Loads[0]), Way: control, Figure: "faults/request", Target: harness.AtMost(1),
+				Load: cmp.Or(w.under, c.Loads[0]), Way: control, Figure: "faults/request", Target: harness.AtMost(.5),
 			})
 		}
 	}
@@ -156,8 +156,7 @@ func kept(load, way string) []harness.Claim {
 
 // controlOf makes a control of a way. It has GOGC=off, because a process with one P that sweeps
 // looks at the network every 10 ms only (runtime/proc.go, sysmon). A page fault costs a request up
-// to 10 µs, so its memory is pre-faulted, as far as that is a sixth of what the machine can give. Left is
-// half a fault per request, of what the runtime keeps about its spans.
+// to 10 µs, so its memory is pre-faulted, as far as that is a sixth of what the machine can give.
 func controlOf(w way) way {
 	w.name, w.window = control, 1000
 	w.env = append([]string{"GOGC=off", "GOMEMLIMIT=4GiB"}, w.env...)

@@ -137,12 +137,13 @@ func StatsHandler(gate func() any) http.Handler {
 }
 
 // Warm takes so many bytes from the system, touches them and lets them go, so that later
-// allocations find pre-faulted memory. It collects once.
+// allocations find pre-faulted memory. A piece is a span, so the runtime's records of spans are there
+// too. It collects once.
 func Warm(bytes int) {
-	const piece, page = 1 << 20, 4 << 10
-	kept := make([][]byte, bytes/piece)
+	const piece, page = 8 << 10, 4 << 10
+	kept := make([]*[piece]byte, bytes/piece)
 	for i := range kept {
-		kept[i] = make([]byte, piece)
+		kept[i] = new([piece]byte)
 		for k := 0; k < piece; k += page {
 			kept[i][k] = 1
 		}
