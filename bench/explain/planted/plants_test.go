@@ -71,6 +71,9 @@ var collector = []reqtrace.Cause{
 	reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
 }
 
+// ofLoops are the causes that busy loops of other processes are behind, by design.
+var ofLoops = []reqtrace.Cause{reqtrace.CauseDescheduled, reqtrace.CauseRunqueueIdle}
+
 var (
 	grpcLoad = load{protocol: "grpc"}
 	h2Load   = load{protocol: "h2"}

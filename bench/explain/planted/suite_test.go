@@ -179,7 +179,7 @@ func (p *plant) judge(r *harness.Run, v *verdict.Verdict, report *reqtrace.Repor
 	r.Set("collector named, and none ran", number(accused))
 	if len(t.causes) == 0 {
 		r.Set("nothing", 1)
-		busyHost := r.Load == busy && first.Cause == reqtrace.CauseDescheduled // the loops are the cause then
+		busyHost := r.Load == busy && slices.Contains(ofLoops, first.Cause)
 		r.Set("named", number(v.Named && !busyHost || !words))
 		return
 	}
