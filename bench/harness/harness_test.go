@@ -302,18 +302,22 @@ func TestCheckSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []struct {
-		file    string
-		changes bool
+		file, text string
+		changes    bool
 	}{
-		{"bench/results/case.json.gz", false},
-		{"bench/aio/cases.go", false},
-		{"gcgate/gate.go", false},
-		{"httpd/conn_test.go", false},
-		{"bench/httpd/cases.go", true},
-		{"aio/internal/uring/ring.go", true},
+		{"bench/results/case.json.gz", "", false},
+		{"bench/aio/cases.go", "", false},
+		{"gcgate/gate.go", "", false},
+		{"httpd/conn_test.go", "", false},
+		{"bench/httpd/cases.go", "", true},
+		{"bench/httpd/cases_test.go", "", true},
+		{"aio/internal/uring/ring.go", "", true},
+		{"bench/go.mod", "github.com/valyala/fasthttp v1.0.0\n", true},
+		{"bench/go.mod", "github.com/valyala/fasthttp v1.0.0\ngithub.com/ebitengine/purego v0.1.0\n", false},
 	} {
 		name := filepath.Join(tree, x.file)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, nil, 0o600)); err != nil {
+		err1 := os.MkdirAll(filepath.Dir(name), 0o755)
+		if err := errors.Join(err1, os.WriteFile(name, []byte(x.text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		git("add", ".")

@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -66,16 +67,21 @@ var programs = map[string][]string{
 	"load":             {"cmd/evenkeel"},
 	"recorder":         {"examples/hello", "examples/msgpush", "examples/search"},
 	"recorder/targets": {"cmd/evenkeel"},
-	"tailstat":         {"bench/harness", "examples/hello", "examples/msgpush", "examples/search"},
+	"tailstat":         {"bench/harness"},
+	"tailstat/runs":    {"examples/hello", "examples/msgpush", "examples/search"},
 }
 
-// measured are the files that a case measures: the folders of its group's packages and of what they
-// import, as far as bench has their modules (-e). For "" it is every file that a case may measure.
-func measured(name string) ([]string, error) {
-	files := []string{":(top)"}
+// measured are the files that a case measures, and the peers: the folders of its group's packages and of
+// what they import, as far as bench has their modules (-e). For "" it is every file that a case may
+// measure.
+func measured(name string) (files, peersOf []string, err error) {
+	files = []string{":(top)"}
 	if name != "" {
 		group, _, _ := strings.Cut(name, "/")
-		args := []string{"list", "-e", "-deps", "-f", "{{.ImportPath}}", "./" + group + "/..."}
+		args := []string{
+			"list", "-e", "-deps", fmt.Sprintf("-test=%v", testing.Testing()),
+			"-f", "{{with .Module}}{{.Path}}{{end}} {{.ImportPath}}", "./" + group + "/...",
+		}
 		for _, program := range slices.Concat(programs[group], programs[name]) {
 			args = append(args, "evenkeel.dev/"+program)
 		}
@@ -83,16 +89,21 @@ func measured(name string) ([]string, error) {
 		cmd.Dir = filepath.Join(Root(), "bench")
 		out, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("which files %s measures: %w", name, err)
+			return nil, nil, fmt.Errorf("which files %s measures: %w", name, err)
 		}
-		files = []string{":(top)go.mod", ":(top)bench/go.mod", ":(top,glob)*.go"}
+		files = []string{":(top)go.mod", ":(top,glob)*.go"}
 		for line := range strings.Lines(string(out)) {
-			pkg, ours := strings.CutPrefix(strings.Fields(line)[0], "evenkeel.dev/")
+			module, path, _ := strings.Cut(line, " ")
+			pkg, ours := strings.CutPrefix(strings.Fields(path)[0], "evenkeel.dev/")
 			if ours {
 				files = append(files, ":(top,glob)"+pkg+"/*")
 			}
-			if ours && !strings.HasPrefix(pkg, "bench/") && pkg != "gcgate" { // a benchmark of gcgate is a case
+			// A case of a test is in test files of bench, and a benchmark of gcgate is a case.
+			if ours && (!strings.HasPrefix(pkg, "bench/") || !testing.Testing()) && pkg != "gcgate" {
 				files = append(files, ":(top,exclude,glob)"+pkg+"/*_test.go")
+			}
+			if slices.Contains(peers, module) && !slices.Contains(peersOf, module) {
+				peersOf = append(peersOf, module)
 			}
 		}
 	}
@@ -102,27 +113,36 @@ func measured(name string) ([]string, error) {
 	} {
 		files = append(files, ":(top,exclude,glob)"+no)
 	}
-	return files, nil
+	return files, peersOf, nil
 }
 
-// commit names the last commit of dir's work tree that changed a file that the case measures,
-// with -dirty if one has changed after it.
+// commit names the last commit of dir's work tree that changed a file that the case measures or the
+// version of a peer in bench/go.mod, with -dirty if a file has changed after it.
 func commit(dir, name string) (string, error) {
-	files, err := measured(name)
+	files, peersOf, err := measured(name)
 	if err != nil {
 		return "", err
 	}
-	git := func(args ...string) (string, error) {
+	git := func(args []string, files ...string) (string, error) {
 		args = slices.Concat([]string{"-C", dir}, args, []string{"--"}, files)
 		out, err := exec.Command("git", args...).Output()
 		return strings.TrimSpace(string(out)), err
 	}
-	last, err1 := git("log", "-1", "--format=%h", "--abbrev=12")
-	changed, err2 := git("status", "--porcelain", "--untracked-files=no")
+	log := []string{"log", "-1", "--format=%h", "--abbrev=12", "--topo-order"}
+	last, err1 := git(log, files...)
+	var err2, err3 error
+	if len(peersOf) > 0 {
+		versions := "-G(" + strings.ReplaceAll(strings.Join(peersOf, "|"), ".", `\.`) + ") v"
+		var peer string
+		if peer, err2 = git(append(log, versions), ":(top)bench/go.mod"); peer != "" {
+			last, err3 = git(append(log, last, peer))
+		}
+	}
+	changed, err4 := git([]string{"status", "--porcelain", "--untracked-files=no"}, files...)
 	if changed != "" {
 		last += dirty
 	}
-	return last, errors.Join(err1, err2)
+	return last, errors.Join(err1, err2, err3, err4)
 }
 
 const dirty = "-dirty"
