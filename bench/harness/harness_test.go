@@ -297,23 +297,25 @@ func TestCheckSave(t *testing.T) {
 	if err := checkSave(dir); err != nil {
 		t.Errorf("a clean tree: %v", err)
 	}
-	before, err := commit(tree, "httpd/hello")
+	before, err := commit(tree, "httpd/hello", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []struct {
-		file, text string
-		changes    bool
+		file, text      string
+		byTest, changes bool
 	}{
-		{"bench/results/case.json.gz", "", false},
-		{"bench/aio/cases.go", "", false},
-		{"gcgate/gate.go", "", false},
-		{"httpd/conn_test.go", "", false},
-		{"bench/httpd/cases.go", "", true},
-		{"bench/httpd/cases_test.go", "", true},
-		{"aio/internal/uring/ring.go", "", true},
-		{"bench/go.mod", "github.com/valyala/fasthttp v1.0.0\n", true},
-		{"bench/go.mod", "github.com/valyala/fasthttp v1.0.0\ngithub.com/ebitengine/purego v0.1.0\n", false},
+		{"bench/results/case.json.gz", "", false, false},
+		{"bench/aio/cases.go", "", false, false},
+		{"gcgate/gate.go", "", false, false},
+		{"httpd/conn_test.go", "", false, false},
+		{"bench/httpd/cases.go", "", false, true},
+		{"bench/httpd/cases_test.go", "", false, false},
+		{"aio/internal/uring/ring.go", "", false, true},
+		{"bench/go.mod", "github.com/valyala/fasthttp v1.0.0\n", false, true},
+		{"bench/go.mod", "github.com/valyala/fasthttp v1.0.0\ngithub.com/ebitengine/purego v0.1.0\n", false, false},
+		{"bench/httpd/burst_test.go", "", true, true},
+		{"httpd/burst_test.go", "", true, false},
 	} {
 		name := filepath.Join(tree, x.file)
 		err1 := os.MkdirAll(filepath.Dir(name), 0o755)
@@ -322,7 +324,7 @@ func TestCheckSave(t *testing.T) {
 		}
 		git("add", ".")
 		git("commit", "-q", "-m", x.file)
-		after, err := commit(tree, "httpd/hello")
+		after, err := commit(tree, "httpd/hello", x.byTest)
 		if err != nil || (after != before) != x.changes {
 			t.Errorf("with a change of %s httpd is of %s %v, and of %s before", x.file, after, err, before)
 		}

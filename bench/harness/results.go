@@ -45,7 +45,7 @@ type versions struct {
 }
 
 func newSet(c *Case, out io.Writer) *set {
-	revision, err := commit(".", c.Name)
+	revision, err := commit(".", c.Name, testing.Testing())
 	if err != nil {
 		revision = "not known: " + err.Error()
 	}
@@ -71,15 +71,15 @@ var programs = map[string][]string{
 	"tailstat/runs":    {"examples/hello", "examples/msgpush", "examples/search"},
 }
 
-// measured are the files that a case measures, and the peers: the folders of its group's packages and of
-// what they import, as far as bench has their modules (-e). For "" it is every file that a case may
-// measure.
-func measured(name string) (files, peersOf []string, err error) {
+// measured returns the files and the peers that a case measures. The files are the folders of its
+// group's packages and of what they import, as far as bench has their modules (-e). If a test runs the
+// case, they have bench's test files too. For "" they are all files that any case may measure.
+func measured(name string, byTest bool) (files, peersOf []string, err error) {
 	files = []string{":(top)"}
 	if name != "" {
 		group, _, _ := strings.Cut(name, "/")
 		args := []string{
-			"list", "-e", "-deps", fmt.Sprintf("-test=%v", testing.Testing()),
+			"list", "-e", "-deps", fmt.Sprintf("-test=%v", byTest),
 			"-f", "{{with .Module}}{{.Path}}{{end}} {{.ImportPath}}", "./" + group + "/...",
 		}
 		for _, program := range slices.Concat(programs[group], programs[name]) {
@@ -98,8 +98,8 @@ func measured(name string) (files, peersOf []string, err error) {
 			if ours {
 				files = append(files, ":(top,glob)"+pkg+"/*")
 			}
-			// A case of a test is in test files of bench, and a benchmark of gcgate is a case.
-			if ours && (!strings.HasPrefix(pkg, "bench/") || !testing.Testing()) && pkg != "gcgate" {
+			tests := byTest && strings.HasPrefix(pkg, "bench/") || pkg == "gcgate" // a benchmark of gcgate is a case
+			if ours && !tests {
 				files = append(files, ":(top,exclude,glob)"+pkg+"/*_test.go")
 			}
 			if slices.Contains(peers, module) && !slices.Contains(peersOf, module) {
@@ -118,31 +118,30 @@ func measured(name string) (files, peersOf []string, err error) {
 
 // commit names the last commit of dir's work tree that changed a file that the case measures or the
 // version of a peer in bench/go.mod, with -dirty if a file has changed after it.
-func commit(dir, name string) (string, error) {
-	files, peersOf, err := measured(name)
+func commit(dir, name string, byTest bool) (string, error) {
+	files, peersOf, err := measured(name, byTest)
 	if err != nil {
 		return "", err
 	}
-	git := func(args []string, files ...string) (string, error) {
+	var errs []error
+	git := func(args []string, files ...string) string {
 		args = slices.Concat([]string{"-C", dir}, args, []string{"--"}, files)
 		out, err := exec.Command("git", args...).Output()
-		return strings.TrimSpace(string(out)), err
+		errs = append(errs, err)
+		return strings.TrimSpace(string(out))
 	}
 	log := []string{"log", "-1", "--format=%h", "--abbrev=12", "--topo-order"}
-	last, err1 := git(log, files...)
-	var err2, err3 error
+	last := git(log, files...)
 	if len(peersOf) > 0 {
 		versions := "-G(" + strings.ReplaceAll(strings.Join(peersOf, "|"), ".", `\.`) + ") v"
-		var peer string
-		if peer, err2 = git(append(log, versions), ":(top)bench/go.mod"); peer != "" {
-			last, err3 = git(append(log, last, peer))
+		if peer := git(append(log, versions), ":(top)bench/go.mod"); peer != "" {
+			last = git(append(log, last, peer)) // the later of the two
 		}
 	}
-	changed, err4 := git([]string{"status", "--porcelain", "--untracked-files=no"}, files...)
-	if changed != "" {
+	if git([]string{"status", "--porcelain", "--untracked-files=no"}, files...) != "" {
 		last += dirty
 	}
-	return last, errors.Join(err1, err2, err3, err4)
+	return last, errors.Join(errs...)
 }
 
 const dirty = "-dirty"
@@ -193,7 +192,7 @@ func checkSave(dir string) error {
 	for _, err := os.Stat(at); err != nil && at != filepath.Dir(at); _, err = os.Stat(at) {
 		at = filepath.Dir(at) // save makes dir
 	}
-	if revision, err := commit(at, ""); err == nil && strings.HasSuffix(revision, dirty) {
+	if revision, err := commit(at, "", false); err == nil && strings.HasSuffix(revision, dirty) {
 		return fmt.Errorf("no results go to %s, because the work tree differs from its commit (%s); "+
 			"commit the changes first, or keep the results elsewhere with -results", dir, revision)
 	}
